@@ -33,7 +33,9 @@ interface Outcome {
 
 const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   "start-up": async () => ({ rows: await measureStartUp(executable) }),
-  size: async () => ({ rows: await measureSizes((await programs()).map((name) => join(dist, name))) }),
+  size: async () => ({
+    rows: await measureSizes((await programs()).map((name) => join(dist, name))),
+  }),
   questions: async () => ({ rows: await measureQuestions(executable) }),
   create: async () => {
     const figures = await measureCreate(executable);
@@ -46,8 +48,12 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
   example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
-  "container-snapshots": async () => ({ rows: [await measureContainerSnapshots(join(dist, "cluster-container"))] }),
-  "container-files": async () => ({ rows: await measureContainerFiles(join(dist, "cluster-container")) }),
+  "container-snapshots": async () => ({
+    rows: [await measureContainerSnapshots(join(dist, "cluster-container"))],
+  }),
+  "container-files": async () => ({
+    rows: await measureContainerFiles(join(dist, "cluster-container")),
+  }),
   "vm-snapshots": async () => ({ rows: await measureVmSnapshots(join(dist, "cluster-vm")) }),
   vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
   "vm-templates": async () => ({ rows: await measureVmTemplates(join(dist, "cluster-vm")) }),
@@ -58,7 +64,9 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in benches));
 if (unknown.length > 0)
-  throw new Error(`no such benchmark: ${unknown.join(", ")}; choose from: ${Object.keys(benches).join(", ")}`);
+  throw new Error(
+    `no such benchmark: ${unknown.join(", ")}; choose from: ${Object.keys(benches).join(", ")}`,
+  );
 
 const results: Record<string, Outcome> = {};
 for (const [name, bench] of Object.entries(benches)) {
@@ -72,6 +80,9 @@ for (const row of rows) {
   console.log(`| ${row.what} | ${row.value} | ${row.reference} | ${ratio} | ${row.limit ?? ""} |`);
 }
 const missing = rows.filter(({ ratio, limit }) => limit !== undefined && !(ratio.median <= limit));
-console.log(`\n${missing.length === 0 ? "No row exceeds its limit." : "These rows exceed their limit:"}`);
-for (const { what, ratio, limit } of missing) console.log(`- ${what}: ${ratio.median.toFixed(2)}, limit ${limit}`);
+console.log(
+  `\n${missing.length === 0 ? "No row exceeds its limit." : "These rows exceed their limit:"}`,
+);
+for (const { what, ratio, limit } of missing)
+  console.log(`- ${what}: ${ratio.median.toFixed(2)}, limit ${limit}`);
 await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);

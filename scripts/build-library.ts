@@ -46,9 +46,12 @@ export async function compileForNode20({ first, outDir, project }: Compiling): P
     outDir,
     typeRoots: [join(root, "node_modules", "@types")],
   };
-  const files = [first, "src/system/text-files.d.ts", "scripts/library/node-20.ts", "scripts/library/node-20.d.ts"].map(
-    (file) => join(root, file),
-  );
+  const files = [
+    first,
+    "src/system/text-files.d.ts",
+    "scripts/library/node-20.ts",
+    "scripts/library/node-20.d.ts",
+  ].map((file) => join(root, file));
   await writeFile(
     project,
     JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [] }),
@@ -103,12 +106,20 @@ const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
 /** Converts a compiled module for Node 20. Throws if that isn't possible. */
 export function forNode20(path: string, text: string, version: string): string {
-  const changed = substitutes.reduce((before, [pattern, substitute]) => before.replace(pattern, substitute), text);
-  const found = changed.split("\n").find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
-  if (found !== undefined) throw new Error(`${path} is reached by the library, but not for Node 20:\n${found.trim()}`);
+  const changed = substitutes.reduce(
+    (before, [pattern, substitute]) => before.replace(pattern, substitute),
+    text,
+  );
+  const found = changed
+    .split("\n")
+    .find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
+  if (found !== undefined)
+    throw new Error(`${path} is reached by the library, but not for Node 20:\n${found.trim()}`);
   const place = relative(dirname(path), "node-20.js");
   const lines = [
-    ...(changed === text ? [] : [`import * as node20 from "${place.startsWith(".") ? place : `./${place}`}";\n`]),
+    ...(changed === text
+      ? []
+      : [`import * as node20 from "${place.startsWith(".") ? place : `./${place}`}";\n`]),
     ...(path === "version.js" ? [`const CLUSTER_E2E_VERSION = ${JSON.stringify(version)};\n`] : []),
   ];
   return lines.join("") + changed;
@@ -117,7 +128,8 @@ export function forNode20(path: string, text: string, version: string): string {
 /** Users of the library's types needn't load the SDK's types, which are much larger and need a newer compiler. */
 export function withoutPackages(path: string, text: string): string {
   const found = /(?:from |import\()"([^."][^"]*)"/.exec(text);
-  if (found !== null) throw new Error(`the library's types lead to the package ${found[1]} in ${path}`);
+  if (found !== null)
+    throw new Error(`the library's types lead to the package ${found[1]} in ${path}`);
   return text;
 }
 
@@ -130,9 +142,17 @@ export async function buildLibrary(version: string): Promise<string> {
     join(folder.path, "library"),
     join(dist, "library"),
   ];
-  await compileForNode20({ first: "src/index.ts", outDir: compiled, project: join(folder.path, "tsconfig.json") });
+  await compileForNode20({
+    first: "src/index.ts",
+    outDir: compiled,
+    project: join(folder.path, "tsconfig.json"),
+  });
   const places = { from: join(compiled, "src"), to: whole };
-  await copyReached({ ...places, first: "index.js", change: (path, text) => forNode20(path, text, version) });
+  await copyReached({
+    ...places,
+    first: "index.js",
+    change: (path, text) => forNode20(path, text, version),
+  });
   await copyReached({ ...places, first: "index.d.ts", change: withoutPackages });
   await rename(join(compiled, "scripts", "library", "node-20.js"), join(whole, "node-20.js"));
   await rm(target, { recursive: true, force: true });

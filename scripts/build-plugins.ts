@@ -11,7 +11,10 @@ import { pageWidth } from "../src/cli/help/prepared-help-name.ts";
 export const withoutNativeModules: BunPlugin = {
   name: "without native modules",
   setup(build) {
-    build.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({ path, namespace: "native" }));
+    build.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({
+      path,
+      namespace: "native",
+    }));
     build.onLoad({ filter: /./, namespace: "native" }, () => ({
       contents: "throw new Error('left out')",
       loader: "js",
@@ -45,7 +48,10 @@ export const withPreparedHelp = (program: Program): BunPlugin => ({
   setup(build) {
     const texts = [
       ["", programHelp(program, pageWidth)],
-      ...program.commands.map((command) => [command.name, commandHelp(program, command, pageWidth)]),
+      ...program.commands.map((command) => [
+        command.name,
+        commandHelp(program, command, pageWidth),
+      ]),
     ].map(([name, text = ""]) => [name, text.trimEnd()]);
     const contents = [`export const preparedHelp = new Map(${JSON.stringify(texts)});`].join("\n");
     build.onLoad({ filter: /\/cli\/help\/prepared-help\.ts$/ }, () => ({ contents, loader: "ts" }));

@@ -24,7 +24,10 @@ export async function buildVersion(): Promise<string> {
 /** Returns the stdout of git; undefined if git is missing, fails or prints nothing. */
 async function git(...args: readonly string[]): Promise<string | undefined> {
   if (Bun.which("git") === null) return undefined;
-  const child = Bun.spawn(["git", "-c", "safe.directory=*", "-C", root, ...args], { stdout: "pipe", stderr: "ignore" });
+  const child = Bun.spawn(["git", "-c", "safe.directory=*", "-C", root, ...args], {
+    stdout: "pipe",
+    stderr: "ignore",
+  });
   const text = (await new Response(child.stdout).text()).trim();
   return (await child.exited) === 0 && text !== "" ? text : undefined;
 }
@@ -94,7 +97,10 @@ export async function compile({
 }
 
 /** Returns the files that went into it. */
-async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promise<readonly string[]> {
+async function bundle(
+  source: string,
+  options: Partial<Bun.BuildConfig>,
+): Promise<readonly string[]> {
   const built = await Bun.build({
     plugins: usualPlugins,
     ...options,
@@ -103,12 +109,15 @@ async function bundle(source: string, options: Partial<Bun.BuildConfig>): Promis
     metafile: true,
     throw: false,
   });
-  if (!built.success) throw new Error([`cannot build ${source}:`, ...built.logs.map(logLine)].join("\n"));
+  if (!built.success)
+    throw new Error([`cannot build ${source}:`, ...built.logs.map(logLine)].join("\n"));
   return Object.keys(built.metafile?.inputs ?? {}).map((path) => relative(root, resolve(path)));
 }
 
 function logLine({ message, position }: BuildMessage | ResolveMessage): string {
-  return position === null ? message : `${position.file}:${position.line}:${position.column}: ${message}`;
+  return position === null
+    ? message
+    : `${position.file}:${position.line}:${position.column}: ${message}`;
 }
 
 /** Builds src/bin/<program>.ts into dist/, and returns the executable's path. */
@@ -124,7 +133,12 @@ export async function buildProgram(program: string, version: string): Promise<st
   for (const signal of signals) process.on(signal, onSignal);
   try {
     const source = join(root, "src", "bin", `${program}.ts`);
-    await compile({ source, ...(await programBuild(program)), outfile: join(folder, program), version });
+    await compile({
+      source,
+      ...(await programBuild(program)),
+      outfile: join(folder, program),
+      version,
+    });
     await rename(join(folder, program), join(dist, program));
     return join(dist, program);
   } finally {
@@ -136,14 +150,18 @@ export async function buildProgram(program: string, version: string): Promise<st
 /** Returns the files that go into the executables, relative to the repository, without building any. */
 export async function bundledFiles(): Promise<readonly string[]> {
   const names = await programs();
-  const files = await Promise.all(names.map((name) => bundle(join(root, "src", "bin", `${name}.ts`), {})));
+  const files = await Promise.all(
+    names.map((name) => bundle(join(root, "src", "bin", `${name}.ts`), {})),
+  );
   return [...new Set(files.flat())].toSorted();
 }
 
 /** Returns the names of all programs, in order. */
 export async function programs(): Promise<readonly string[]> {
   const files = await readdir(join(root, "src", "bin"));
-  const names = files.filter((file) => /^cluster-.*\.ts$/.test(file)).map((file) => basename(file, ".ts"));
+  const names = files
+    .filter((file) => /^cluster-.*\.ts$/.test(file))
+    .map((file) => basename(file, ".ts"));
   return names.toSorted((one, other) => (one < other ? -1 : 1));
 }
 

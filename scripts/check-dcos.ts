@@ -47,7 +47,8 @@ async function main(folder: string): Promise<number> {
     return 0;
   }
   const problems = found.flatMap(({ tag, facts }) => differences(tag, table.releases[tag], facts));
-  if (!flags.has("--facts-only")) for (const tag of names) problems.push(...(await generatorProblems(folder, tag)));
+  if (!flags.has("--facts-only"))
+    for (const tag of names) problems.push(...(await generatorProblems(folder, tag)));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`${names.length} releases, ${problems.length} differences\n`);
   return problems.length === 0 ? 0 : 1;
@@ -60,12 +61,21 @@ function factsOf(folder: string, tag: string): ReleaseFacts {
   });
 }
 
-function differences(tag: string, known: ReleaseFacts | undefined, found: ReleaseFacts): readonly string[] {
+function differences(
+  tag: string,
+  known: ReleaseFacts | undefined,
+  found: ReleaseFacts,
+): readonly string[] {
   if (known === undefined) return [`${tag}: not in the table: ${JSON.stringify(found)}`];
-  const keys = [...new Set([...Object.keys(known), ...Object.keys(found)])] as (keyof ReleaseFacts)[];
+  const keys = [
+    ...new Set([...Object.keys(known), ...Object.keys(found)]),
+  ] as (keyof ReleaseFacts)[];
   return keys
     .filter((key) => JSON.stringify(known[key]) !== JSON.stringify(found[key]))
-    .map((key) => `${tag}: ${key} is ${JSON.stringify(found[key])}, and the table has ${JSON.stringify(known[key])}`);
+    .map(
+      (key) =>
+        `${tag}: ${key} is ${JSON.stringify(found[key])}, and the table has ${JSON.stringify(known[key])}`,
+    );
 }
 
 /** Lets the release's own generator read our configurations. */
@@ -79,9 +89,15 @@ async function generatorProblems(folder: string, tag: string): Promise<readonly 
     for (const { name, configuration } of exampleConfigurations(tag)) {
       const answer = await askGenerator(work, source, configuration);
       if (typeof answer === "string") return [`${tag}: its generator does not run: ${answer}`];
-      const refused = Object.entries(answer.problems).map(([key, text]) => `${tag}, ${name}: ${key}: ${text}`);
-      problems.push(...refused, ...wrongValues(configuration, answer).map((text) => `${tag}, ${name}: ${text}`));
-      if (name === "1/1/1") process.stderr.write(`${tag}: adapted: ${answer.adapted.join(", ") || "nothing"}\n`);
+      const refused = Object.entries(answer.problems).map(
+        ([key, text]) => `${tag}, ${name}: ${key}: ${text}`,
+      );
+      problems.push(
+        ...refused,
+        ...wrongValues(configuration, answer).map((text) => `${tag}, ${name}: ${text}`),
+      );
+      if (name === "1/1/1")
+        process.stderr.write(`${tag}: adapted: ${answer.adapted.join(", ") || "nothing"}\n`);
     }
     return problems;
   } finally {
@@ -111,11 +127,15 @@ async function askGenerator(
 }
 
 /** Returns the values that we wrote and the generator read as something else. Keys that it doesn't know have no value. */
-function wrongValues(configuration: Readonly<Record<string, unknown>>, { values }: Answer): readonly string[] {
+function wrongValues(
+  configuration: Readonly<Record<string, unknown>>,
+  { values }: Answer,
+): readonly string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const given = configuration[key];
     if (given === undefined || value === "None") return [];
-    const expected = typeof given === "string" ? given : JSON.stringify(given).replaceAll(",", ", ");
+    const expected =
+      typeof given === "string" ? given : JSON.stringify(given).replaceAll(",", ", ");
     return value === expected ? [] : [`${key} became ${value}`];
   });
 }

@@ -32,32 +32,57 @@ async function run({ name, argv }: Check): Promise<Result> {
     stderr: "pipe",
     env: { ...process.env, CI: "1", NO_COLOR: "1" },
   });
-  const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const output = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
   const passed = (await child.exited) === 0;
-  return { name, passed, seconds: (performance.now() - started) / 1e3, output: output.join("").trim() };
+  return {
+    name,
+    passed,
+    seconds: (performance.now() - started) / 1e3,
+    output: output.join("").trim(),
+  };
 }
 
 /** Lists files of the repository, including untracked ones, whose name or first line names sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
   const listing = Bun.spawn(
-    ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
+    [
+      "git",
+      "-c",
+      "safe.directory=*",
+      "-C",
+      root,
+      "ls-files",
+      "--cached",
+      "--others",
+      "--exclude-standard",
+    ],
     {
       stdout: "pipe",
     },
   );
-  const files = (await new Response(listing.stdout).text()).split("\n").filter((file) => file !== "");
+  const files = (await new Response(listing.stdout).text())
+    .split("\n")
+    .filter((file) => file !== "");
   const isScript = await Promise.all(
     files.map(async (file) => {
       const text = Bun.file(join(root, file));
       if (file.endsWith(".bash")) return text.exists();
-      return (await text.exists()) && /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text());
+      return (
+        (await text.exists()) &&
+        /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text())
+      );
     }),
   );
   return files.filter((_, index) => isScript[index] === true);
 }
 
 function report({ name, passed, seconds, output }: Result): void {
-  console.log(`${passed ? "ok  " : "FAIL"}  ${name.padEnd(12)} ${seconds.toFixed(1).padStart(5)} s`);
+  console.log(
+    `${passed ? "ok  " : "FAIL"}  ${name.padEnd(12)} ${seconds.toFixed(1).padStart(5)} s`,
+  );
   if (!passed) console.log(output.replace(/^/gm, "      "));
 }
 

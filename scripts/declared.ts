@@ -7,7 +7,9 @@ import { programFor } from "../src/commands/program.ts";
 export async function declared(root: string, program: string): Promise<Program> {
   const name = program.replace(/^cluster-/, "");
   const path = join("src", "backend", name, `${name}-kind.ts`);
-  const loaded = (await import(join(root, path))) as Readonly<Record<string, BackendKind | undefined>>;
+  const loaded = (await import(join(root, path))) as Readonly<
+    Record<string, BackendKind | undefined>
+  >;
   const kind = loaded[`${name}Kind`];
   if (kind === undefined) throw new Error(`${path} does not export ${name}Kind`);
   return programFor(kind);

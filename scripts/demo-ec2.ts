@@ -81,7 +81,12 @@ async function show(...words: readonly string[]): Promise<string> {
   await Promise.all([follow(child.stdout), follow(child.stderr), child.exited]);
   interrupt.signal.removeEventListener("abort", pass);
   const status = child.signalCode ?? child.exitCode;
-  ran.push({ line, status: String(status), seconds: (Date.now() - startedMs) / 1000, output: output.join("") });
+  ran.push({
+    line,
+    status: String(status),
+    seconds: (Date.now() - startedMs) / 1000,
+    output: output.join(""),
+  });
   interrupt.signal.throwIfAborted();
   if (status !== 0) throw new Error(`${line} ended with ${status}`);
   return output.join("");
@@ -92,8 +97,10 @@ function ask(): void {
 The demo launches two m5.large instances, and later one t3.micro. It ends them after about ten minutes, which costs about
 5 cents. If it cannot end them, they end by themselves after two hours, which costs about 50 cents.`);
   if (values.yes) return;
-  if (!process.stdin.isTTY) throw new Error("there is no terminal to ask on: pass --yes to launch the machines");
-  if (prompt("Launch the machines? [y/N]")?.trim().toLowerCase() !== "y") throw new Error("nothing was launched");
+  if (!process.stdin.isTTY)
+    throw new Error("there is no terminal to ask on: pass --yes to launch the machines");
+  if (prompt("Launch the machines? [y/N]")?.trim().toLowerCase() !== "y")
+    throw new Error("nothing was launched");
 }
 
 const here = ["--cloud-region", region];
@@ -107,7 +114,11 @@ async function mainFlow(): Promise<void> {
   ask();
   await show("create", ...cluster, ...counts, platform);
   await show("wait", ...cluster);
-  await show("run", ...cluster, ...(platform === "example:slurm" ? ["srun", "hostname"] : ["hostname"]));
+  await show(
+    "run",
+    ...cluster,
+    ...(platform === "example:slurm" ? ["srun", "hostname"] : ["hostname"]),
+  );
   await show("run", ...cluster, "--node", "agent_0", "hostname");
   await show("list", ...here);
   await show("inspect", ...cluster);
@@ -125,7 +136,11 @@ async function observeBoth(): Promise<readonly [Observations, Observations]> {
   const directory = join(work, "cloud");
   await mkdir(directory);
   await using local = await LocalCloud.start({ driver: "in-process", directory, sshPort: 2022 });
-  const observeIn = async (changes: Environment, where: string, requested: Requested): Promise<Observations> => {
+  const observeIn = async (
+    changes: Environment,
+    where: string,
+    requested: Requested,
+  ): Promise<Observations> => {
     const api = await openCloud(changes, where);
     const strangers = () => openCloud({ ...changes, ...stranger }, where);
     return await observe({ api, strangers, mark: probeId, requested }, interrupt.signal);
@@ -189,6 +204,12 @@ const mask = textMask(environment, {
 await Bun.write(values.report, mask(reportText(report)));
 await rm(work, { recursive: true });
 const problems = problemsOf(report);
-say(problems.length === 0 ? "\nEverything works, and EC2 answers as expected." : `\n${problems.join("\n")}`);
-say(`Left in the account: ${report.left.length === 0 ? "nothing" : report.left.join(", ")}. Report: ${values.report}`);
+say(
+  problems.length === 0
+    ? "\nEverything works, and EC2 answers as expected."
+    : `\n${problems.join("\n")}`,
+);
+say(
+  `Left in the account: ${report.left.length === 0 ? "nothing" : report.left.join(", ")}. Report: ${values.report}`,
+);
 process.exitCode = interrupt.signal.aborted ? 130 : Math.min(problems.length, 1);

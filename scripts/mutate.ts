@@ -29,11 +29,14 @@ const { values, positionals } = parseArgs({
 async function chooseMutants({ path: tree }: TreeCopy, place: string): Promise<readonly Mutant[]> {
   const within = join("src", place.replace(/^src(?:\/|$)/, ""));
   const paths = [...new Bun.Glob("src/**/*.ts").scanSync(tree)]
-    .filter((path) => path === within || path.startsWith(within.endsWith("/") ? within : `${within}/`))
+    .filter(
+      (path) => path === within || path.startsWith(within.endsWith("/") ? within : `${within}/`),
+    )
     .toSorted();
   if (paths.length === 0) throw new Error(`no sources below ${within}`);
   const found: Mutant[] = [];
-  for (const path of paths) found.push(...findMutants(path, await Bun.file(join(tree, path)).text()));
+  for (const path of paths)
+    found.push(...findMutants(path, await Bun.file(join(tree, path)).text()));
   return pick(found, Number(values.count), Number(values.seed));
 }
 
@@ -64,7 +67,8 @@ async function measure(
     return first.passes ? first : await measureTestFile(copy, path, signal);
   });
   const failing = tests.filter(({ passes }) => !passes);
-  for (const { path } of failing) console.error(`left out, since it fails without any mutant: ${path}`);
+  for (const { path } of failing)
+    console.error(`left out, since it fails without any mutant: ${path}`);
   return tests;
 }
 

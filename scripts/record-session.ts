@@ -37,7 +37,10 @@ try {
       screen.write(decoder.decode(bytes, { stream: true }).replaceAll(home, "/home/me"));
       keep();
     };
-    const child = Bun.spawn(["sh", "-c", line], { env: environment, terminal: { cols: columns, rows: 50, data } });
+    const child = Bun.spawn(["sh", "-c", line], {
+      env: environment,
+      terminal: { cols: columns, rows: 50, data },
+    });
     if ((await child.exited) !== 0) throw new Error(`${line} ended with ${child.exitCode}`);
     await Bun.sleep(700);
   }
@@ -46,4 +49,6 @@ try {
 }
 const path = join(root, "src", "commands", "session.svg");
 await Bun.write(path, sessionPicture(frames, columns));
-console.log(`${path}: ${screen.rows.length} lines, ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+console.log(
+  `${path}: ${screen.rows.length} lines, ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+);

@@ -19,7 +19,11 @@ import type { Option } from "../src/cli/options/option.ts";
 import { programFor } from "../src/commands/program.ts";
 import { errorTable } from "../src/errors.ts";
 
-const programs: readonly Program[] = [programFor(cloudKind), programFor(containerKind), programFor(vmKind)];
+const programs: readonly Program[] = [
+  programFor(cloudKind),
+  programFor(containerKind),
+  programFor(vmKind),
+];
 const root = join(import.meta.dir, "..");
 const page = join("src", "commands", "reference.md");
 const path = join(root, page);
@@ -54,7 +58,9 @@ const havingNamed = (name: string): readonly Having[] =>
     program.commands.filter((each) => each.name === name).map((command) => ({ program, command })),
   );
 
-const names = [...new Set(programs.flatMap((program) => program.commands.map((command) => command.name)))];
+const names = [
+  ...new Set(programs.flatMap((program) => program.commands.map((command) => command.name))),
+];
 
 /** The lines of options that at least half of some program's commands have, each with its short name and its programs. */
 const commonOptions: ReadonlyMap<string, Owned & { readonly label: string }> = new Map(
@@ -65,7 +71,8 @@ const commonOptions: ReadonlyMap<string, Owned & { readonly label: string }> = n
     .filter(({ text }) =>
       programs.some(
         ({ commands }) =>
-          commands.filter((command) => optionLines(command).includes(text)).length * 2 >= commands.length,
+          commands.filter((command) => optionLines(command).includes(text)).length * 2 >=
+          commands.length,
       ),
     )
     .map((each) => [each.text, { ...each, label: `\`${/--?[a-z-]+/.exec(each.text)?.[0]}\`` }]),
@@ -81,7 +88,9 @@ const entries: readonly Entry[] = names.map((name) => {
     name,
     owners: ownersText(having.map(({ program }) => program.name)),
     usage: usageOf(first.program, first.command).slice(first.program.name.length + 1),
-    sentences: byText(having, ({ command }) => sentencesOf(`${command.summary}. ${command.description}`)),
+    sentences: byText(having, ({ command }) =>
+      sentencesOf(`${command.summary}. ${command.description}`),
+    ),
     arguments: describeArguments(first.command).map(([label, text]) => `\`${label}\`: ${text}`),
     options: lines.filter(({ text }) => !commonOptions.has(text)),
     common: lines.flatMap(({ text }) => commonOptions.get(text)?.label ?? []),
@@ -98,16 +107,25 @@ function sentencesOf(text: string): readonly string[] {
 }
 
 /** Returns each text once, in order of first appearance, with the programs that have it. */
-function byText(having: readonly Having[], textsOf: (each: Having) => readonly string[]): readonly Owned[] {
+function byText(
+  having: readonly Having[],
+  textsOf: (each: Having) => readonly string[],
+): readonly Owned[] {
   const owners = new Map<string, Set<string>>();
   for (const each of having) {
-    for (const text of textsOf(each)) owners.set(text, (owners.get(text) ?? new Set()).add(each.program.name));
+    for (const text of textsOf(each))
+      owners.set(text, (owners.get(text) ?? new Set()).add(each.program.name));
   }
-  return [...owners].map(([text, programNames]) => ({ text, owners: ownersText([...programNames]) }));
+  return [...owners].map(([text, programNames]) => ({
+    text,
+    owners: ownersText([...programNames]),
+  }));
 }
 
 function ownersText(owners: readonly string[]): Owners {
-  return owners.length === programs.length ? everyone : owners.map((name) => `\`${name}\``).join(" and ");
+  return owners.length === programs.length
+    ? everyone
+    : owners.map((name) => `\`${name}\``).join(" and ");
 }
 
 function optionLines(command: Command): readonly string[] {
@@ -123,7 +141,9 @@ function optionLine(option: Option): string {
     ...(option.required === true ? ["required"] : []),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
     ...(option.environment === undefined ? [] : [`environment: \`${option.environment}\``]),
-    ...(option.repeatable === true && !option.summary.includes("(repeatable)") ? ["repeatable"] : []),
+    ...(option.repeatable === true && !option.summary.includes("(repeatable)")
+      ? ["repeatable"]
+      : []),
   ];
   const summary = option.summary.replace(/(<[a-z_]+>_?)+/g, "`$&`");
   return `${short}\`${flagWithPlaceholder(option)}\`: ${summary}${notes.map((note) => ` (${note})`).join("")}`;
@@ -142,7 +162,9 @@ function section(entry: Entry, owners: Owners): string | undefined {
       .filter((each) => each.owners === wanted)
       .map(({ text }) => text)
       .join(" ");
-  const others = [...new Set(entry.sentences.map((each) => each.owners))].filter((each) => each !== owners);
+  const others = [...new Set(entry.sentences.map((each) => each.owners))].filter(
+    (each) => each !== owners,
+  );
   return [
     `### ${entry.name}`,
     `\`${entry.usage}\``,
@@ -166,17 +188,28 @@ function table(heading: readonly string[], rows: readonly (readonly string[])[])
 }
 
 function reference(): string {
-  const owned = new Set(entries.flatMap((entry) => [entry, ...entry.options].map(({ owners }) => owners)));
+  const owned = new Set(
+    entries.flatMap((entry) => [entry, ...entry.options].map(({ owners }) => owners)),
+  );
   const some = [...owned].filter((owners) => owners !== everyone);
-  const groups = [everyone, ...some.toSorted((a, b) => b.split(" and ").length - a.split(" and ").length)];
-  const ids = Object.entries(errorTable).map(([id, { exitCode, summary }]) => [`\`${id}\``, String(exitCode), summary]);
+  const groups = [
+    everyone,
+    ...some.toSorted((a, b) => b.split(" and ").length - a.split(" and ").length),
+  ];
+  const ids = Object.entries(errorTable).map(([id, { exitCode, summary }]) => [
+    `\`${id}\``,
+    String(exitCode),
+    summary,
+  ]);
   return [
     "<!-- Written by scripts/reference.ts -->",
     "# Reference",
     "What [every program](#every-program) has, then what only some of them have. `--help` of a program and of a command prints the same, with examples. [Commands](README.md) is the guide.",
     "## Common options",
     list(
-      [...commonOptions.values()].map(({ text, owners }) => (owners === everyone ? text : `${text}; ${owners} only`)),
+      [...commonOptions.values()].map(({ text, owners }) =>
+        owners === everyone ? text : `${text}; ${owners} only`,
+      ),
     ),
     ...groups.flatMap((owners) => [
       `## ${owners === everyone ? owners : `Only ${owners.replaceAll("`", "")}`}`,

@@ -48,10 +48,13 @@ function choices(argv: readonly string[]): Choices {
     },
   });
   const { url, repository, "signing-key": signingKey, "dry-run": isDryRun } = values;
-  if (url === undefined || repository === undefined) throw new Error("Pass --url and --repository.");
-  if (signingKey === undefined && !isDryRun) throw new Error("Pass --signing-key; it is optional only for a dry run.");
+  if (url === undefined || repository === undefined)
+    throw new Error("Pass --url and --repository.");
+  if (signingKey === undefined && !isDryRun)
+    throw new Error("Pass --signing-key; it is optional only for a dry run.");
   const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
-  if (chosen.length < platforms.length && !isDryRun) throw new Error("--platform is for dry runs only.");
+  if (chosen.length < platforms.length && !isDryRun)
+    throw new Error("--platform is for dry runs only.");
   const key = signingKey === undefined ? undefined : resolve(signingKey);
   return {
     url: url.endsWith("/") ? url.slice(0, -1) : url,
@@ -64,12 +67,24 @@ function choices(argv: readonly string[]): Choices {
 }
 
 /** Builds for each platform. Throws if no platform can be released. */
-async function buildAll(work: string, version: string, wanted: readonly Platform[]): Promise<readonly PlatformBuild[]> {
+async function buildAll(
+  work: string,
+  version: string,
+  wanted: readonly Platform[],
+): Promise<readonly PlatformBuild[]> {
   const names = await programs();
   const builds: PlatformBuild[] = [];
   for (const platform of wanted) {
     const folder = join(work, platform.name);
-    builds.push(await buildPlatform(platform, { root, folder, programs: names, version, build: programBuild }));
+    builds.push(
+      await buildPlatform(platform, {
+        root,
+        folder,
+        programs: names,
+        version,
+        build: programBuild,
+      }),
+    );
   }
   tellFaults(builds);
   if (!builds.some(isFit)) throw new Error("No platform is left to release for.");
@@ -95,7 +110,8 @@ async function main(): Promise<void> {
   // Repeated at the end, where it is noticed.
   tellFaults(builds);
   const seconds = ((performance.now() - started) / 1e3).toFixed(0);
-  if (chosen.isDryRun) return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
+  if (chosen.isDryRun)
+    return console.log(`${tag}: a dry run of ${seconds} s; nothing was committed or tagged.`);
   const library = await buildLibrary(tag);
   await Bun.write(join(root, "CHANGELOG.md"), changelog);
   await commitAndTag(root, tag, notes, [library]);
@@ -141,7 +157,9 @@ async function tell(folder: string): Promise<void> {
 
 await main().catch((error: unknown) => {
   const messages =
-    error instanceof Error ? [error.message, ...(error.cause instanceof Error ? [error.cause.message] : [])] : [error];
+    error instanceof Error
+      ? [error.message, ...(error.cause instanceof Error ? [error.cause.message] : [])]
+      : [error];
   console.error(messages.join("\n"));
   process.exitCode = 1;
 });

@@ -8,7 +8,10 @@ import { findSlowExpressions } from "./slow-expressions/find-slow-expressions.ts
 const root = join(import.meta.dir, "..");
 const paths = [...new Bun.Glob("{src,scripts}/**/*.ts").scanSync(root)].toSorted();
 for (const path of paths) {
-  for (const { line, expression, problem } of findSlowExpressions(path, await Bun.file(join(root, path)).text())) {
+  for (const { line, expression, problem } of findSlowExpressions(
+    path,
+    await Bun.file(join(root, path)).text(),
+  )) {
     console.log(`${path}:${line}: ${expression} is ${problem}`);
     process.exitCode = 1;
   }

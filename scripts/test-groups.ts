@@ -65,9 +65,16 @@ export interface TestGroups {
 
 /** Paths are relative to the working directory, the top of the repository. */
 export async function groupTests(files: readonly string[]): Promise<TestGroups> {
-  const found = await Promise.all(files.map(async (file) => [file, await slowReason(file)] as const));
-  const slow = new Map(found.flatMap(([file, reason]) => (reason === undefined ? [] : [[file, reason] as const])));
-  return { slow, busy: new Set([...slow].filter(([, reason]) => reason === busyReason).map(([file]) => file)) };
+  const found = await Promise.all(
+    files.map(async (file) => [file, await slowReason(file)] as const),
+  );
+  const slow = new Map(
+    found.flatMap(([file, reason]) => (reason === undefined ? [] : [[file, reason] as const])),
+  );
+  return {
+    slow,
+    busy: new Set([...slow].filter(([, reason]) => reason === busyReason).map(([file]) => file)),
+  };
 }
 
 export const longestFirst = (files: readonly string[]): string[] => [
@@ -82,7 +89,9 @@ async function slowReason(file: string): Promise<string | undefined> {
     const reason = slowModules[path];
     if (reason !== undefined) return reason;
     const imports = await importsOf(path);
-    reached.push(...imports.filter((target) => target.startsWith("test/") && !reached.includes(target)));
+    reached.push(
+      ...imports.filter((target) => target.startsWith("test/") && !reached.includes(target)),
+    );
   }
   return undefined;
 }
@@ -90,7 +99,9 @@ async function slowReason(file: string): Promise<string | undefined> {
 async function importsOf(path: string): Promise<readonly string[]> {
   try {
     const imports = new Bun.Transpiler({ loader: "ts" }).scanImports(await readFile(path, "utf8"));
-    return imports.filter((each) => each.path.startsWith(".")).map((each) => normalize(join(dirname(path), each.path)));
+    return imports
+      .filter((each) => each.path.startsWith("."))
+      .map((each) => normalize(join(dirname(path), each.path)));
   } catch {
     // A file that can't be read or parsed fails when it runs.
     return [];

@@ -42,7 +42,8 @@ async function readTier(name: string, isQuick: boolean): Promise<Tier> {
   const all = found.toSorted((one, other) => (one < other ? -1 : 1));
   const groups = await groupTests(all);
   if (!isQuick) return { name, files: all, groups };
-  for (const [file, reason] of groups.slow) process.stderr.write(`left out: ${file}, which ${reason}\n`);
+  for (const [file, reason] of groups.slow)
+    process.stderr.write(`left out: ${file}, which ${reason}\n`);
   return { name, files: all.filter((file) => !groups.slow.has(file)), groups };
 }
 
@@ -77,7 +78,9 @@ async function runBunTest(
   const status = await child.exited;
   running.delete(child);
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
-  process.stderr.write(`\n${tidied(output.text)}${name}: ended with ${status} after ${seconds} s\n`);
+  process.stderr.write(
+    `\n${tidied(output.text)}${name}: ended with ${status} after ${seconds} s\n`,
+  );
   const text = await Bun.file(report)
     .text()
     .catch(() => "");
@@ -111,13 +114,18 @@ function tidied(text: string): string {
 function countsOf(file: string, report: string, status: number): Counts {
   const line = report.split("\n").find((text) => text.startsWith(`  <testsuite name="${file}" `));
   if (line === undefined) return { passed: 0, failed: status === 0 ? 0 : 1, skipped: 0 };
-  const reported = (name: string): number => Number(new RegExp(` ${name}="([0-9]*)"`).exec(line)?.[1] ?? 0);
+  const reported = (name: string): number =>
+    Number(new RegExp(` ${name}="([0-9]*)"`).exec(line)?.[1] ?? 0);
   const [failed, skipped] = [reported("failures"), reported("skipped")];
   return { passed: reported("tests") - skipped - failed, failed, skipped };
 }
 
 /** A lane takes the next file of the first queue that has one, until none has. */
-async function runLane(queues: readonly string[][], groups: TestGroups, reports: string): Promise<readonly Ran[]> {
+async function runLane(
+  queues: readonly string[][],
+  groups: TestGroups,
+  reports: string,
+): Promise<readonly Ran[]> {
   const ran: Ran[] = [];
   const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
   for (let file = next(); file !== undefined; file = next())
@@ -131,15 +139,25 @@ async function runTier({ name, files, groups }: Tier, reports: string): Promise<
     const others = longestFirst(files.filter((file) => !groups.busy.has(file)));
     const workers = busy.length === 0 ? e2eWorkersAlone : e2eWorkers;
     // Once no others are left, the processors have time for a second busy one.
-    const lanes = [[busy, others], [others, busy], ...Array.from({ length: workers - 1 }, () => [others])];
-    return (await Promise.all(lanes.map(async (queues) => runLane(queues, groups, reports)))).flat();
+    const lanes = [
+      [busy, others],
+      [others, busy],
+      ...Array.from({ length: workers - 1 }, () => [others]),
+    ];
+    return (
+      await Promise.all(lanes.map(async (queues) => runLane(queues, groups, reports)))
+    ).flat();
   }
   const parallel = name === "integration" ? [`--parallel=${integrationWorkers}`] : [];
   return runBunTest(name, { files, groups, words: ["--only-failures", ...parallel] }, reports);
 }
 
 /** Runs failed files again, one at a time, unless many failed: then lack of time isn't the cause. */
-async function runAgain(ran: readonly Ran[], { files, groups }: Tier, reports: string): Promise<readonly Ran[]> {
+async function runAgain(
+  ran: readonly Ran[],
+  { files, groups }: Tier,
+  reports: string,
+): Promise<readonly Ran[]> {
   const failed = ran.filter(({ file, counts }) => counts.failed > 0 && files.includes(file));
   if (failed.length > mostAgain) return ran;
   const again = await runLane([failed.map(({ file }) => file)], groups, reports);
@@ -156,16 +174,25 @@ function endBy(signal: NodeJS.Signals): void {
 }
 
 async function main(): Promise<void> {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => endBy(signal));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => endBy(signal));
   const reports = await mkdtemp(join(tmpdir(), "cluster-e2e-reports-"));
   const [name = "", option] = Bun.argv.slice(2);
   const tier = await readTier(name, option === "--quick");
   const first = tier.files.length === 0 ? [] : await runTier(tier, reports);
   const last = name === "unit" ? first : await runAgain(first, tier, reports);
   await rm(reports, { recursive: true });
-  const sum = (kind: keyof Counts): number => last.reduce((total, { counts }) => total + counts[kind], 0);
-  const unsteady = first.filter(({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0);
-  console.log([`${sum("passed")} ${sum("failed")} ${sum("skipped")}`, ...unsteady.map(({ file }) => file)].join("\n"));
+  const sum = (kind: keyof Counts): number =>
+    last.reduce((total, { counts }) => total + counts[kind], 0);
+  const unsteady = first.filter(
+    ({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0,
+  );
+  console.log(
+    [
+      `${sum("passed")} ${sum("failed")} ${sum("skipped")}`,
+      ...unsteady.map(({ file }) => file),
+    ].join("\n"),
+  );
 }
 
 await main();

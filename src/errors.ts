@@ -13,18 +13,33 @@ interface ErrorKind {
 }
 
 export const errorTable = {
-  "bad-usage": { exitCode: 2, summary: "The command line, or a file that it names, is invalid; nothing was changed" },
+  "bad-usage": {
+    exitCode: 2,
+    summary: "The command line, or a file that it names, is invalid; nothing was changed",
+  },
   "cluster-not-found": { exitCode: 3, summary: "No cluster has this id" },
   "node-not-found": { exitCode: 3, summary: "The cluster has no such node" },
   "deadline-passed": { exitCode: 4, summary: "An operation exceeded its time limit" },
-  "machine-not-set-up": { exitCode: 5, summary: "This machine lacks something that the program needs" },
+  "machine-not-set-up": {
+    exitCode: 5,
+    summary: "This machine lacks something that the program needs",
+  },
   "no-credentials": { exitCode: 5, summary: "No usable cloud credentials were found" },
   "credentials-refused": { exitCode: 5, summary: "The cloud refused the credentials" },
   "not-permitted": { exitCode: 5, summary: "The account lacks a permission" },
-  "no-default-network": { exitCode: 5, summary: "The region has no network that the machines can use" },
-  "region-not-enabled": { exitCode: 5, summary: "The region does not exist, or is not enabled for the account" },
+  "no-default-network": {
+    exitCode: 5,
+    summary: "The region has no network that the machines can use",
+  },
+  "region-not-enabled": {
+    exitCode: 5,
+    summary: "The region does not exist, or is not enabled for the account",
+  },
   "image-not-found": { exitCode: 1, summary: "No suitable image for the nodes was found" },
-  "cluster-exists": { exitCode: 1, summary: "A cluster with this id already exists or is being created" },
+  "cluster-exists": {
+    exitCode: 1,
+    summary: "A cluster with this id already exists or is being created",
+  },
   "capacity-lacking": {
     exitCode: 1,
     summary: "There is no capacity for the machines, or the account's limit is reached",
@@ -33,24 +48,48 @@ export const errorTable = {
   "cloud-failed": { exitCode: 1, summary: "A cloud request failed" },
   "machine-failed": { exitCode: 1, summary: "A machine stopped or broke before it could be used" },
   "artifact-unreachable": { exitCode: 1, summary: "The artifact cannot be downloaded or read" },
-  "artifact-invalid": { exitCode: 1, summary: "The file is not a release artifact, or not the expected one" },
-  "variant-mismatch": { exitCode: 1, summary: "The artifact is of a different variant than requested" },
-  "configuration-refused": { exitCode: 1, summary: "The artifact refused the cluster configuration" },
+  "artifact-invalid": {
+    exitCode: 1,
+    summary: "The file is not a release artifact, or not the expected one",
+  },
+  "variant-mismatch": {
+    exitCode: 1,
+    summary: "The artifact is of a different variant than requested",
+  },
+  "configuration-refused": {
+    exitCode: 1,
+    summary: "The artifact refused the cluster configuration",
+  },
   "install-failed": { exitCode: 1, summary: "The installation failed on a node" },
-  "upgrade-failed": { exitCode: 1, summary: "The upgrade failed on a node; its check may not pass" },
+  "upgrade-failed": {
+    exitCode: 1,
+    summary: "The upgrade failed on a node; its check may not pass",
+  },
   "cluster-busy": { exitCode: 1, summary: "Another upgrade of the cluster is running" },
   "not-installed": { exitCode: 1, summary: "The platform is not installed on the node yet" },
   "login-refused": { exitCode: 1, summary: "The superuser's name or password is wrong" },
   "connection-failed": { exitCode: 1, summary: "A node cannot be reached" },
-  "host-key-changed": { exitCode: 1, summary: "A node presented a host key other than the pinned one" },
+  "host-key-changed": {
+    exitCode: 1,
+    summary: "A node presented a host key other than the pinned one",
+  },
   "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this machine" },
   "node-stopped": { exitCode: 1, summary: "The node is stopped or paused" },
-  "remote-command-failed": { exitCode: 1, summary: "A command that the program ran on a node failed" },
+  "remote-command-failed": {
+    exitCode: 1,
+    summary: "A command that the program ran on a node failed",
+  },
   "snapshot-exists": { exitCode: 1, summary: "The cluster has a snapshot with this name" },
   "snapshot-not-found": { exitCode: 3, summary: "The cluster has no snapshot with this name" },
-  "snapshot-unusable": { exitCode: 1, summary: "The snapshot is incomplete or damaged, or made for another QEMU" },
+  "snapshot-unusable": {
+    exitCode: 1,
+    summary: "The snapshot is incomplete or damaged, or made for another QEMU",
+  },
   "output-lost": { exitCode: 1, summary: "The result cannot be written to stdout" },
-  "transfer-failed": { exitCode: 1, summary: "A file cannot be sent to a node, or fetched from it" },
+  "transfer-failed": {
+    exitCode: 1,
+    summary: "A file cannot be sent to a node, or fetched from it",
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorId = keyof typeof errorTable;
@@ -102,9 +141,17 @@ export class ClusterError extends Error {
 }
 
 /** Returns the same error with other texts or more facts, and this one as its cause. It isn't transient unless the change says so. */
-export function revised(error: ClusterError, change: ErrorDetail & { readonly message?: string }): ClusterError {
+export function revised(
+  error: ClusterError,
+  change: ErrorDetail & { readonly message?: string },
+): ClusterError {
   const { message, hint, facts } = ClusterError.marked(error);
-  const detail = { ...(hint !== undefined && { hint }), cause: error, ...change, facts: { ...facts, ...change.facts } };
+  const detail = {
+    ...(hint !== undefined && { hint }),
+    cause: error,
+    ...change,
+    facts: { ...facts, ...change.facts },
+  };
   return new ClusterError(error.id, change.message ?? message, detail);
 }
 
@@ -124,8 +171,11 @@ export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof ClusterError) return ClusterError.marked(thrown).message;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return thrown instanceof OwnError || isMarked(message) || isOfSystem(thrown) ? message : outside(message);
+  return thrown instanceof OwnError || isMarked(message) || isOfSystem(thrown)
+    ? message
+    : outside(message);
 }
 
 /** The message of a failed system call contains only the call's name, its meaning, and our own paths and addresses. */
-const isOfSystem = (thrown: unknown): boolean => thrown instanceof Error && "code" in thrown && "syscall" in thrown;
+const isOfSystem = (thrown: unknown): boolean =>
+  thrown instanceof Error && "code" in thrown && "syscall" in thrown;

@@ -4,7 +4,11 @@
  */
 
 import { cloudKind } from "./backend/cloud/cloud-kind.ts";
-import { type CloudBackendOptions, type CloudOptions, readCloudOptions } from "./backend/cloud/options.ts";
+import {
+  type CloudBackendOptions,
+  type CloudOptions,
+  readCloudOptions,
+} from "./backend/cloud/options.ts";
 import { containerKind } from "./backend/container/container-kind.ts";
 import {
   type ContainerBackendOptions,
@@ -18,7 +22,14 @@ import { vmKind } from "./backend/vm/vm-kind.ts";
 import type { BackendSettings, ClusterBackend } from "./library/open-cluster.ts";
 import { type RuntimeOptions, splitRuntimeOptions } from "./library/runtime.ts";
 
-export type { Backend, ClusterBackend, CloudBackendOptions, ContainerBackendOptions, RuntimeOptions, VmBackendOptions };
+export type {
+  Backend,
+  ClusterBackend,
+  CloudBackendOptions,
+  ContainerBackendOptions,
+  RuntimeOptions,
+  VmBackendOptions,
+};
 export type { ClusterNode, NodeFetch, NodeFetchResult } from "./library/cluster-node.ts";
 export { Cluster } from "./library/cluster.ts";
 export type { ClusterFault } from "./library/cluster-fault.ts";
@@ -34,8 +45,17 @@ export type {
 } from "./library/call-options.ts";
 export type { PowerOptions, StopOptions } from "./library/change-power-for-library.ts";
 export type { Installation } from "./library/install-from-path.ts";
-export type { ClusterCommand, ClusterCommandResult, NodeCommand, NodeCommandResult } from "./library/cluster-node.ts";
-export type { ClusterRequest, CopyClusterRequest, NewClusterRequest } from "./library/open-cluster.ts";
+export type {
+  ClusterCommand,
+  ClusterCommandResult,
+  NodeCommand,
+  NodeCommandResult,
+} from "./library/cluster-node.ts";
+export type {
+  ClusterRequest,
+  CopyClusterRequest,
+  NewClusterRequest,
+} from "./library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SnapshotRecord } from "./model/snapshot.ts";
 export type { SavedLogs } from "./cluster/logs.ts";

@@ -34,7 +34,9 @@ export function mapOutside(
   return pieces
     .map((piece, index) => {
       if (index % 2 === 1 || piece === "") return "";
-      return pieces[index - 1] === begin || pieces[index + 1] === end ? changeOutside(piece) : changeOwn(piece);
+      return pieces[index - 1] === begin || pieces[index + 1] === end
+        ? changeOutside(piece)
+        : changeOwn(piece);
     })
     .join("");
 }
@@ -45,20 +47,26 @@ export function mapTexts(data: unknown, change: (text: string) => string): unkno
   if (typeof data === "bigint") return String(data);
   if (data instanceof Date) return Number.isNaN(data.getTime()) ? null : data.toISOString();
   if (data instanceof Error) return change(outside(data.message));
-  if (data instanceof Set || Array.isArray(data)) return Array.from(data, (each: unknown) => mapTexts(each, change));
+  if (data instanceof Set || Array.isArray(data))
+    return Array.from(data, (each: unknown) => mapTexts(each, change));
   if (typeof data !== "object" || data === null) return data;
   const entries = data instanceof Map ? data.entries() : Object.entries(data);
-  return Object.fromEntries(Array.from(entries, ([key, value]) => [String(key), mapTexts(value, change)]));
+  return Object.fromEntries(
+    Array.from(entries, ([key, value]) => [String(key), mapTexts(value, change)]),
+  );
 }
 
 /** The facts of an error without marks. Other values than texts stay as they are. */
-export function unmarkedFacts(facts: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function unmarkedFacts(
+  facts: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(facts).map(([key, fact]) => [key, unmarkedFact(fact)]));
 }
 
 function unmarkedFact(fact: unknown): unknown {
   if (typeof fact === "string") return unmarked(fact);
   if (Array.isArray(fact)) return fact.map(unmarkedFact);
-  const isPlain = typeof fact === "object" && fact !== null && Object.getPrototypeOf(fact) === Object.prototype;
+  const isPlain =
+    typeof fact === "object" && fact !== null && Object.getPrototypeOf(fact) === Object.prototype;
   return isPlain ? unmarkedFacts(fact as Readonly<Record<string, unknown>>) : fact;
 }

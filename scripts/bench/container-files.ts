@@ -2,7 +2,10 @@
 import { chmod, cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type SecondComputer, startSecondComputer } from "../../test/e2e/support/second-computer.ts";
+import {
+  type SecondComputer,
+  startSecondComputer,
+} from "../../test/e2e/support/second-computer.ts";
 import { provideBase } from "./dcos.ts";
 import type { Row } from "./measure.ts";
 import { inMegabytes, inSeconds, rowOf, time } from "./measure.ts";
@@ -28,22 +31,38 @@ interface Bench {
 export async function measureContainerFiles(executable: string): Promise<readonly Row[]> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   const environment = { XDG_STATE_HOME: join(folder, "state") };
-  const run = async (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
+  const run = async (...words: readonly string[]) =>
+    time([executable, ...words, "-c", id], environment);
   const made = { base: "" };
   try {
     await provideBase();
     const platform = await newPlatform(folder);
-    const create = ["create", "--wait", "--linux-distribution", "debian-12", "--public-agents", "0", platform];
+    const create = [
+      "create",
+      "--wait",
+      "--linux-distribution",
+      "debian-12",
+      "--public-agents",
+      "0",
+      platform,
+    ];
     const before = await imageNames("localhost/cluster-e2e-node");
     const PATH = await pathWithoutCache(folder);
     const first = (await time([executable, ...create, "-c", id], { ...environment, PATH })).seconds;
-    made.base = (await imageNames("localhost/cluster-e2e-node")).find((name) => !before.includes(name)) ?? "";
+    made.base =
+      (await imageNames("localhost/cluster-e2e-node")).find((name) => !before.includes(name)) ?? "";
     await run("destroy", "--yes");
     const again = (await run(...create)).seconds;
     await run("snapshot", "create", "installed");
-    const images = (await imageNames("localhost/cluster-e2e-snapshot")).filter((name) => name.includes("-installed-"));
+    const images = (await imageNames("localhost/cluster-e2e-snapshot")).filter((name) =>
+      name.includes("-installed-"),
+    );
     const bench = { folder, run, images, base: made.base };
-    return [await saveRow(bench), await sizeRow(bench), ...(await createRows(bench, { first, again }))];
+    return [
+      await saveRow(bench),
+      await sizeRow(bench),
+      ...(await createRows(bench, { first, again })),
+    ];
   } finally {
     await run("destroy", "--yes").catch(() => {});
     if (made.base !== "") await time(["docker", "image", "rm", made.base]).catch(() => {});
@@ -82,7 +101,9 @@ async function saveRow({ folder, run, images }: Bench): Promise<Row> {
   const [own, byHand]: [number[], number[]] = [[], []];
   const file = join(folder, "cluster.zst");
   for (let round = 0; round < rounds; round += 1) {
-    byHand.push(await shell(`docker save ${images.join(" ")} | zstd --quiet --force -o ${folder}/docker.zst`));
+    byHand.push(
+      await shell(`docker save ${images.join(" ")} | zstd --quiet --force -o ${folder}/docker.zst`),
+    );
     const began = performance.now();
     await run("snapshot", "save", "installed", file, "--replace");
     own.push((performance.now() - began) / 1000);
@@ -101,7 +122,13 @@ async function saveRow({ folder, run, images }: Bench): Promise<Row> {
 async function sizeRow({ folder, run, images, base }: Bench): Promise<Row> {
   const file = join(folder, "upper.zst");
   await run("snapshot", "save", "installed", file, "--without-base");
-  const inspected = await time(["docker", "image", "inspect", "--format={{len .RootFS.Layers}}", base]);
+  const inspected = await time([
+    "docker",
+    "image",
+    "inspect",
+    "--format={{len .RootFS.Layers}}",
+    base,
+  ]);
   const below = Number(inspected.stdout);
   const saved = join(folder, "saved");
   await shell(`mkdir ${saved}; docker save ${images.join(" ")} | tar -x -C ${saved}`);
@@ -150,7 +177,8 @@ async function createFrom({ run }: SecondComputer, file: string): Promise<number
   const created = await run(["create", "--from", file, "-c", id]);
   if (created.status !== 0) throw new Error(created.stderr);
   while ((await run(["run", "-c", id, ...job])).status !== 0)
-    if (performance.now() - began > jobLimitMs) throw new Error("no job has run on the cluster from a file");
+    if (performance.now() - began > jobLimitMs)
+      throw new Error("no job has run on the cluster from a file");
   const seconds = (performance.now() - began) / 1000;
   await run(["destroy", "--yes", "-c", id]);
   return seconds;

@@ -30,7 +30,13 @@ export async function measureContainers(executable: string): Promise<readonly Ro
   try {
     await buildOwnImage(folder, ownImage);
     const environment = { XDG_STATE_HOME: join(folder, "state") };
-    const bench = { executable, folder, artifact: await writeSmallArtifact(folder), environment, ownImage };
+    const bench = {
+      executable,
+      folder,
+      artifact: await writeSmallArtifact(folder),
+      environment,
+      ownImage,
+    };
     const rows: Row[] = [];
     for (const size of sizes) rows.push(...(await measureSize(bench, size)));
     return rows;
@@ -44,28 +50,57 @@ export async function measureContainers(executable: string): Promise<readonly Ro
 async function buildOwnImage(folder: string, name: string): Promise<void> {
   const recipe = `FROM ${image}\nRUN ssh-keygen -A && touch /etc/cloud/cloud-init.disabled\n`;
   await Bun.write(join(folder, "image", "Dockerfile"), recipe);
-  await time(["docker", "build", "--quiet", "--network=none", "--tag", name, join(folder, "image")]);
+  await time([
+    "docker",
+    "build",
+    "--quiet",
+    "--network=none",
+    "--tag",
+    name,
+    join(folder, "image"),
+  ]);
 }
 
 interface Size {
   readonly agents: number;
   readonly publicAgents: number;
   readonly rounds: number;
-  readonly limits: { readonly login: number; readonly started?: number; readonly loginByHand: number };
+  readonly limits: {
+    readonly login: number;
+    readonly started?: number;
+    readonly loginByHand: number;
+  };
 }
 
-async function measureSize(bench: Bench, { agents, publicAgents, rounds, limits }: Size): Promise<readonly Row[]> {
+async function measureSize(
+  bench: Bench,
+  { agents, publicAgents, rounds, limits }: Size,
+): Promise<readonly Row[]> {
   const nodes = 1 + agents + publicAgents;
-  const [login, started, plain, byHand]: [number[], number[], number[], number[]] = [[], [], [], []];
+  const [login, started, plain, byHand]: [number[], number[], number[], number[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
   for (let round = 0; round < rounds; round += 1) {
-    const created = await create(bench, nodes, ["--agents", `${agents}`, "--public-agents", `${publicAgents}`]);
+    const created = await create(bench, nodes, [
+      "--agents",
+      `${agents}`,
+      "--public-agents",
+      `${publicAgents}`,
+    ]);
     login.push(created.login);
     started.push(created.started);
     plain.push(await runPlainly(bench, created.words, nodes));
     byHand.push(await createByHand(bench, created.words, nodes));
   }
   const what = `containers: 1+${agents}+${publicAgents}`;
-  const row = (name: string, values: readonly number[], { references, way, limit }: Reference): Row =>
+  const row = (
+    name: string,
+    values: readonly number[],
+    { references, way, limit }: Reference,
+  ): Row =>
     rowOf({
       what: `${what}, ${name}`,
       values,
@@ -77,8 +112,16 @@ async function measureSize(bench: Bench, { agents, publicAgents, rounds, limits 
   const [run, hand] = ["docker run", "docker network create, create, cp, start"];
   return [
     row("until SSH to all", login, { references: plain, way: run, limit: limits.login }),
-    row("until the installation started", started, { references: plain, way: run, limit: limits.started }),
-    row("until SSH to all, the same by hand", login, { references: byHand, way: hand, limit: limits.loginByHand }),
+    row("until the installation started", started, {
+      references: plain,
+      way: run,
+      limit: limits.started,
+    }),
+    row("until SSH to all, the same by hand", login, {
+      references: byHand,
+      way: hand,
+      limit: limits.loginByHand,
+    }),
   ];
 }
 
@@ -91,7 +134,18 @@ interface Reference {
 async function create(bench: Bench, nodes: number, counts: readonly string[]) {
   const { executable, artifact, environment } = bench;
   const id = `bench-${process.pid}`;
-  const words = ["create", "-vv", "--variant", "oss", "--node-image", image, "-c", id, ...counts, artifact];
+  const words = [
+    "create",
+    "-vv",
+    "--variant",
+    "oss",
+    "--node-image",
+    image,
+    "-c",
+    id,
+    ...counts,
+    artifact,
+  ];
   try {
     const lines = await spoken([executable, ...words], environment);
     const [dockerCreate = ""] = findLines(lines, /^docker create /, 1);
@@ -109,7 +163,10 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
 export const runWords = (line: string): readonly string[] =>
   line
     .split(" ")
-    .filter((word) => word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word));
+    .filter(
+      (word) =>
+        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word),
+    );
 
 /** All at once, as quickly as Docker can. */
 const runPlainly = async (bench: Bench, words: readonly string[], nodes: number): Promise<number> =>
@@ -118,7 +175,11 @@ const runPlainly = async (bench: Bench, words: readonly string[], nodes: number)
   });
 
 /** With what every cluster needs besides: a network of its own, in which the nodes have names, and files that a node has before it starts. */
-async function createByHand(bench: Bench, words: readonly string[], nodes: number): Promise<number> {
+async function createByHand(
+  bench: Bench,
+  words: readonly string[],
+  nodes: number,
+): Promise<number> {
   const network = `cluster-e2e-bench-${process.pid}`;
   const file = join(bench.folder, "node.tar");
   await time(["tar", "-C", bench.folder, "-cf", file, "image"]);
@@ -142,7 +203,10 @@ async function createByHand(bench: Bench, words: readonly string[], nodes: numbe
 
 /** Seconds until the SSH servers of all containers are up. */
 async function startAll(nodes: number, start: (name: string) => Promise<void>): Promise<number> {
-  const names = Array.from({ length: nodes }, (_, index) => `cluster-e2e-bench-${process.pid}-${index}`);
+  const names = Array.from(
+    { length: nodes },
+    (_, index) => `cluster-e2e-bench-${process.pid}-${index}`,
+  );
   const format = "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
   const started = performance.now();
   try {

@@ -31,10 +31,13 @@ export interface CreateMeasurement {
 }
 
 /** Resolves with what each round measured, of each size. */
-export async function measureCreate(executable: string): Promise<readonly (readonly CreateMeasurement[])[]> {
+export async function measureCreate(
+  executable: string,
+): Promise<readonly (readonly CreateMeasurement[])[]> {
   const bySize: CreateMeasurement[][] = sizes.map(() => []);
   for (let round = 0; round < rounds; round += 1) {
-    for (const [index, nodes] of sizes.entries()) bySize[index]?.push(await measureSize(executable, nodes));
+    for (const [index, nodes] of sizes.entries())
+      bySize[index]?.push(await measureSize(executable, nodes));
   }
   return bySize;
 }
@@ -43,16 +46,33 @@ export async function measureCreate(executable: string): Promise<readonly (reado
 export async function startAnsweringCloud(delayMs: number): Promise<BenchCloud> {
   const answersFile = join(tmpdir(), `cluster-e2e-bench-answers-${process.pid}.json`);
   await Bun.write(answersFile, JSON.stringify(answers));
-  const cloud = await startBenchCloud("in-process", ["--boot-delay-ms", String(delayMs), "--answers", answersFile]);
+  const cloud = await startBenchCloud("in-process", [
+    "--boot-delay-ms",
+    String(delayMs),
+    "--answers",
+    answersFile,
+  ]);
   await Bun.file(answersFile).delete();
   return cloud;
 }
 
 /** Creates a cluster with one master, one public agent, and agents otherwise. */
-export async function createScripted(executable: string, cloud: BenchCloud, nodes: number): Promise<Timing> {
+export async function createScripted(
+  executable: string,
+  cloud: BenchCloud,
+  nodes: number,
+): Promise<Timing> {
   const artifact = join(cloud.folder, "artifact.sh");
   await Bun.write(artifact, "#!/bin/bash\n# variant: oss\n");
-  const words = ["--agents", String(nodes - 2), "--public-agents", "1", "--linux-distribution", "debian-12", artifact];
+  const words = [
+    "--agents",
+    String(nodes - 2),
+    "--public-agents",
+    "1",
+    "--linux-distribution",
+    "debian-12",
+    artifact,
+  ];
   return time([executable, "create", "--variant", "oss", ...words], cloud.environment);
 }
 
@@ -72,7 +92,12 @@ async function measureSize(executable: string, nodes: number): Promise<CreateMea
 }
 
 /** What the largest cluster may add. */
-const largest = { nodes: 1000, addedSeconds: 4, peakMegabytes: 400, callsWithoutPolling: 12 } as const;
+const largest = {
+  nodes: 1000,
+  addedSeconds: 4,
+  peakMegabytes: 400,
+  callsWithoutPolling: 12,
+} as const;
 
 /** As rows: the whole time, by the time that the machines need; for the largest cluster, also what is added and used, by its limits. */
 export function createRows(bySize: readonly (readonly CreateMeasurement[])[]): readonly Row[] {
@@ -83,7 +108,8 @@ export function createRows(bySize: readonly (readonly CreateMeasurement[])[]): r
 }
 
 function timeRow(nodes: number, measured: readonly CreateMeasurement[]): Row {
-  const of = (figure: (measurement: CreateMeasurement) => number): string => median(measured.map(figure)).toFixed(0);
+  const of = (figure: (measurement: CreateMeasurement) => number): string =>
+    median(measured.map(figure)).toFixed(0);
   const peak = of(({ peakMegabytes }) => peakMegabytes);
   const calls = of(({ callsWithoutPolling }) => callsWithoutPolling);
   return rowOf({
@@ -99,7 +125,11 @@ function limitRows(measured: readonly CreateMeasurement[]): readonly Row[] {
   const figures = [
     { name: "time added", figure: "addedSeconds", unit: inSeconds },
     { name: "peak memory", figure: "peakMegabytes", unit: inMegabytes },
-    { name: "API calls without polling", figure: "callsWithoutPolling", unit: { name: "", factor: 1, digits: 0 } },
+    {
+      name: "API calls without polling",
+      figure: "callsWithoutPolling",
+      unit: { name: "", factor: 1, digits: 0 },
+    },
   ] as const;
   return figures.map(({ name, figure, unit }) =>
     rowOf({

@@ -62,10 +62,22 @@ async function buildArtifacts(folder: string): Promise<Bench["artifacts"]> {
   return { cluster, dcos };
 }
 
-async function create({ executable, folder, artifacts }: Bench, layout: keyof Bench["artifacts"]): Promise<number> {
+async function create(
+  { executable, folder, artifacts }: Bench,
+  layout: keyof Bench["artifacts"],
+): Promise<number> {
   const environment = { XDG_STATE_HOME: join(folder, "state") };
   const volume = `${join(folder, "daemon.json")}:/etc/docker/daemon.json:ro`;
-  const words = ["--variant", "oss", "--linux-distribution", "debian-12", "--custom-volume", volume, "-c", id];
+  const words = [
+    "--variant",
+    "oss",
+    "--linux-distribution",
+    "debian-12",
+    "--custom-volume",
+    volume,
+    "-c",
+    id,
+  ];
   try {
     const lines = await spoken([executable, "create", ...words, artifacts[layout]], environment);
     return lastOf(lines, /^The installation has started/, 1);

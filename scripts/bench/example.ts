@@ -67,14 +67,27 @@ interface Created {
 }
 
 async function create({ executable, environment }: Bench): Promise<Created> {
-  const words = ["create", "-vv", "--wait", "--linux-distribution", "debian-12", "-c", id, "example:etcd"];
+  const words = [
+    "create",
+    "-vv",
+    "--wait",
+    "--linux-distribution",
+    "debian-12",
+    "-c",
+    id,
+    "example:etcd",
+  ];
   try {
     const startedAtMs = Date.now();
     const lines = await spoken([executable, ...words], environment);
     const [dockerCreate = ""] = findLines(lines, /^docker create /, 1);
-    const image = dockerCreate.split(" ").filter((word) => word.startsWith("localhost/cluster-e2e-node:"));
+    const image = dockerCreate
+      .split(" ")
+      .filter((word) => word.startsWith("localhost/cluster-e2e-node:"));
     const seconds = lastOf(lines, /^Cluster ".*" is ready/, 1);
-    const servingAtMs = Math.max(...(await Promise.all((await containersOf(id)).map(servesSinceMs))));
+    const servingAtMs = Math.max(
+      ...(await Promise.all((await containersOf(id)).map(servesSinceMs))),
+    );
     const waitSeconds = startedAtMs / 1000 + seconds - servingAtMs / 1000;
     return { seconds, waitSeconds, words: [...runWords(dockerCreate), ...image] };
   } finally {

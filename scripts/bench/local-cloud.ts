@@ -30,7 +30,15 @@ export async function startBenchCloud(
   await mkdir(directory);
   const log = Bun.file(join(folder, "cloud.log"));
   const child = Bun.spawn(
-    [process.execPath, "test/local-cloud/main.ts", "--driver", driver, "--directory", directory, ...words],
+    [
+      process.execPath,
+      "test/local-cloud/main.ts",
+      "--driver",
+      driver,
+      "--directory",
+      directory,
+      ...words,
+    ],
     { cwd: root, stdout: "ignore", stderr: log },
   );
   const close = async (): Promise<void> => {
@@ -39,7 +47,8 @@ export async function startBenchCloud(
     await rm(folder, { recursive: true, force: true });
   };
   const announcement = await announced(join(directory, "local-cloud.json"), child.exited);
-  if (announcement === undefined) throw new Error(`the local cloud did not start:\n${await log.text()}`);
+  if (announcement === undefined)
+    throw new Error(`the local cloud did not start:\n${await log.text()}`);
   const { endpoint } = announcement;
   return {
     folder,
@@ -53,7 +62,9 @@ export async function startBenchCloud(
     requestCounts: async () => {
       const headers = { authorization: `Bearer ${announcement.controlToken}` };
       const control = `${endpoint}/_control/requests`;
-      const { counts } = (await (await fetch(control, { headers })).json()) as { counts: Record<string, number> };
+      const { counts } = (await (await fetch(control, { headers })).json()) as {
+        counts: Record<string, number>;
+      };
       await fetch(control, { headers, method: "DELETE" });
       return counts;
     },
@@ -68,7 +79,11 @@ async function announced(path: string, exited: Promise<number>): Promise<Announc
     () => (gone.now = true),
     () => (gone.now = true),
   );
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline && !gone.now; await Bun.sleep(50)) {
+  for (
+    const deadline = Date.now() + 30_000;
+    Date.now() < deadline && !gone.now;
+    await Bun.sleep(50)
+  ) {
     const text = await Bun.file(path)
       .text()
       .catch(() => "");

@@ -69,7 +69,9 @@ interface Measured {
 
 export function rowOf({ what, values, unit, references, by, less, limit }: Measured): Row {
   const part = less === undefined ? 0 : median(less.values);
-  const ratios = values.map((value, round) => (value - part) / (references[round] ?? references[0] ?? Number.NaN));
+  const ratios = values.map(
+    (value, round) => (value - part) / (references[round] ?? references[0] ?? Number.NaN),
+  );
   const texts = [{ values: references, by }, ...(less === undefined ? [] : [less])];
   return {
     what,
@@ -81,7 +83,9 @@ export function rowOf({ what, values, unit, references, by, less, limit }: Measu
 }
 
 /** What a measured program sees: little of what this one does. */
-export const environmentOf = (own: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+export const environmentOf = (
+  own: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "/",
   ...own,
@@ -143,13 +147,17 @@ export async function interleaved(
 ): Promise<readonly (readonly number[])[]> {
   const seconds = commands.map((): number[] => []);
   for (let round = 0; round < rounds; round += 1) {
-    for (const [index, argv] of commands.entries()) seconds[index]?.push(await elapsed(argv, environment));
+    for (const [index, argv] of commands.entries())
+      seconds[index]?.push(await elapsed(argv, environment));
   }
   return seconds;
 }
 
 /** Seconds until its end, with nothing else going on in this program meanwhile; fails where it does. */
-export async function elapsed(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<number> {
+export async function elapsed(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<number> {
   const started = performance.now();
   const child = Bun.spawn([...argv], {
     env: environmentOf(environment),

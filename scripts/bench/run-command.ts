@@ -2,7 +2,12 @@
 import { startBenchCloud } from "./local-cloud.ts";
 import type { Row } from "./measure.ts";
 import { elapsed, inMilliseconds, rowOf, time } from "./measure.ts";
-import { closeMasters, createSampleCluster, mastersOpen, writeSshConfig } from "./sample-cluster.ts";
+import {
+  closeMasters,
+  createSampleCluster,
+  mastersOpen,
+  writeSshConfig,
+} from "./sample-cluster.ts";
 
 const rounds = 15;
 const coldLimit = 1.1;

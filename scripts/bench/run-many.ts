@@ -12,7 +12,8 @@ const fanout = "64";
 
 /** On machines in one process, which all programs share. */
 export async function measureRunMany(executable: string): Promise<readonly Row[]> {
-  if (Bun.which("clush") === null) throw new Error("There is no clush: apt-get install clustershell");
+  if (Bun.which("clush") === null)
+    throw new Error("There is no clush: apt-get install clustershell");
   return [...(await measureCompared(executable)), ...(await measureLargest(executable))];
 }
 
@@ -32,7 +33,12 @@ async function measureCompared(executable: string): Promise<readonly Row[]> {
   const shared = { unit: inSeconds, references: others, by: "clush, with logins" };
   return [
     rowOf({ what: `${what}, with logins`, values: own, limit: compared.loginLimit, ...shared }),
-    rowOf({ what: `${what}, over kept logins`, values: kept, limit: compared.keptLimit, ...shared }),
+    rowOf({
+      what: `${what}, over kept logins`,
+      values: kept,
+      limit: compared.keptLimit,
+      ...shared,
+    }),
   ];
 }
 
@@ -45,7 +51,13 @@ async function measureLargest(executable: string): Promise<readonly Row[]> {
   const all = await runWithLogins(executable, cloud);
   const what = `${largest} nodes: run --node all true, with logins`;
   return [
-    rowOf({ what, values: [all.seconds], unit: inSeconds, references: [others.seconds], by: "clush" }),
+    rowOf({
+      what,
+      values: [all.seconds],
+      unit: inSeconds,
+      references: [others.seconds],
+      by: "clush",
+    }),
     rowOf({
       what: `${what}, peak memory`,
       values: [all.peakMegabytes],

@@ -23,7 +23,10 @@ export async function createSampleCluster(
 /** Returns the path of a configuration for ssh. */
 export async function writeSshConfig(executable: string, cloud: BenchCloud): Promise<string> {
   const path = join(cloud.folder, "cluster.ssh");
-  await Bun.write(path, (await time([executable, "inspect", "--output", "ssh-config"], cloud.environment)).stdout);
+  await Bun.write(
+    path,
+    (await time([executable, "inspect", "--output", "ssh-config"], cloud.environment)).stdout,
+  );
   return path;
 }
 
@@ -31,7 +34,10 @@ export async function writeSshConfig(executable: string, cloud: BenchCloud): Pro
 export async function mastersOpen(cloud: BenchCloud, count: number): Promise<void> {
   for (const deadline = Date.now() + 60_000; ; await Bun.sleep(20)) {
     const found = await sockets(cloud);
-    const answers = found.length < count ? [] : await Promise.all(found.map(async (socket) => tell(socket, "check")));
+    const answers =
+      found.length < count
+        ? []
+        : await Promise.all(found.map(async (socket) => tell(socket, "check")));
     if (answers.filter((status) => status === 0).length >= count) return;
     if (Date.now() > deadline) throw new Error("run keeps no connection");
   }
@@ -44,10 +50,21 @@ export async function closeMasters(cloud: BenchCloud): Promise<void> {
 async function sockets(cloud: BenchCloud): Promise<readonly string[]> {
   const state = join(cloud.folder, "state");
   const paths = await readdir(state, { recursive: true });
-  return paths.filter((path) => basename(path).startsWith("master-")).map((path) => join(state, path));
+  return paths
+    .filter((path) => basename(path).startsWith("master-"))
+    .map((path) => join(state, path));
 }
 
 async function tell(socket: string, word: "check" | "exit"): Promise<number> {
-  const argv = ["ssh", "-F", "/dev/null", "-o", `ControlPath=./${basename(socket)}`, "-O", word, "master"];
+  const argv = [
+    "ssh",
+    "-F",
+    "/dev/null",
+    "-o",
+    `ControlPath=./${basename(socket)}`,
+    "-O",
+    word,
+    "master",
+  ];
   return Bun.spawn(argv, { cwd: dirname(socket), stdio: ["ignore", "ignore", "ignore"] }).exited;
 }

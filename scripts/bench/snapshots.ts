@@ -25,7 +25,16 @@ export async function measureContainerSnapshots(executable: string): Promise<Row
 export async function measureVmSnapshots(executable: string): Promise<readonly Row[]> {
   const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
   const withMemory = async (megabytes: number): Promise<Restored> => {
-    const options = ["--memory", String(megabytes), "--cpus", "1", "--disk-size", "4g", "--image", image];
+    const options = [
+      "--memory",
+      String(megabytes),
+      "--cpus",
+      "1",
+      "--disk-size",
+      "4g",
+      "--image",
+      image,
+    ];
     return measure({ executable, options, hasFile: megabytes === 512 });
   };
   const [small, large] = [await withMemory(512), await withMemory(2048)];
@@ -74,11 +83,20 @@ interface Bench {
 async function measure({ executable, options, hasFile = false }: Bench): Promise<Restored> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   // As on a computer that has nothing yet, like the one that gets the file: otherwise a template of an earlier run would decide.
-  const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: join(folder, "cache") };
+  const environment = {
+    XDG_STATE_HOME: join(folder, "state"),
+    XDG_CACHE_HOME: join(folder, "cache"),
+  };
   const run = (...words: readonly string[]) => time([executable, ...words, "-c", id], environment);
   try {
     const artifact = join(folder, "artifact.sh");
-    await time([join(root, "test/sample-platform/build"), "--variant", "oss", "--output", artifact]);
+    await time([
+      join(root, "test/sample-platform/build"),
+      "--variant",
+      "oss",
+      "--output",
+      artifact,
+    ]);
     const begun = performance.now();
     await run("create", "--variant", "oss", "--wait", ...nodes, ...options, artifact);
     const created = (performance.now() - begun) / 1000;
@@ -103,7 +121,10 @@ async function createFromFile(
   executable: string,
   { folder, file }: { readonly folder: string; readonly file: string },
 ): Promise<number> {
-  const second = { XDG_STATE_HOME: join(folder, "second"), XDG_CACHE_HOME: join(folder, "second-cache") };
+  const second = {
+    XDG_STATE_HOME: join(folder, "second"),
+    XDG_CACHE_HOME: join(folder, "second-cache"),
+  };
   const began = performance.now();
   await time([executable, "create", "--from", file, "-c", id], second);
   try {
@@ -115,7 +136,10 @@ async function createFromFile(
 }
 
 /** Containers boot their services first. */
-async function untilJobRuns(argv: readonly string[], environment: Readonly<Record<string, string>>): Promise<void> {
+async function untilJobRuns(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
   const deadline = performance.now() + tryLimitMs;
   for (;;) {
     try {

@@ -37,13 +37,19 @@ export async function spoken(
 /** Returns when the last of `count` matching lines was printed. */
 export function lastOf(lines: readonly Line[], pattern: RegExp, count: number): number {
   const found = lines.filter(({ text }) => pattern.test(text));
-  if (found.length !== count) throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
+  if (found.length !== count)
+    throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
   return found.at(-1)?.seconds ?? Number.NaN;
 }
 
 /** Returns the first `count` matching lines. */
-export function findLines(lines: readonly Line[], pattern: RegExp, count: number): readonly string[] {
+export function findLines(
+  lines: readonly Line[],
+  pattern: RegExp,
+  count: number,
+): readonly string[] {
   const found = lines.filter(({ text }) => pattern.test(text)).slice(0, count);
-  if (found.length !== count) throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
+  if (found.length !== count)
+    throw new Error(`${found.length} lines like ${pattern}, not ${count}`);
   return found.map(({ text }) => text);
 }

@@ -14,7 +14,8 @@ const rounds = 5;
 const limits = { "first time": 1.5, unchanged: 1 } as const;
 
 export async function measureSync(executable: string): Promise<readonly Row[]> {
-  if (Bun.which("rsync") === null) throw new Error("the sync benchmark needs rsync: apt-get install rsync");
+  if (Bun.which("rsync") === null)
+    throw new Error("the sync benchmark needs rsync: apt-get install rsync");
   await using cloud = await startBenchCloud("container", []);
   const config = await startCluster(executable, cloud);
   const checkout = join(cloud.folder, "checkout");
@@ -58,7 +59,10 @@ async function startCluster(executable: string, cloud: BenchCloud): Promise<stri
   await time([executable, "create", ...words], cloud.environment);
   await time([executable, "wait"], cloud.environment);
   const config = join(cloud.folder, "cluster.ssh");
-  await Bun.write(config, (await time([executable, "inspect", "--output", "ssh-config"], cloud.environment)).stdout);
+  await Bun.write(
+    config,
+    (await time([executable, "inspect", "--output", "ssh-config"], cloud.environment)).stdout,
+  );
   return config;
 }
 
@@ -75,7 +79,9 @@ async function rsyncToAll(config: string, source: string): Promise<number> {
   const options = ["-a", "--delete", "-e", `ssh -F ${config}`, "--rsync-path", "sudo rsync"];
   const started = performance.now();
   await Promise.all(
-    masters.map((master) => time(["rsync", ...options, source, `${master}:/opt/cluster/bench-tests/`])),
+    masters.map((master) =>
+      time(["rsync", ...options, source, `${master}:/opt/cluster/bench-tests/`]),
+    ),
   );
   return (performance.now() - started) / 1000;
 }

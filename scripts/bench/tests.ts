@@ -10,13 +10,19 @@ interface TestCommand {
 export const quickTests: TestCommand = { argv: ["./scripts/test"], limitMinutes: 10 };
 export const allTests: TestCommand = { argv: ["./scripts/test", "all"], limitMinutes: 40 };
 
-export async function measureTests({ argv: [script, ...words], limitMinutes }: TestCommand): Promise<Row> {
+export async function measureTests({
+  argv: [script, ...words],
+  limitMinutes,
+}: TestCommand): Promise<Row> {
   // As in a user's shell: `bun run` puts the project's tools first. With CI, a tier that is skipped counts as failed.
   const folders = (process.env["PATH"] ?? "")
     .split(delimiter)
     .filter((folder) => !folder.endsWith("node_modules/.bin"));
   const environment = { PATH: folders.join(delimiter), CI: "1" };
-  const { seconds } = await time([join(import.meta.dir, "..", "..", script), ...words], environment);
+  const { seconds } = await time(
+    [join(import.meta.dir, "..", "..", script), ...words],
+    environment,
+  );
   return rowOf({
     what: `tests: ${[script, ...words].join(" ")}`,
     values: [seconds / 60],

@@ -42,7 +42,11 @@ async function measureFirst(bench: VmBench): Promise<Row> {
 /** Later creations than the one that makes the template. */
 async function measureCopies(
   bench: VmBench,
-  { nodes, rounds, limit }: { readonly nodes: number; readonly rounds: number; readonly limit: number },
+  {
+    nodes,
+    rounds,
+    limit,
+  }: { readonly nodes: number; readonly rounds: number; readonly limit: number },
 ): Promise<Row> {
   const [login, byHand]: [number[], number[]] = [[], []];
   const { machines } = await createVms(bench, { nodes, options: ["--fresh-boot"] });

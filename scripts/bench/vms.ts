@@ -77,16 +77,42 @@ export async function createVms(
   { nodes, options = [], megabytes = 768, whileThere }: VmCreation,
 ): Promise<{ readonly login: number; readonly machines: readonly Machine[] }> {
   const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: cache };
-  const machine = ["--memory", String(megabytes), "--cpus", "1", "--disk-size", diskSize, "--image", image];
+  const machine = [
+    "--memory",
+    String(megabytes),
+    "--cpus",
+    "1",
+    "--disk-size",
+    diskSize,
+    "--image",
+    image,
+  ];
   const counts = ["--agents", String(nodes - 1), "--public-agents", "0"];
-  const words = ["create", "-vv", "--variant", "oss", "-c", id, ...machine, ...counts, ...options, artifact];
+  const words = [
+    "create",
+    "-vv",
+    "--variant",
+    "oss",
+    "-c",
+    id,
+    ...machine,
+    ...counts,
+    ...options,
+    artifact,
+  ];
   try {
     const lines = await spoken([executable, ...words], environment);
-    const commands = findLines(lines, /^qemu-system-\w+ .{0,5000}hostfwd=.{0,5000} -daemonize$/, nodes);
+    const commands = findLines(
+      lines,
+      /^qemu-system-\w+ .{0,5000}hostfwd=.{0,5000} -daemonize$/,
+      nodes,
+    );
     await whileThere?.(commands);
     return {
       login: lastOf(lines, /: \$ .{0,5000} e2e-first-contact /, nodes),
-      machines: await Promise.all(commands.map(async (line) => copyOf(line, await mkdtemp(join(folder, "copy-"))))),
+      machines: await Promise.all(
+        commands.map(async (line) => copyOf(line, await mkdtemp(join(folder, "copy-")))),
+      ),
     };
   } finally {
     await time([executable, "destroy", "-c", id], environment);
@@ -103,7 +129,9 @@ interface VmCreation {
 
 /** Each has a network of its own inside, since the cluster's is gone. */
 async function copyOf(line: string, copy: string): Promise<Machine> {
-  const argv = line.split(" ").map((word) => word.replace(/^stream,id=inside,.*/, "hubport,id=inside,hubid=0"));
+  const argv = line
+    .split(" ")
+    .map((word) => word.replace(/^stream,id=inside,.*/, "hubport,id=inside,hubid=0"));
   const own = argv[argv.indexOf("-pidfile") + 1]?.replace(/\/qemu\.pid$/, "") ?? "";
   await cp(join(own, "seed"), join(copy, "seed"), { recursive: true });
   return { argv: argv.map((word) => word.replaceAll(own, copy)), copy };
@@ -118,7 +146,9 @@ export async function startByHand(machines: readonly Machine[], image: string): 
     return (performance.now() - started) / 1000;
   } finally {
     await Promise.all(running.map(async ({ end }) => end()));
-    await Promise.all(machines.map(async ({ copy }) => rm(join(copy, "disk.qcow2"), { force: true })));
+    await Promise.all(
+      machines.map(async ({ copy }) => rm(join(copy, "disk.qcow2"), { force: true })),
+    );
   }
 }
 
@@ -130,7 +160,19 @@ interface RunningMachine {
 function startOne({ argv, copy }: Machine, image: string): RunningMachine {
   const disk = join(copy, "disk.qcow2");
   const port = Number(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22/.exec(argv.join(" "))?.[1]);
-  const words = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", image, "-F", "qcow2", disk, diskSize.toUpperCase()];
+  const words = [
+    "qemu-img",
+    "create",
+    "-q",
+    "-f",
+    "qcow2",
+    "-b",
+    image,
+    "-F",
+    "qcow2",
+    disk,
+    diskSize.toUpperCase(),
+  ];
   const begun = time(words).then(() =>
     Bun.spawn(
       argv.filter((word) => word !== "-daemonize"),

@@ -61,7 +61,10 @@ interface Waiting {
   readonly ended: Promise<{ readonly endedAtMs: number; readonly askedAtMs: readonly number[] }>;
 }
 
-function startWait(argv: readonly string[], environment: Readonly<Record<string, string>>): Waiting {
+function startWait(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Waiting {
   const child = Bun.spawn([...argv], {
     env: environmentOf(environment),
     stdio: ["ignore", "ignore", "pipe"],

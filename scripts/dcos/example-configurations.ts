@@ -1,4 +1,7 @@
-import { baseConfiguration, mergeConfiguration } from "../../src/platform/configuration/configuration.ts";
+import {
+  baseConfiguration,
+  mergeConfiguration,
+} from "../../src/platform/configuration/configuration.ts";
 import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import { dcosLayout } from "../../src/platform/layouts/dcos.ts";
 
@@ -9,11 +12,25 @@ interface Example {
 
 /** What we would write for an open source release, for several clusters. (The enterprise variant's generator is not public.) */
 export function exampleConfigurations(release: string): readonly Example[] {
-  const extra = { dns_search: "example.com", check_time: true, telemetry_enabled: false, unknown_key: "kept" };
+  const extra = {
+    dns_search: "example.com",
+    check_time: true,
+    telemetry_enabled: false,
+    unknown_key: "kept",
+  };
   return [
-    { name: "1/1/1", configuration: configurationOf(release, { masters: 1, agents: 1, publicAgents: 1 }) },
-    { name: "3/2/1", configuration: configurationOf(release, { masters: 3, agents: 2, publicAgents: 1 }) },
-    { name: "no public agents", configuration: configurationOf(release, { masters: 1, agents: 1, publicAgents: 0 }) },
+    {
+      name: "1/1/1",
+      configuration: configurationOf(release, { masters: 1, agents: 1, publicAgents: 1 }),
+    },
+    {
+      name: "3/2/1",
+      configuration: configurationOf(release, { masters: 3, agents: 2, publicAgents: 1 }),
+    },
+    {
+      name: "no public agents",
+      configuration: configurationOf(release, { masters: 1, agents: 1, publicAgents: 0 }),
+    },
     {
       name: "extra configuration",
       configuration: mergeConfiguration(
@@ -41,7 +58,10 @@ interface Shape {
   readonly detector?: string;
 }
 
-function configurationOf(release: string, { masters, agents, publicAgents, detector }: Shape): Configuration {
+function configurationOf(
+  release: string,
+  { masters, agents, publicAgents, detector }: Shape,
+): Configuration {
   const roles = [
     ...Array.from({ length: masters }, () => "master" as const),
     ...Array.from({ length: agents }, () => "agent" as const),
@@ -56,5 +76,8 @@ function configurationOf(release: string, { masters, agents, publicAgents, detec
     ipDetectPublicFile: detector,
     licenseKey: undefined,
   });
-  return { ...base, ...dcosLayout.baseConfiguration({ variant: "oss", release, nodesKeepTime: false }) };
+  return {
+    ...base,
+    ...dcosLayout.baseConfiguration({ variant: "oss", release, nodesKeepTime: false }),
+  };
 }

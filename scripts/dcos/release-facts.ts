@@ -11,7 +11,11 @@ export interface ReleaseFacts {
   /** Whether preflight wants the group `nogroup`. */
   readonly nogroup: { readonly isChecked: boolean; readonly source: Source };
   /** Ports that preflight wants free, by role. */
-  readonly ports: { readonly master: readonly number[]; readonly agent: readonly number[]; readonly source: Source };
+  readonly ports: {
+    readonly master: readonly number[];
+    readonly agent: readonly number[];
+    readonly source: Source;
+  };
   /** How a port is looked for in /proc/net, where numbers have capital letters: lower case finds none with letters. */
   readonly portFormat: { readonly format: string; readonly source: Source };
   /** Whether `dcos-version.json` holds `dcos-variant`. */
@@ -19,7 +23,11 @@ export interface ReleaseFacts {
   /** What checks a node after its start. */
   readonly nodeCheck: { readonly command: readonly string[]; readonly source: Source };
   /** The default of `check_time`, and what doesn't start with an unsynchronized clock then. */
-  readonly timeCheck: { readonly default: boolean; readonly services: readonly string[]; readonly source: Source };
+  readonly timeCheck: {
+    readonly default: boolean;
+    readonly services: readonly string[];
+    readonly source: Source;
+  };
   /** The port of the certificate authority that genconf leaves running on its machine, where it does. */
   readonly bootstrapCa: { readonly port: number; readonly source: Source } | undefined;
   /** How a running node is upgraded: the generator's option, the line before the script's URL, the script's flags, and whether it checks the node. */
@@ -72,13 +80,20 @@ export function readReleaseFacts(read: ReadFile): ReleaseFacts {
   const python = openFile(read, pythonBuild).need(/(python3\.\d+)\/site-packages/);
   return {
     dockerVersion: { read: format === undefined ? "last-line" : "format", source: version.source },
-    programs: { names: programs.map(({ match }) => match[1] ?? ""), source: programs[0]?.source ?? installScript },
+    programs: {
+      names: programs.map(({ match }) => match[1] ?? ""),
+      source: programs[0]?.source ?? installScript,
+    },
     nogroup: { isChecked: nogroup !== undefined, source: nogroup?.source ?? installScript },
     ports: { master: master.ports, agent: agent.ports, source: master.source },
     portFormat: formatOfPorts(script),
     versionFileVariant: { isThere: variant !== undefined, source: variant?.source ?? versionFile },
     nodeCheck: nodeCheckOf(read),
-    timeCheck: { default: time.match[1] === "true", services: timeCheckersOf(read), source: time.source },
+    timeCheck: {
+      default: time.match[1] === "true",
+      services: timeCheckersOf(read),
+      source: time.source,
+    },
     bootstrapCa: authority && { port: Number(authority.match[1]), source: authority.source },
     upgrade: upgradeOf(read),
     python: { name: python.match[1] ?? "", source: python.source },
@@ -116,7 +131,10 @@ function openFile(read: ReadFile, path: string): OpenFile {
 }
 
 /** The first list of ports is the masters', the second the agents'. */
-function portList(script: OpenFile, which: 0 | 1): { readonly ports: readonly number[]; readonly source: Source } {
+function portList(
+  script: OpenFile,
+  which: 0 | 1,
+): { readonly ports: readonly number[]; readonly source: Source } {
   const found = script.all(/for service in/)[which];
   if (found === undefined) throw new Error(`${installScript} has no such list of ports`);
   const start = Number(found.source.split(":")[1]);
@@ -146,8 +164,12 @@ function nodeCheckOf(read: ReadFile): ReleaseFacts["nodeCheck"] {
 function upgradeOf(read: ReadFile): ReleaseFacts["upgrade"] {
   const script = openFile(read, upgradeScript);
   const option = openFile(read, commandLine).need(/^ +'(--generate-node-upgrade-script)',$/);
-  const line = script.need(/print\("(Node upgrade script URL: )" \+ bootstrap_url \+ upgrade_script_path/);
-  const flags = ["--skip-checks", "--verbose"].filter((flag) => script.lines.some((text) => text.includes(flag)));
+  const line = script.need(
+    /print\("(Node upgrade script URL: )" \+ bootstrap_url \+ upgrade_script_path/,
+  );
+  const flags = ["--skip-checks", "--verbose"].filter((flag) =>
+    script.lines.some((text) => text.includes(flag)),
+  );
   return {
     option: option.match[1] ?? "",
     linePrefix: line.match[1] ?? "",

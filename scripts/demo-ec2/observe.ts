@@ -83,18 +83,27 @@ class Observer {
     }
   }
 
-  async ask<Name extends Action>(question: string, action: Name, input: Calls[Name]["input"], api?: CloudApi) {
+  async ask<Name extends Action>(
+    question: string,
+    action: Name,
+    input: Calls[Name]["input"],
+    api?: CloudApi,
+  ) {
     [this.answers[question]] = await this.outcome(action, input, api);
   }
 
-  async call<Name extends Action>(action: Name, input: Calls[Name]["input"]): Promise<Calls[Name]["output"]> {
+  async call<Name extends Action>(
+    action: Name,
+    input: Calls[Name]["input"],
+  ): Promise<Calls[Name]["output"]> {
     return await this.cloud.api.call(action, input, this.#signal);
   }
 
   async until(event: string, sinceMs: number, isSo: () => Promise<boolean>): Promise<void> {
     const deadlineMs = Date.now() + patienceMs;
     while (!(await isSo())) {
-      if (Date.now() > deadlineMs) throw new Error(`not in ${patienceMs / 60_000} minutes: ${event}`);
+      if (Date.now() > deadlineMs)
+        throw new Error(`not in ${patienceMs / 60_000} minutes: ${event}`);
       await systemClock.sleep(pauseMs, this.#signal);
     }
     this.seconds[event] = Math.round((Date.now() - sinceMs) / 100) / 10;
@@ -105,25 +114,45 @@ class Observer {
   }
 }
 
-type Launch = Pick<Calls["RunInstances"]["input"], "ImageId" | "InstanceType" | "MinCount" | "MaxCount">;
+type Launch = Pick<
+  Calls["RunInstances"]["input"],
+  "ImageId" | "InstanceType" | "MinCount" | "MaxCount"
+>;
 
 /** Questions about what doesn't exist, and requests that are refused. */
 async function askOfNothing(observer: Observer, launch: Launch): Promise<void> {
   const strangers = await observer.cloud.strangers();
   await observer.ask("an unknown access key", "DescribeInstances", {}, strangers);
-  await observer.ask("an unknown instance", "DescribeInstances", { InstanceIds: [unknownInstance] });
+  await observer.ask("an unknown instance", "DescribeInstances", {
+    InstanceIds: [unknownInstance],
+  });
   await observer.ask("an invalid instance id", "DescribeInstances", { InstanceIds: ["i-none"] });
   const filter = { Name: "colour", Values: ["red"] };
   await observer.ask("an unknown filter", "DescribeInstances", { Filters: [filter] });
   await observer.ask("an unknown image", "DescribeImages", { ImageIds: ["ami-0123456789abcdef0"] });
-  await observer.ask("an unknown subnet", "DescribeSubnets", { SubnetIds: ["subnet-0123456789abcdef0"] });
-  await observer.ask("the console of an unknown instance", "GetConsoleOutput", { InstanceId: unknownInstance });
-  await observer.ask("ending an unknown instance", "TerminateInstances", { InstanceIds: [unknownInstance] });
-  await observer.ask("deleting an unknown group", "DeleteSecurityGroup", { GroupId: "sg-0123456789abcdef0" });
+  await observer.ask("an unknown subnet", "DescribeSubnets", {
+    SubnetIds: ["subnet-0123456789abcdef0"],
+  });
+  await observer.ask("the console of an unknown instance", "GetConsoleOutput", {
+    InstanceId: unknownInstance,
+  });
+  await observer.ask("ending an unknown instance", "TerminateInstances", {
+    InstanceIds: [unknownInstance],
+  });
+  await observer.ask("deleting an unknown group", "DeleteSecurityGroup", {
+    GroupId: "sg-0123456789abcdef0",
+  });
   await observer.ask("a dry run of a launch", "RunInstances", { ...launch, DryRun: true });
   const unknownType = "m5.tiny" as NonNullable<Launch["InstanceType"]>;
-  await observer.ask("a launch of an unknown type", "RunInstances", { ...launch, InstanceType: unknownType });
-  await observer.ask("a launch of no instance", "RunInstances", { ...launch, MinCount: 0, MaxCount: 0 });
+  await observer.ask("a launch of an unknown type", "RunInstances", {
+    ...launch,
+    InstanceType: unknownType,
+  });
+  await observer.ask("a launch of no instance", "RunInstances", {
+    ...launch,
+    MinCount: 0,
+    MaxCount: 0,
+  });
 }
 
 /** Creates a group, and returns its id. */
@@ -141,7 +170,9 @@ async function watchGroup(observer: Observer): Promise<string> {
     return code === "ok";
   });
   await observer.ask("a group's name a second time", "CreateSecurityGroup", group);
-  const range = [{ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: "192.0.2.1/32" }] }];
+  const range = [
+    { IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: "192.0.2.1/32" }] },
+  ];
   const rule = { GroupId, IpPermissions: range };
   await observer.ask("a rule of a group", "AuthorizeSecurityGroupIngress", rule);
   await observer.ask("the same rule again", "AuthorizeSecurityGroupIngress", rule);
@@ -167,7 +198,8 @@ async function watchInstance(observer: Observer, launch: Launch, GroupId: string
   const id = launched?.InstanceId ?? "";
   answers["the answer to a launch"] = shape(launched);
   const again = (await observer.call("RunInstances", request)).Instances?.[0];
-  answers["the same launch again"] = again?.InstanceId === id ? "the same instance" : "another instance";
+  answers["the same launch again"] =
+    again?.InstanceId === id ? "the same instance" : "another instance";
   await observer.ask("its token for another launch", "RunInstances", { ...request, MaxCount: 2 });
 
   const states: string[] = [];
@@ -182,28 +214,42 @@ async function watchInstance(observer: Observer, launch: Launch, GroupId: string
     return instance;
   };
   const byTag = { Filters: [{ Name: `tag:${tagNames.clusterId}`, Values: [observer.cloud.mark] }] };
-  await observer.until("an instance's id is known", launchMs, async () => (await look()) !== undefined);
+  await observer.until(
+    "an instance's id is known",
+    launchMs,
+    async () => (await look()) !== undefined,
+  );
   await observer.until("an instance is found by its tag", launchMs, async () => {
     const { Reservations = [] } = await observer.call("DescribeInstances", byTag);
     return Reservations.length > 0;
   });
   const hasAddress = async (): Promise<boolean> => (await look())?.PublicIpAddress !== undefined;
   await observer.until("an instance has a public address", launchMs, hasAddress);
-  await observer.until("an instance runs", launchMs, async () => (await look())?.State?.Name === "running");
+  await observer.until(
+    "an instance runs",
+    launchMs,
+    async () => (await look())?.State?.Name === "running",
+  );
   answers["an instance that runs"] = shape(await look());
   await observer.ask("deleting a group in use", "DeleteSecurityGroup", { GroupId });
   const metadata = { InstanceId: id, HttpTokens: "required" } as const;
   await observer.ask("requiring metadata 2 of it", "ModifyInstanceMetadataOptions", metadata);
 
   const endMs = Date.now();
-  const ended = (await observer.call("TerminateInstances", { InstanceIds: [id] })).TerminatingInstances?.[0];
+  const ended = (await observer.call("TerminateInstances", { InstanceIds: [id] }))
+    .TerminatingInstances?.[0];
   see(ended?.CurrentState?.Name);
   answers["ending an instance"] = `${ended?.PreviousState?.Name} → ${ended?.CurrentState?.Name}`;
-  await observer.until("an instance has ended", endMs, async () => (await look())?.State?.Name === "terminated");
+  await observer.until(
+    "an instance has ended",
+    endMs,
+    async () => (await look())?.State?.Name === "terminated",
+  );
   answers["an instance's states"] = states.join(", ");
   const gone = await look();
   answers["an ended instance"] = shape(gone);
-  answers["why it ended"] = `${gone?.StateReason?.Code}; ${gone?.StateTransitionReason?.replaceAll(/\d/g, "9")}`;
+  answers["why it ended"] =
+    `${gone?.StateReason?.Code}; ${gone?.StateTransitionReason?.replaceAll(/\d/g, "9")}`;
   await observer.ask("ending it again", "TerminateInstances", { InstanceIds: [id] });
   await observer.until("an ended instance releases its group", endMs, async () => {
     const [code] = await observer.outcome("DeleteSecurityGroup", { GroupId });
@@ -227,5 +273,8 @@ function shape(instance: Instance | undefined): string {
     token: instance?.ClientToken,
   };
   const named = Object.entries(read).filter(([, value]) => value !== undefined && value !== "");
-  return [read.state ?? "no state", ...named.map(([name]) => name).filter((name) => name !== "state")].join(", ");
+  return [
+    read.state ?? "no state",
+    ...named.map(([name]) => name).filter((name) => name !== "state"),
+  ].join(", ");
 }

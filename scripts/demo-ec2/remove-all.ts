@@ -1,6 +1,10 @@
 import { dirname, join } from "node:path";
 import { failureCode } from "../../src/backend/cloud/api/api-errors.ts";
-import { type CloudApi, describeGroups, describeInstances } from "../../src/backend/cloud/api/api.ts";
+import {
+  type CloudApi,
+  describeGroups,
+  describeInstances,
+} from "../../src/backend/cloud/api/api.ts";
 import { readLaunches } from "../../src/backend/cloud/launch/saved-requests.ts";
 
 const limitMs = 10 * 60_000;
@@ -18,10 +22,13 @@ export interface Requested {
 /** Reads what `cluster-cloud` has noted in its state folder. Throws if a note can't be read. */
 export async function readRequested(stateFolder: string): Promise<Requested> {
   const requested: Requested = { clientTokens: new Set(), groupIds: new Set() };
-  const files = await Array.fromAsync(new Bun.Glob("**/launches/*.json").scan({ cwd: stateFolder, dot: true }));
+  const files = await Array.fromAsync(
+    new Bun.Glob("**/launches/*.json").scan({ cwd: stateFolder, dot: true }),
+  );
   for (const directory of new Set(files.map((file) => dirname(dirname(join(stateFolder, file)))))) {
     const { launches, unreadable } = await readLaunches(directory);
-    if (unreadable.length > 0) throw new Error(`the launches ${unreadable.join(", ")} in ${directory} cannot be read`);
+    if (unreadable.length > 0)
+      throw new Error(`the launches ${unreadable.join(", ")} in ${directory} cannot be read`);
     for (const { request } of launches) {
       requested.clientTokens.add(request.ClientToken ?? "");
       for (const id of request.NetworkInterfaces?.[0]?.Groups ?? []) requested.groupIds.add(id);
@@ -43,19 +50,27 @@ export async function removeAll(
   const startedMs = Date.now();
   const groups = new Set(groupIds);
   for (;;) {
-    const instances = (await launchedBy(api, clientTokens, signal)).filter(({ State }) => State?.Name !== "terminated");
+    const instances = (await launchedBy(api, clientTokens, signal)).filter(
+      ({ State }) => State?.Name !== "terminated",
+    );
     const ids = instances.flatMap(({ InstanceId }) => InstanceId ?? []);
     const isQuiet = isSure || Date.now() - startedMs > quietMs;
     if (ids.length + groups.size === 0 && isQuiet) return [];
     if (Date.now() - startedMs > limitMs) return [...ids, ...groups];
     const ending = instances.filter(({ State }) => State?.Name === "shutting-down");
-    if (ids.length > ending.length) await api.call("TerminateInstances", { InstanceIds: ids }, signal);
-    if (ids.length === 0) for (const id of groups) if (await deleteGroup(api, id, signal)) groups.delete(id);
+    if (ids.length > ending.length)
+      await api.call("TerminateInstances", { InstanceIds: ids }, signal);
+    if (ids.length === 0)
+      for (const id of groups) if (await deleteGroup(api, id, signal)) groups.delete(id);
     if (ids.length + groups.size > 0 || !isQuiet) await Bun.sleep(pauseMs);
   }
 }
 
-const launchedBy = async (api: CloudApi, clientTokens: ReadonlySet<string>, signal: AbortSignal) => {
+const launchedBy = async (
+  api: CloudApi,
+  clientTokens: ReadonlySet<string>,
+  signal: AbortSignal,
+) => {
   const found = [...clientTokens].map(async (clientToken) => {
     const instances = await describeInstances(api, { clientToken }, signal);
     return instances.filter((instance) => instance.ClientToken === clientToken);
@@ -64,19 +79,27 @@ const launchedBy = async (api: CloudApi, clientTokens: ReadonlySet<string>, sign
 };
 
 /** Returns the ids of what has the tags of a run, although the run hasn't requested it. It is for people to judge. */
-export async function foundByTags(api: CloudApi, clusterIds: readonly string[]): Promise<readonly string[]> {
+export async function foundByTags(
+  api: CloudApi,
+  clusterIds: readonly string[],
+): Promise<readonly string[]> {
   const { signal } = new AbortController();
   const found = await Promise.all(
     clusterIds.map(async (clusterId) => {
       const instances = await describeInstances(api, { clusterId }, signal);
       const living = instances.filter(({ State }) => State?.Name !== "terminated");
       const groups = await describeGroups(api, { clusterId }, signal);
-      return [...living.map(({ InstanceId }) => InstanceId), ...groups.map(({ GroupId }) => GroupId)];
+      return [
+        ...living.map(({ InstanceId }) => InstanceId),
+        ...groups.map(({ GroupId }) => GroupId),
+      ];
     }),
   );
   return found
     .flat()
-    .flatMap((id) => (id === undefined ? [] : [`${id}, which has our tags but was not requested here`]));
+    .flatMap((id) =>
+      id === undefined ? [] : [`${id}, which has our tags but was not requested here`],
+    );
 }
 
 /** Resolves with whether the group is gone. Instances use it for a while after they have ended. */

@@ -27,10 +27,15 @@ export function problemsOf({ observations, failure, left }: Report): readonly st
     ...(failure === undefined ? [] : [`Failed: ${failure}`]),
     ...Object.entries(local?.answers ?? {})
       .filter(([question, answer]) => cloud?.answers[question] !== answer)
-      .map(([question, answer]) => `Differs: ${question}: ${cloud?.answers[question]}, not ${answer}`),
+      .map(
+        ([question, answer]) => `Differs: ${question}: ${cloud?.answers[question]}, not ${answer}`,
+      ),
     ...Object.entries(cloud?.seconds ?? {})
       .filter(([event, seconds]) => seconds > (limits[event] ?? Infinity))
-      .map(([event, seconds]) => `Too late: ${event} after ${seconds} s; the program allows ${limits[event]} s`),
+      .map(
+        ([event, seconds]) =>
+          `Too late: ${event} after ${seconds} s; the program allows ${limits[event]} s`,
+      ),
     ...(left.length === 0 ? [] : [`Left: ${left.join(", ")}`]),
   ];
 }

@@ -6,12 +6,18 @@ const secretNames = /^(AWS|CLOUD|CLUSTER)_.*(KEY|SECRET|TOKEN|PASSWORD|LOGIN|PRO
  * Returns a function that removes from a text what others needn't know: credentials, accounts, addresses, and whatever looks like a key.
  * `names`: texts to replace, by what replaces them.
  */
-export function textMask(environment: Environment, names: Readonly<Record<string, string>>): (text: string) => string {
+export function textMask(
+  environment: Environment,
+  names: Readonly<Record<string, string>>,
+): (text: string) => string {
   const secrets = Object.entries(environment).flatMap(([name, value = ""]) =>
     secretNames.test(name) && value.length > 3 ? [value] : [],
   );
   return (text) => {
-    const named = Object.entries(names).reduce((rest, [name, value]) => rest.replaceAll(value, name), text);
+    const named = Object.entries(names).reduce(
+      (rest, [name, value]) => rest.replaceAll(value, name),
+      text,
+    );
     return secrets
       .reduce((rest, secret) => rest.replaceAll(secret, "***"), named)
       .replaceAll(/\barn:aws[\w-]*:\S+/g, "<arn>")

@@ -13,7 +13,10 @@ interface PromiseWithResolvers<Value> {
   reject: (reason?: unknown) => void;
 }
 interface MapConstructor {
-  groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item, index: number) => Key): Map<Key, Item[]>;
+  groupBy<Key, Item>(
+    items: Iterable<Item>,
+    keyOf: (item: Item, index: number) => Key,
+  ): Map<Key, Item[]>;
 }
 
 /** ES2024, and already in Node 20. */

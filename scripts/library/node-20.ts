@@ -7,12 +7,17 @@ import { setMaxListeners } from "node:events";
 /** For `Promise.withResolvers`. */
 export function withResolvers<Value>(): PromiseWithResolvers<Value> {
   const parts: Partial<PromiseWithResolvers<Value>> = {};
-  const promise = new Promise<Value>((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  const promise = new Promise<Value>((resolve, reject) =>
+    Object.assign(parts, { resolve, reject }),
+  );
   return Object.assign(parts, { promise }) as PromiseWithResolvers<Value>;
 }
 
 /** For `Map.groupBy`. */
-export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item, index: number) => Key): Map<Key, Item[]> {
+export function groupBy<Key, Item>(
+  items: Iterable<Item>,
+  keyOf: (item: Item, index: number) => Key,
+): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   let index = 0;
   for (const item of items) {
@@ -39,7 +44,8 @@ export class AbortController extends globalThis.AbortController {
 }
 
 /** For `AbortSignal.any`. */
-export const anySignal = (signals: readonly AbortSignal[]): AbortSignal => withoutLimit(AbortSignal.any([...signals]));
+export const anySignal = (signals: readonly AbortSignal[]): AbortSignal =>
+  withoutLimit(AbortSignal.any([...signals]));
 
 /** For `AbortSignal.timeout`. */
 export const timeoutSignal = (ms: number): AbortSignal => withoutLimit(AbortSignal.timeout(ms));

@@ -30,10 +30,19 @@ export const listTestFiles = (root: string): readonly string[] =>
     .toSorted();
 
 /** Runs one test file alone, and records which lines it executes. */
-export async function measureTestFile(copy: TreeCopy, path: string, signal: AbortSignal): Promise<TestFile> {
+export async function measureTestFile(
+  copy: TreeCopy,
+  path: string,
+  signal: AbortSignal,
+): Promise<TestFile> {
   const coverage = join(copy.path, "coverage");
   const moreArgs = ["--coverage", "--coverage-reporter=lcov", "--coverage-dir=coverage"];
-  const { outcome, seconds } = await runTests(copy, [path], { limitSeconds: 300, moreArgs }, signal);
+  const { outcome, seconds } = await runTests(
+    copy,
+    [path],
+    { limitSeconds: 300, moreArgs },
+    signal,
+  );
   const report = await Bun.file(join(coverage, "lcov.info"))
     .text()
     .catch(() => "");

@@ -3,7 +3,10 @@ import type { Mutant } from "./find-mutants.ts";
 import type { TreeCopy } from "./tree-copy.ts";
 
 /** Returns the mutants that the compiler rejects. Mutants of different files are checked in one run of the compiler. */
-export async function refusedByTypes(copy: TreeCopy, mutants: readonly Mutant[]): Promise<ReadonlySet<Mutant>> {
+export async function refusedByTypes(
+  copy: TreeCopy,
+  mutants: readonly Mutant[],
+): Promise<ReadonlySet<Mutant>> {
   const refused = new Set<Mutant>();
   for (const batch of inBatches(mutants)) {
     const undo: (() => Promise<void>)[] = [];
@@ -28,11 +31,16 @@ export function inBatches(mutants: readonly Mutant[]): readonly (readonly Mutant
 
 async function faultyFiles(root: string): Promise<ReadonlySet<string>> {
   const compiler = join(root, "node_modules", ".bin", "tsc");
-  const child = Bun.spawn([process.execPath, "--bun", compiler, "--project", root, "--pretty", "false"], {
-    cwd: root,
-    stdout: "pipe",
-    stderr: "inherit",
-  });
+  const child = Bun.spawn(
+    [process.execPath, "--bun", compiler, "--project", root, "--pretty", "false"],
+    {
+      cwd: root,
+      stdout: "pipe",
+      stderr: "inherit",
+    },
+  );
   const output = await new Response(child.stdout).text();
-  return new Set([...output.matchAll(/^(\S+\.ts)\(\d+,\d+\): error/gm)].map(([, path = ""]) => path));
+  return new Set(
+    [...output.matchAll(/^(\S+\.ts)\(\d+,\d+\): error/gm)].map(([, path = ""]) => path),
+  );
 }

@@ -14,7 +14,10 @@ const mostSeconds = 120;
  * own layer first, then quick ones. If no test is known to execute the mutant, returns the tests of its layer that
  * start programs, because these may execute it.
  */
-export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonly (readonly TestFile[])[] {
+export function chooseTests(
+  mutant: Mutant,
+  tests: readonly TestFile[],
+): readonly (readonly TestFile[])[] {
   const passing = tests.filter(({ passes }) => passes);
   const reaching = passing.filter((test) => reaches(test, mutant));
   const starting = passing.filter((test) => test.hasPrograms && nearness(test, mutant) > 0);
@@ -22,7 +25,10 @@ export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonl
   const units = fit.filter(({ path }) => path.startsWith("test/unit/"));
   const others = fit
     .filter(({ path }) => path.startsWith("test/integration/"))
-    .toSorted((one, other) => nearness(other, mutant) - nearness(one, mutant) || one.seconds - other.seconds);
+    .toSorted(
+      (one, other) =>
+        nearness(other, mutant) - nearness(one, mutant) || one.seconds - other.seconds,
+    );
   const chosen: TestFile[] = [];
   for (const test of others) {
     const spent = chosen.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -33,7 +39,10 @@ export function chooseTests(mutant: Mutant, tests: readonly TestFile[]): readonl
 
 /** The number of folders, from the top, that the test and the mutant's file have in common. */
 function nearness({ path }: TestFile, mutant: Mutant): number {
-  const [folders, others] = [dirname(path).split("/").slice(2), dirname(mutant.path).split("/").slice(1)];
+  const [folders, others] = [
+    dirname(path).split("/").slice(2),
+    dirname(mutant.path).split("/").slice(1),
+  ];
   const differs = folders.findIndex((folder, index) => folder !== others[index]);
   return differs === -1 ? folders.length : differs;
 }

@@ -74,9 +74,15 @@ export function findMutants(path: string, text: string): readonly Mutant[] {
     }
   };
   const types: Span[] = [];
-  const visitor = { ...conditions(text, replace), ...operations(text, replace), ...values(replace) };
+  const visitor = {
+    ...conditions(text, replace),
+    ...operations(text, replace),
+    ...values(replace),
+  };
   new Visitor({ ...visitor, TSLiteralType: (node) => void types.push(node) }).visit(program);
-  const inCode = found.filter(({ start, end }) => !types.some((type) => type.start <= start && end <= type.end));
+  const inCode = found.filter(
+    ({ start, end }) => !types.some((type) => type.start <= start && end <= type.end),
+  );
   return inCode.toSorted((one, other) => one.start - other.start || one.end - other.end);
 }
 
@@ -116,7 +122,8 @@ function operations(text: string, replace: Replace) {
     ExpressionStatement: (node: ExpressionStatement): void => {
       const { expression } = node;
       const called = expression.type === "AwaitExpression" ? expression.argument : expression;
-      if (called.type === "CallExpression" && !/^super\b/.test(text.slice(called.start))) replace(node, ";");
+      if (called.type === "CallExpression" && !/^super\b/.test(text.slice(called.start)))
+        replace(node, ";");
     },
   };
 }
@@ -129,7 +136,8 @@ function values(replace: Replace) {
   return {
     Literal: (node: Span & { readonly value: unknown }): void => {
       if (typeof node.value === "boolean") replace(node, String(!node.value));
-      if (typeof node.value === "number") replace(node, node.value > largest ? "0" : String(node.value + 1));
+      if (typeof node.value === "number")
+        replace(node, node.value > largest ? "0" : String(node.value + 1));
     },
     ArrayExpression: (node: ArrayExpression): void => {
       if (node.elements.length > 0) replace(node, "[]");

@@ -34,5 +34,7 @@ async function tryTwice(copy: TreeCopy, group: readonly TestFile[], signal: Abor
   const files = group.map(({ path }) => path);
   const options = { limitSeconds: 30 + 4 * usual, moreArgs: [] };
   const first = await runTests(copy, files, options, signal);
-  return first.outcome === "failed" ? (await runTests(copy, files, options, signal)).outcome : first.outcome;
+  return first.outcome === "failed"
+    ? (await runTests(copy, files, options, signal)).outcome
+    : first.outcome;
 }

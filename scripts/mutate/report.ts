@@ -29,7 +29,9 @@ export function renderReport(verdicts: readonly Verdict[]): string {
   const layers = [...new Set(verdicts.map(({ mutant }) => layerOf(mutant.path)))].toSorted();
   const rows = [...layers, "all"].map((layer) => {
     const own = verdicts.filter(({ mutant }) => layer === "all" || layerOf(mutant.path) === layer);
-    const counts = [...killers, "nothing"].map((by) => own.filter((verdict) => verdict.by === by).length);
+    const counts = [...killers, "nothing"].map(
+      (by) => own.filter((verdict) => verdict.by === by).length,
+    );
     const killed = own.filter(({ by }) => by !== "nothing").length;
     return `| ${[layer, own.length, ...counts, `${Math.round((100 * killed) / own.length)} %`].join(" | ")} |`;
   });

@@ -20,21 +20,28 @@ export async function runTests(
   signal: AbortSignal,
 ): Promise<TestRun> {
   const started = performance.now();
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "--bail", ...moreArgs, ...files], {
-    cwd: path,
-    env: { ...process.env, TMPDIR: temporary },
-    stdio: ["ignore", "ignore", "ignore"],
-    detached: true,
-    killSignal: "SIGKILL",
-    timeout: Math.ceil(limitSeconds * 1000),
-    signal,
-  });
+  const child = Bun.spawn(
+    [process.execPath, "test", "--timeout", "60000", "--bail", ...moreArgs, ...files],
+    {
+      cwd: path,
+      env: { ...process.env, TMPDIR: temporary },
+      stdio: ["ignore", "ignore", "ignore"],
+      detached: true,
+      killSignal: "SIGKILL",
+      timeout: Math.ceil(limitSeconds * 1000),
+      signal,
+    },
+  );
   await child.exited;
   await endProcessesOf(temporary);
-  for (const name of await readdir(temporary)) await rm(join(temporary, name), { recursive: true, force: true });
+  for (const name of await readdir(temporary))
+    await rm(join(temporary, name), { recursive: true, force: true });
   signal.throwIfAborted();
   const seconds = (performance.now() - started) / 1000;
-  return { outcome: seconds >= limitSeconds ? "timed out" : child.exitCode === 0 ? "passed" : "failed", seconds };
+  return {
+    outcome: seconds >= limitSeconds ? "timed out" : child.exitCode === 0 ? "passed" : "failed",
+    seconds,
+  };
 }
 
 /** Kills all processes whose TMPDIR is this folder. */

@@ -47,7 +47,9 @@ ${texts.join("\n")}
 function thinned(frames: readonly Frame[]): readonly Frame[] {
   return frames.filter((frame, index) => {
     const next = frames[index + 1];
-    return next === undefined || Math.floor(next.ms / leastPauseMs) > Math.floor(frame.ms / leastPauseMs);
+    return (
+      next === undefined || Math.floor(next.ms / leastPauseMs) > Math.floor(frame.ms / leastPauseMs)
+    );
   });
 }
 
@@ -67,7 +69,9 @@ function rowTexts(frames: readonly Frame[], row: number, endMs: number): readonl
       ? `to="hidden" begin="0s" dur="${seconds(fromMs)}"`
       : `to="visible" begin="${seconds(fromMs)}" dur="${seconds(untilMs - fromMs)}"`;
     const play = isLast && fromMs < 10 ? "" : `<set attributeName="visibility" ${times}/>`;
-    return [`<text x="${margin}" y="${y}"${isLast ? "" : ' class="passing"'}>${text}${play}</text>`];
+    return [
+      `<text x="${margin}" y="${y}"${isLast ? "" : ' class="passing"'}>${text}${play}</text>`,
+    ];
   });
 }
 

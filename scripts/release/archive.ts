@@ -17,7 +17,8 @@ export interface Entry {
 async function tar(entries: readonly Entry[], modifiedMs: number): Promise<Readable> {
   const files = await Promise.all(
     entries.map(async ({ name, from, mode }) => {
-      const sizeBytes = "path" in from ? (await stat(from.path)).size : Buffer.byteLength(from.text);
+      const sizeBytes =
+        "path" in from ? (await stat(from.path)).size : Buffer.byteLength(from.text);
       const contents = (): AsyncIterable<Uint8Array> =>
         "path" in from ? createReadStream(from.path) : new Blob([from.text]).stream();
       return { name, mode, modifiedMs, sizeBytes, contents };
@@ -30,7 +31,11 @@ async function tar(entries: readonly Entry[], modifiedMs: number): Promise<Reada
  * Writes a .tar.xz. Its dictionary holds two executables, so that what they share is stored once; unpacking takes 256 MB. The
  * preset matters less: 6 takes almost five times as long as 1, and makes it 8 % smaller.
  */
-export async function writeTarXz(target: string, entries: readonly Entry[], modifiedMs: number): Promise<void> {
+export async function writeTarXz(
+  target: string,
+  entries: readonly Entry[],
+  modifiedMs: number,
+): Promise<void> {
   const argv = ["xz", "--stdout", "--threads=1", "--lzma2=preset=1,dict=256MiB"];
   const child = Bun.spawn(argv, {
     stdin: "pipe",
@@ -46,7 +51,11 @@ export async function writeTarXz(target: string, entries: readonly Entry[], modi
 }
 
 /** Writes a .tar.gz: what every system unpacks. */
-export async function writeTarGz(target: string, entries: readonly Entry[], modifiedMs: number): Promise<void> {
+export async function writeTarGz(
+  target: string,
+  entries: readonly Entry[],
+  modifiedMs: number,
+): Promise<void> {
   const chunks = (await Array.fromAsync(await tar(entries, modifiedMs))) as Uint8Array[];
   await Bun.write(target, gzipSync(Buffer.concat(chunks), { level: 9 }));
 }

@@ -13,8 +13,16 @@ export async function baseExecutable(
   root: string,
   folder: string,
 ): Promise<string> {
-  for (const file of ["package.json", "bun.lock", "bunfig.toml"]) await copyFile(join(root, file), join(folder, file));
-  const install = [process.execPath, "install", "--frozen-lockfile", "--production", "--ignore-scripts", "--silent"];
+  for (const file of ["package.json", "bun.lock", "bunfig.toml"])
+    await copyFile(join(root, file), join(folder, file));
+  const install = [
+    process.execPath,
+    "install",
+    "--frozen-lockfile",
+    "--production",
+    "--ignore-scripts",
+    "--silent",
+  ];
   await output([...install, "--os", os, "--cpu", cpu], { cwd: folder });
   return join(folder, "node_modules", ...basePackage.split("/"), "bin", "bun");
 }

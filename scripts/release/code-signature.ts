@@ -21,8 +21,11 @@ export function signatureFaults(file: Buffer): readonly string[] {
   const { signature } = parseMachO(file);
   const directories = blobsOf(file).filter((blob) => blob.readUInt32BE(0) === codeDirectoryMagic);
   if (directories.length === 0) return ["has a signature without a code directory"];
-  const faults = directories.flatMap((directory) => directoryFaults(file, directory, signature.offset));
-  if (signature.offset + signature.size !== file.length) faults.push("has bytes after its signature");
+  const faults = directories.flatMap((directory) =>
+    directoryFaults(file, directory, signature.offset),
+  );
+  if (signature.offset + signature.size !== file.length)
+    faults.push("has bytes after its signature");
   return faults;
 }
 
@@ -42,18 +45,29 @@ function blobsOf(file: Buffer): readonly Buffer[] {
 }
 
 function directoryFaults(file: Buffer, directory: Buffer, signatureOffset: number): string[] {
-  const [hashes, slots, limit] = [16, 28, 32].map((at) => directory.readUInt32BE(at)) as [number, number, number];
+  const [hashes, slots, limit] = [16, 28, 32].map((at) => directory.readUInt32BE(at)) as [
+    number,
+    number,
+    number,
+  ];
   const [hashBytes, hashType, pageShift] = [directory[36], directory[37], directory[39] ?? 0];
-  if (hashBytes !== sha256.bytes || hashType !== sha256.type) return ["is signed with a hash other than SHA-256"];
-  const faults = limit === signatureOffset ? [] : [`is signed only up to byte ${limit} of ${signatureOffset}`];
+  if (hashBytes !== sha256.bytes || hashType !== sha256.type)
+    return ["is signed with a hash other than SHA-256"];
+  const faults =
+    limit === signatureOffset ? [] : [`is signed only up to byte ${limit} of ${signatureOffset}`];
   const size = 2 ** pageShift;
-  if (slots !== Math.ceil(limit / size)) return [...faults, `has ${slots} page hashes for ${limit} bytes`];
+  if (slots !== Math.ceil(limit / size))
+    return [...faults, `has ${slots} page hashes for ${limit} bytes`];
   const isBad = (page: number): boolean => {
-    const expected = directory.subarray(hashes + page * sha256.bytes, hashes + (page + 1) * sha256.bytes);
+    const expected = directory.subarray(
+      hashes + page * sha256.bytes,
+      hashes + (page + 1) * sha256.bytes,
+    );
     return !hashOf(file.subarray(page * size, Math.min((page + 1) * size, limit))).equals(expected);
   };
   const bad = Array.from({ length: slots }, (_, page) => page).filter(isBad);
-  if (bad.length > 0) faults.push(`has ${bad.length} of ${slots} page hashes wrong, the first for page ${bad[0]}`);
+  if (bad.length > 0)
+    faults.push(`has ${bad.length} of ${slots} page hashes wrong, the first for page ${bad[0]}`);
   return faults;
 }
 

@@ -8,7 +8,10 @@ export interface CommandOptions {
 }
 
 /** What it prints on stdout, without the last line's end. Throws with its stderr where it fails. */
-export async function output(argv: readonly string[], { cwd, stdin, environment }: CommandOptions): Promise<string> {
+export async function output(
+  argv: readonly string[],
+  { cwd, stdin, environment }: CommandOptions,
+): Promise<string> {
   const child = Bun.spawn([...argv], {
     cwd,
     env: { ...process.env, ...environment },
@@ -21,6 +24,7 @@ export async function output(argv: readonly string[], { cwd, stdin, environment 
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
   ]);
-  if (status !== 0) throw new Error(`${argv.join(" ")} ended with ${status}:\n${stderr}${stdout}`.trimEnd());
+  if (status !== 0)
+    throw new Error(`${argv.join(" ")} ended with ${status}:\n${stderr}${stdout}`.trimEnd());
   return stdout.trimEnd();
 }

@@ -22,7 +22,9 @@ interface Bill {
 /** Names of the packages that the files belong to, in order. */
 export function packagesOf(inputs: Iterable<string>): readonly string[] {
   return [
-    ...new Set(packageFolders(inputs).map((folder) => folder.split("node_modules/").at(-1) ?? folder)),
+    ...new Set(
+      packageFolders(inputs).map((folder) => folder.split("node_modules/").at(-1) ?? folder),
+    ),
   ].toSorted();
 }
 
@@ -36,7 +38,9 @@ export function packageFolders(inputs: Iterable<string>): readonly string[] {
 function packageFolder(path: string): string | undefined {
   const start = `/${path}`.lastIndexOf("/node_modules/") + "node_modules/".length;
   const inside = /^(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path.slice(start))?.[0];
-  return !`/${path}`.includes("/node_modules/") || inside === undefined ? undefined : path.slice(0, start) + inside;
+  return !`/${path}`.includes("/node_modules/") || inside === undefined
+    ? undefined
+    : path.slice(0, start) + inside;
 }
 
 /** The bill's JSON text. */
@@ -63,14 +67,19 @@ export async function billOfMaterials(root: string, bill: Bill): Promise<string>
     bomFormat: "CycloneDX",
     specVersion: "1.6",
     version: 1,
-    metadata: { timestamp: new Date(bill.time).toISOString(), component: { ...own, "bom-ref": "cluster-e2e" } },
+    metadata: {
+      timestamp: new Date(bill.time).toISOString(),
+      component: { ...own, "bom-ref": "cluster-e2e" },
+    },
     components: [...runtimes, ...inside].map(asCycloneDx),
   };
   return `${JSON.stringify(text, undefined, 2)}\n`;
 }
 
 async function component(folder: string, locked: ReadonlyMap<string, string>): Promise<Component> {
-  const { name, version, license } = (await Bun.file(join(folder, "package.json")).json()) as PackageFile;
+  const { name, version, license } = (await Bun.file(
+    join(folder, "package.json"),
+  ).json()) as PackageFile;
   return { name, version, license, sha512: locked.get(`${name}@${version}`) };
 }
 
@@ -89,7 +98,9 @@ async function lockedPackages(root: string): Promise<ReadonlyMap<string, string>
   return new Map(
     Object.values(lock.packages).flatMap((entry) => {
       const checksum = entry.at(-1);
-      return typeof checksum === "string" && checksum.startsWith("sha512-") ? [[entry[0], checksum.slice(7)]] : [];
+      return typeof checksum === "string" && checksum.startsWith("sha512-")
+        ? [[entry[0], checksum.slice(7)]]
+        : [];
     }),
   );
 }
@@ -103,7 +114,9 @@ function asCycloneDx({ name, version, license, sha512 }: Component): object {
     version,
     purl,
     ...(license !== undefined && {
-      licenses: [/^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license }],
+      licenses: [
+        /^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license },
+      ],
     }),
     ...(sha512 !== undefined && {
       hashes: [{ alg: "SHA-512", content: Buffer.from(sha512, "base64").toString("hex") }],

@@ -13,7 +13,11 @@ interface Edition {
 
 export function documents(program: Program, edition: Edition): readonly Entry[] {
   const { name } = program;
-  const entry = (path: string, text: string): Entry => ({ name: `share/${path}`, from: { text }, mode: 0o644 });
+  const entry = (path: string, text: string): Entry => ({
+    name: `share/${path}`,
+    from: { text },
+    mode: 0o644,
+  });
   return [
     entry(`man/man1/${name}.1`, manualPage(program, edition)),
     entry(`bash-completion/completions/${name}`, completionScript(name, "bash")),
@@ -29,5 +33,8 @@ export function licenseDocuments(root: string): readonly Entry[] {
     from: { path: join(root, path) },
     mode: 0o644,
   });
-  return [entry("LICENSE", "LICENSE"), entry("THIRD-PARTY-NOTICES", "src/commands/third-party-notices.txt")];
+  return [
+    entry("LICENSE", "LICENSE"),
+    entry("THIRD-PARTY-NOTICES", "src/commands/third-party-notices.txt"),
+  ];
 }

@@ -34,7 +34,10 @@ interface BuildRequest {
   readonly build: (program: string) => Promise<ProgramBuild>;
 }
 
-export async function buildPlatform(platform: Platform, request: BuildRequest): Promise<PlatformBuild> {
+export async function buildPlatform(
+  platform: Platform,
+  request: BuildRequest,
+): Promise<PlatformBuild> {
   const { root, folder, programs, version } = request;
   const bases = join(folder, "base");
   await mkdir(bases, { recursive: true });
@@ -42,7 +45,11 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
   // bun.lock's checksum was compared when the package was downloaded; since then it lay in the package manager's cache.
   const baseFaults = platform.os === "darwin" ? signatureFaultsOf(await readFile(base)) : [];
   if (baseFaults.length > 0) {
-    return { platform, executables: [], faults: baseFaults.map((fault) => `Bun for ${platform.name} ${fault}`) };
+    return {
+      platform,
+      executables: [],
+      faults: baseFaults.map((fault) => `Bun for ${platform.name} ${fault}`),
+    };
   }
   const executables: Executable[] = [];
   for (const program of programs) {
@@ -60,7 +67,9 @@ export async function buildPlatform(platform: Platform, request: BuildRequest): 
     if (platform.os === "darwin") await sign(path);
     executables.push({ program, path, inputs });
   }
-  const faults = (await Promise.all(executables.map(async (each) => faultsOf(platform, each, version)))).flat();
+  const faults = (
+    await Promise.all(executables.map(async (each) => faultsOf(platform, each, version)))
+  ).flat();
   return { platform, executables, faults };
 }
 
@@ -82,7 +91,11 @@ function signatureFaultsOf(file: Buffer): readonly string[] {
   }
 }
 
-async function faultsOf(platform: Platform, executable: Executable, version: string): Promise<readonly string[]> {
+async function faultsOf(
+  platform: Platform,
+  executable: Executable,
+  version: string,
+): Promise<readonly string[]> {
   const file = await readFile(executable.path);
   const faults = [
     ...(platform.os === "darwin" ? signatureFaultsOf(file) : []),
@@ -97,7 +110,9 @@ async function faultsOf(platform: Platform, executable: Executable, version: str
 function foreignResources({ program, inputs }: Executable): readonly string[] {
   if (program === "cluster-cloud") return [];
   const packages = packagesOf(inputs).filter((name) => /^@(aws-sdk|smithy|aws)\//.test(name));
-  return packages.length === 0 ? [] : [`contains packages of the cloud's SDK: ${packages.join(", ")}`];
+  return packages.length === 0
+    ? []
+    : [`contains packages of the cloud's SDK: ${packages.join(", ")}`];
 }
 
 async function startFaults(path: string, version: string): Promise<readonly string[]> {

@@ -47,7 +47,9 @@ export async function writeReleaseFiles(
       await writePlatform(release, next, shared);
   };
   await Promise.all([work(), work()]);
-  const inputs = new Set(builds.flatMap(({ executables }) => executables.flatMap((each) => each.inputs)));
+  const inputs = new Set(
+    builds.flatMap(({ executables }) => executables.flatMap((each) => each.inputs)),
+  );
   const bill = { tag, time, inputs, platforms: builds.map(({ platform }) => platform) };
   await Bun.write(join(folder, `cluster-e2e-${tag}.cdx.json`), await billOfMaterials(root, bill));
   await Bun.write(join(folder, "cluster-e2e.rb"), await formulaText(release, builds, programs));
@@ -67,14 +69,21 @@ const archiveName = (release: Release, { platform }: PlatformBuild): string =>
   `cluster-e2e-${release.tag}-${platform.name}`;
 
 /** The raw executables, and one archive with all of them and what comes along. */
-async function writePlatform(release: Release, build: PlatformBuild, shared: readonly Entry[]): Promise<void> {
+async function writePlatform(
+  release: Release,
+  build: PlatformBuild,
+  shared: readonly Entry[],
+): Promise<void> {
   const name = archiveName(release, build);
   const programs = build.executables.map(({ program, path }) => ({
     name: `bin/${program}`,
     from: { path },
     mode: 0o755,
   }));
-  const entries = [...programs, ...shared].map((entry) => ({ ...entry, name: `${name}/${entry.name}` }));
+  const entries = [...programs, ...shared].map((entry) => ({
+    ...entry,
+    name: `${name}/${entry.name}`,
+  }));
   await writeTarXz(join(release.folder, `${name}.tar.xz`), entries, release.time);
   for (const { program, path } of build.executables) {
     await copyFile(path, join(release.folder, `${program}-${build.platform.name}`));
@@ -97,7 +106,13 @@ async function formulaText(
     readonly description: string;
   };
   const names = programs.map(({ name }) => name);
-  return formula({ tag: release.tag, description, repository: release.repository, archives, programs: names });
+  return formula({
+    tag: release.tag,
+    description,
+    repository: release.repository,
+    archives,
+    programs: names,
+  });
 }
 
 /** Lines of `SHA256SUMS`, as `sha256sum --check` reads them. */

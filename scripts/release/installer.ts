@@ -10,7 +10,10 @@ interface InstallerFacts {
   readonly sums: string;
 }
 
-export function installer(template: string, { release, downloadRoot, signer, sums }: InstallerFacts): string {
+export function installer(
+  template: string,
+  { release, downloadRoot, signer, sums }: InstallerFacts,
+): string {
   const values = { release, download_root: downloadRoot, signer: signer ?? "", sums };
   return Object.entries(values).reduce((text, [name, value]) => {
     const line = `\n${name}=''\n`;

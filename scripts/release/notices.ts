@@ -50,15 +50,22 @@ const entryOf = ({ name, version }: Pick<Package, "name" | "version">): string =
   `${`${name} ${version}`.padEnd(52)}  `;
 
 /** The packages, as `name version`, that these files belong to and that the text has no line for. */
-export async function missingFrom(text: string, root: string, inputs: Iterable<string>): Promise<readonly string[]> {
+export async function missingFrom(
+  text: string,
+  root: string,
+  inputs: Iterable<string>,
+): Promise<readonly string[]> {
   const lines = text.split("\n");
-  const packages = await Promise.all(packageFolders(inputs).map((folder) => readPackageFile(join(root, folder))));
+  const packages = await Promise.all(
+    packageFolders(inputs).map((folder) => readPackageFile(join(root, folder))),
+  );
   return packages
     .filter((each) => !lines.some((line) => line.startsWith(entryOf(each))))
     .map(({ name, version }) => `${name} ${version}`);
 }
 
-const heading = (title: string): string => `${"=".repeat(title.length)}\n${title}\n${"=".repeat(title.length)}`;
+const heading = (title: string): string =>
+  `${"=".repeat(title.length)}\n${title}\n${"=".repeat(title.length)}`;
 
 interface PackageFile {
   readonly name: string;
@@ -95,17 +102,20 @@ function withTexts(packages: readonly Package[]): readonly (Package & { readonly
   return packages.map((each) => {
     const owner = each.name.split("/")[0];
     const other = packages.find(
-      ({ name, license, text }) => name.startsWith(`${owner}/`) && license === each.license && text !== undefined,
+      ({ name, license, text }) =>
+        name.startsWith(`${owner}/`) && license === each.license && text !== undefined,
     );
     const text = each.text ?? other?.text;
-    if (text === undefined) throw new Error(`${each.name} ${each.version} comes without the text of its license`);
+    if (text === undefined)
+      throw new Error(`${each.name} ${each.version} comes without the text of its license`);
     return { ...each, text };
   });
 }
 
 async function bunLicenses(root: string): Promise<string> {
   const types = await readPackageFile(join(root, "node_modules", "bun-types"));
-  if (types.version !== Bun.version) throw new Error(`bun-types ${types.version} does not describe Bun ${Bun.version}`);
+  if (types.version !== Bun.version)
+    throw new Error(`bun-types ${types.version} does not describe Bun ${Bun.version}`);
   const page = await Bun.file(join(root, "node_modules/bun-types/docs/project/license.mdx")).text();
   return page
     .replace(/^---\n.*?\n---\n/s, "")

@@ -7,7 +7,16 @@ const namespace = "cluster-e2e-release";
 
 /** Signs `SHA256SUMS` in the folder as `SHA256SUMS.sig`, with a private key file, or a public one whose private half an agent holds. */
 export async function signSums(folder: string, keyPath: string): Promise<void> {
-  const argv = ["ssh-keygen", "-Y", "sign", "-f", keyPath, "-n", namespace, join(folder, "SHA256SUMS")];
+  const argv = [
+    "ssh-keygen",
+    "-Y",
+    "sign",
+    "-f",
+    keyPath,
+    "-n",
+    namespace,
+    join(folder, "SHA256SUMS"),
+  ];
   await output(argv, { cwd: folder });
 }
 
@@ -19,9 +28,11 @@ export async function publicKey(keyPath: string): Promise<string> {
     ? await Bun.file(companion).text()
     : await output(["ssh-keygen", "-y", "-f", keyPath], { cwd: "/" });
   const [type, key] = text.trim().split(/\s+/);
-  if (type === undefined || key === undefined) throw new Error(`${companion} does not contain a public key`);
+  if (type === undefined || key === undefined)
+    throw new Error(`${companion} does not contain a public key`);
   return `${type} ${key}`;
 }
 
 /** A line for `ssh-keygen -Y verify -f`. */
-export const allowedSigner = (key: string): string => `cluster-e2e namespaces="${namespace}" ${key}\n`;
+export const allowedSigner = (key: string): string =>
+  `cluster-e2e namespaces="${namespace}" ${key}\n`;

@@ -37,19 +37,30 @@ export function findSlowExpressions(path: string, text: string): readonly SlowEx
 
 function slowness(pattern: string, flags: string): string | undefined {
   const [report] = analyse({ source: pattern, flags }).reports;
-  if (report !== undefined) return `${report.exponential ? "exponential" : "quadratic"} for "${report.character.pick}"`;
+  if (report !== undefined)
+    return `${report.exponential ? "exponential" : "quadratic"} for "${report.character.pick}"`;
   const parsed = new RegExpParser().parseLiteral(`/${pattern}/${flags}`);
-  const repeated = quantifiersIn(parsed.pattern).find((quantifier) => isReadAgain(quantifier, parsed.flags));
-  return repeated && `quadratic: what is before ${repeated.raw} can occur in the text that ${repeated.raw} matches`;
+  const repeated = quantifiersIn(parsed.pattern).find((quantifier) =>
+    isReadAgain(quantifier, parsed.flags),
+  );
+  return (
+    repeated &&
+    `quadratic: what is before ${repeated.raw} can occur in the text that ${repeated.raw} matches`
+  );
 }
 
 /** Those without an upper limit. */
 function quantifiersIn(node: AST.Node): readonly AST.Quantifier[] {
   switch (node.type) {
     case "Quantifier":
-      return [...(node.max === Number.POSITIVE_INFINITY ? [node] : []), ...quantifiersIn(node.element)];
+      return [
+        ...(node.max === Number.POSITIVE_INFINITY ? [node] : []),
+        ...quantifiersIn(node.element),
+      ];
     case "Assertion":
-      return node.kind === "lookahead" || node.kind === "lookbehind" ? node.alternatives.flatMap(quantifiersIn) : [];
+      return node.kind === "lookahead" || node.kind === "lookbehind"
+        ? node.alternatives.flatMap(quantifiersIn)
+        : [];
     case "Pattern":
     case "Group":
     case "CapturingGroup":
@@ -69,10 +80,15 @@ function isReadAgain(quantifier: AST.Quantifier, flags: AST.Flags): boolean {
   const matched = charactersOf(quantifier.element, flags);
   const { before, after } = aroundOf(quantifier);
   const between: AST.Element[] = [];
-  if (!after.some((element) => element.type === "Assertion" || !isPotentiallyEmpty(element, flags))) return false;
+  if (!after.some((element) => element.type === "Assertion" || !isPotentiallyEmpty(element, flags)))
+    return false;
   for (const element of before.flatMap(parts).toReversed()) {
     if (isAnchor(element, flags)) return false;
-    if (element.type === "Quantifier" && element.max === Number.POSITIVE_INFINITY && between.length > 0) {
+    if (
+      element.type === "Quantifier" &&
+      element.max === Number.POSITIVE_INFINITY &&
+      between.length > 0
+    ) {
       const earlier = charactersOf(element, flags);
       if (!between.some((each) => separates(each, earlier, flags))) return true;
     }
@@ -87,7 +103,8 @@ const isAnchor = (element: AST.Element, flags: AST.Flags): boolean =>
 
 /** The elements of a group without alternatives. */
 const parts = (element: AST.Element): readonly AST.Element[] =>
-  (element.type === "Group" || element.type === "CapturingGroup") && element.alternatives.length === 1
+  (element.type === "Group" || element.type === "CapturingGroup") &&
+  element.alternatives.length === 1
     ? element.alternatives.flatMap(({ elements }) => elements.flatMap(parts))
     : [element];
 
@@ -113,7 +130,11 @@ function separates(element: AST.Element, matched: CharSet, flags: AST.Flags): bo
   }
 }
 
-const someSeparates = (alternatives: readonly AST.Alternative[], matched: CharSet, flags: AST.Flags): boolean =>
+const someSeparates = (
+  alternatives: readonly AST.Alternative[],
+  matched: CharSet,
+  flags: AST.Flags,
+): boolean =>
   alternatives.every(({ elements }) => elements.some((each) => separates(each, matched, flags)));
 
 /** All characters that occur in what it matches. */
@@ -140,7 +161,10 @@ function charactersOf(node: AST.Node, flags: AST.Flags): CharSet {
 }
 
 /** The elements that come before and after it in every match, those outside its groups included. */
-function aroundOf(element: AST.Element): { readonly before: AST.Element[]; readonly after: AST.Element[] } {
+function aroundOf(element: AST.Element): {
+  readonly before: AST.Element[];
+  readonly after: AST.Element[];
+} {
   const parent = element.parent;
   if (parent.type === "Quantifier") return aroundOf(parent);
   if (parent.type !== "Alternative") return { before: [], after: [] };

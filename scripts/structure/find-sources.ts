@@ -9,7 +9,8 @@ export interface Sources {
 
 /** A Go module is read as a whole; of other projects the folder `src`, else `lib`, else all, with the shell and Python files there. */
 export async function findSources(root: string): Promise<Sources> {
-  if (await exists(join(root, "go.mod"))) return { language: "go", paths: await scan(root, "**/*.go") };
+  if (await exists(join(root, "go.mod")))
+    return { language: "go", paths: await scan(root, "**/*.go") };
   const folders = await Promise.all(
     ["src", "lib"].map(async (name) => ((await exists(join(root, name))) ? [name] : [])),
   );
@@ -18,7 +19,8 @@ export async function findSources(root: string): Promise<Sources> {
 }
 
 /** Folders beside the sources, such as those of build tools and of the project's web site. */
-const beside = /^(?:docs?|examples?|hack|images|scripts|site|tests?)\/|(?:^|\/)(?:node_modules|testdata|vendor)\//;
+const beside =
+  /^(?:docs?|examples?|hack|images|scripts|site|tests?)\/|(?:^|\/)(?:node_modules|testdata|vendor)\//;
 const notSource = /_test\.go$|[.-](?:test|spec|d)\.[a-z]+$|(?:^|\/)zz_generated/;
 
 async function scan(root: string, pattern: string): Promise<readonly string[]> {

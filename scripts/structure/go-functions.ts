@@ -7,7 +7,9 @@ export function goFunctions(text: string): readonly number[] {
   return lines.flatMap((line, index) => {
     if (!/\bfunc\b/.test(line) || !/[{(,]$/.test(line.trimEnd())) return [];
     const [indent = ""] = /^\t*/.exec(line) ?? [];
-    const length = lines.slice(index).findIndex((later, distance) => distance > 0 && later.startsWith(`${indent}}`));
+    const length = lines
+      .slice(index)
+      .findIndex((later, distance) => distance > 0 && later.startsWith(`${indent}}`));
     return length < 0 ? [] : [length + 1];
   });
 }

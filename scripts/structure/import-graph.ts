@@ -16,7 +16,9 @@ export function resolveImports(
   return new Map(
     modules.map(({ path, specifiers }) => {
       const own = specifiers.filter((specifier) => specifier.startsWith("."));
-      const found = own.map((specifier) => candidates(join(dirname(path), specifier)).find((each) => paths.has(each)));
+      const found = own.map((specifier) =>
+        candidates(join(dirname(path), specifier)).find((each) => paths.has(each)),
+      );
       return [path, [...new Set(found.filter((each) => each !== undefined))]];
     }),
   );
@@ -28,7 +30,9 @@ function candidates(target: string): readonly string[] {
   const stem = target.replace(/\.(?:m?js|jsx)$/, "");
   return [
     target,
-    ...[stem, target, `${target}/index`].flatMap((each) => extensions.map((extension) => each + extension)),
+    ...[stem, target, `${target}/index`].flatMap((each) =>
+      extensions.map((extension) => each + extension),
+    ),
   ];
 }
 
@@ -62,7 +66,9 @@ export function upwardImports(graph: ImportGraph): readonly string[] | undefined
   const known = [...graph.keys()].map(layerOf);
   if (known.includes(-1)) return undefined;
   return [...graph].flatMap(([path, imported]) =>
-    imported.filter((target) => layerOf(target) < layerOf(path)).map((target) => `${path} → ${target}`),
+    imported
+      .filter((target) => layerOf(target) < layerOf(path))
+      .map((target) => `${path} → ${target}`),
   );
 }
 

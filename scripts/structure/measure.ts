@@ -50,7 +50,8 @@ export async function measureCheckout(root: string): Promise<Measures> {
     mostFilesInFolder: Math.max(...[...folders.values()].map((files) => files.length)),
     flows: await readFlows(root),
   };
-  if (language === "go") return { ...shared, functionLengths: sources.flatMap(({ text }) => goFunctions(text)) };
+  if (language === "go")
+    return { ...shared, functionLengths: sources.flatMap(({ text }) => goFunctions(text)) };
   const modules = sources
     .filter(({ path }) => !/\.(?:sh|py)$/.test(path))
     .map(({ path, text }) => ({ path, lines: lineCount(text), ...readModule(path, text) }));
@@ -82,7 +83,10 @@ const contractInterfaces = ["BackendKind", "Backend", "Creation"];
 /** A file with fewer lines could stand in the one file that imports it. */
 const shortLines = 40;
 
-function shortWithOneImporter(modules: readonly ReadModule[], graph: ImportGraph): readonly string[] {
+function shortWithOneImporter(
+  modules: readonly ReadModule[],
+  graph: ImportGraph,
+): readonly string[] {
   const importers = Map.groupBy([...graph.values()].flat(), (path) => path);
   return modules
     .filter(({ path, lines }) => lines < shortLines && importers.get(path)?.length === 1)

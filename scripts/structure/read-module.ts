@@ -21,7 +21,11 @@ export function readModule(path: string, text: string): Module {
   const functions: Span[] = [];
   const specifiers = new Set<string>();
   const members = new Map<string, number>();
-  const importing = ({ source }: { readonly source: { readonly value?: unknown } | null }): void => {
+  const importing = ({
+    source,
+  }: {
+    readonly source: { readonly value?: unknown } | null;
+  }): void => {
     if (typeof source?.value === "string") specifiers.add(source.value);
   };
   new Visitor({
@@ -34,10 +38,15 @@ export function readModule(path: string, text: string): Module {
     ImportExpression: importing as (node: { readonly source: object }) => void,
     TSImportType: importing,
     TSInterfaceDeclaration: ({ id, body }) => void members.set(id.name, body.body.length),
-    TSTypeAliasDeclaration: ({ id, typeAnnotation }) => void members.set(id.name, membersOf(typeAnnotation)),
+    TSTypeAliasDeclaration: ({ id, typeAnnotation }) =>
+      void members.set(id.name, membersOf(typeAnnotation)),
   }).visit(program);
   const lengths = functions.map(({ start, end }) => text.slice(start, end).split("\n").length);
-  return { functionLengths: lengths.filter((length) => length > 1), specifiers: [...specifiers], members };
+  return {
+    functionLengths: lengths.filter((length) => length > 1),
+    specifiers: [...specifiers],
+    members,
+  };
 }
 
 function membersOf(type: Node): number {

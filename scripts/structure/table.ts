@@ -32,7 +32,11 @@ const rows: readonly Row[] = [
     figures: ({ functionLengths }) => distribution(functionLengths),
     goals: [7, 20, 63],
   },
-  { title: "most files in one folder", figures: ({ mostFilesInFolder }) => [mostFilesInFolder], goals: [20] },
+  {
+    title: "most files in one folder",
+    figures: ({ mostFilesInFolder }) => [mostFilesInFolder],
+    goals: [20],
+  },
   {
     title: "files under 40 lines with one importer",
     figures: ({ imports }) => imports && [imports.shortWithOneImporter.length],
@@ -40,10 +44,15 @@ const rows: readonly Row[] = [
   },
   {
     title: "members of the backend's contract",
-    figures: ({ contractMembers }) => (contractMembers === undefined ? undefined : [contractMembers]),
+    figures: ({ contractMembers }) =>
+      contractMembers === undefined ? undefined : [contractMembers],
     goals: [34],
   },
-  { title: "import cycles", figures: ({ imports }) => imports && [imports.cycles.length], goals: [0] },
+  {
+    title: "import cycles",
+    figures: ({ imports }) => imports && [imports.cycles.length],
+    goals: [0],
+  },
   {
     title: "upward imports",
     figures: ({ imports }) => (imports?.upward === undefined ? undefined : [imports.upward.length]),
@@ -82,7 +91,9 @@ export function missedGoals(measures: Measures): readonly string[] {
 }
 
 function allRows(columns: readonly Column[]): readonly Row[] {
-  const titles = new Set(columns.flatMap(({ measures }) => measures.flows.map(({ title }) => title)));
+  const titles = new Set(
+    columns.flatMap(({ measures }) => measures.flows.map(({ title }) => title)),
+  );
   const flowRows = [...titles].map((title): Row => {
     const goal = flowGoals.get(title);
     return {

@@ -12,8 +12,18 @@ import type {
   Variant,
   WebUi,
 } from "../model/cluster-record.ts";
-import type { BackendOption, OptionSchema, ScopeValues, SchemaValues } from "../model/option-schema.ts";
-import type { ClusterFileReference, SnapshotFile, SnapshotRecord, TemplateRecord } from "../model/snapshot.ts";
+import type {
+  BackendOption,
+  OptionSchema,
+  ScopeValues,
+  SchemaValues,
+} from "../model/option-schema.ts";
+import type {
+  ClusterFileReference,
+  SnapshotFile,
+  SnapshotRecord,
+  TemplateRecord,
+} from "../model/snapshot.ts";
 import type { Checked } from "../model/checked.ts";
 import type { Runtime } from "../system/runtime.ts";
 
@@ -57,7 +67,11 @@ interface Doctor<Schema extends BackendSchema> {
   /** The object of "Check … for common problems": "this machine and …". */
   readonly subject: string;
   /** In display order. Requests that the checks share end with the signal. */
-  checks(scope: ScopeValues<Schema>, runtime: Runtime, signal: AbortSignal): Promise<readonly Check[]>;
+  checks(
+    scope: ScopeValues<Schema>,
+    runtime: Runtime,
+    signal: AbortSignal,
+  ): Promise<readonly Check[]>;
 }
 
 /** The help for what only some backends can do. A program lacks the commands and options for which its backend has no text. */
@@ -78,19 +92,39 @@ interface PartTexts {
   readonly lifetimes?: string;
 }
 
-type PartsNamedIn<Texts> = Named<Texts, "snapshots", { snapshots: Snapshots }, { snapshots?: undefined }> &
+type PartsNamedIn<Texts> = Named<
+  Texts,
+  "snapshots",
+  { snapshots: Snapshots },
+  { snapshots?: undefined }
+> &
   Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
   Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
   Named<Texts, "power", { power: Power }, { power?: undefined }> &
-  Named<Texts, "lifetimes", Required<Pick<Backend<never>, "removeExpired">>, { removeExpired?: undefined }> &
+  Named<
+    Texts,
+    "lifetimes",
+    Required<Pick<Backend<never>, "removeExpired">>,
+    { removeExpired?: undefined }
+  > &
   Named<
     Texts,
     "copies",
     { snapshots: Required<Pick<Snapshots, "planCopy">> },
     { snapshots?: { planCopy?: undefined } }
   > &
-  Named<Texts, "files", { snapshots: Required<Pick<Snapshots, "files">> }, { snapshots?: { files?: undefined } }> &
-  Named<Texts, "allScopes", { scope: Required<Pick<BackendScope, "listAll">> }, { scope?: { listAll?: undefined } }>;
+  Named<
+    Texts,
+    "files",
+    { snapshots: Required<Pick<Snapshots, "files">> },
+    { snapshots?: { files?: undefined } }
+  > &
+  Named<
+    Texts,
+    "allScopes",
+    { scope: Required<Pick<BackendScope, "listAll">> },
+    { scope?: { listAll?: undefined } }
+  >;
 
 /** The type that the text requires of the opened backend; unknown if the texts aren't known either. */
 type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends keyof Texts
@@ -100,7 +134,11 @@ type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends 
   : Absent;
 
 /** Types a backend by its own declarations. The compiler compares the texts with what it opens. */
-export const defineBackend = <const Schema extends BackendSchema, Options, const Texts extends PartTexts>(
+export const defineBackend = <
+  const Schema extends BackendSchema,
+  Options,
+  const Texts extends PartTexts,
+>(
   kind: BackendKind<Schema, Options, Texts>,
 ): BackendKind<Schema, Options, Texts> => kind;
 
@@ -318,9 +356,17 @@ export interface CreationSummary {
  */
 export interface Power {
   /** Asks the nodes' systems to shut down, and resolves when they have. Throws `deadline-passed` if one doesn't. */
-  shutDown(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  shutDown(
+    cluster: ClusterRecord,
+    nodes: readonly NodeRecord[],
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Stops them at once, like a power cut. */
-  cutPower(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
+  cutPower(
+    cluster: ClusterRecord,
+    nodes: readonly NodeRecord[],
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Boots stopped nodes from their disks. Resolves before they accept logins. */
   start(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
   pause(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;

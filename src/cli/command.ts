@@ -15,7 +15,10 @@ interface Example {
   readonly summary: string;
 }
 
-export interface Command<Positionals extends Arguments = Arguments, Declared extends Options = Options> {
+export interface Command<
+  Positionals extends Arguments = Arguments,
+  Declared extends Options = Options,
+> {
   readonly name: string;
   /** One line without a full stop, such as "Wait until the platform is ready". */
   readonly summary: string;
@@ -29,7 +32,11 @@ export interface Command<Positionals extends Arguments = Arguments, Declared ext
    * Checks several values together, or files of which only some may be read. Runs even if the command line already has problems, so that all are
    * reported together. `run` is called only if there are none.
    */
-  check?(given: Given<Positionals, Declared>, problems: Problems, context: Context): void | Promise<void>;
+  check?(
+    given: Given<Positionals, Declared>,
+    problems: Problems,
+    context: Context,
+  ): void | Promise<void>;
   /** Resolves with the exit code if it isn't 0. */
   run(input: Input<Positionals, Declared>, context: Context): Promise<number | void>;
 }
@@ -68,8 +75,13 @@ export interface Program {
  * If `run` is in a separate file, declare the options as a constant first and type its parameter `ValuesOf<typeof options>`. A type
  * derived from the command itself would be circular.
  */
-export function defineCommand<const Declared extends Options, const Positionals extends Arguments = {}>(
-  command: Omit<Command<Positionals, Declared>, "positionals"> & { readonly positionals?: Positionals },
+export function defineCommand<
+  const Declared extends Options,
+  const Positionals extends Arguments = {},
+>(
+  command: Omit<Command<Positionals, Declared>, "positionals"> & {
+    readonly positionals?: Positionals;
+  },
 ): Command<Positionals, Declared> {
   return { positionals: {} as Positionals, ...command };
 }
@@ -91,7 +103,11 @@ export interface Context extends Invocation {
   readonly stdin: Answers;
   /** The width of stdout, for tables. */
   readonly columns: number;
-  readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
+  readonly isTerminal: {
+    readonly stdin: boolean;
+    readonly stdout: boolean;
+    readonly stderr: boolean;
+  };
   /** The number of times `-v` was given. */
   readonly verbosity: number;
   /** The log of this run, once it has a file. */
@@ -164,11 +180,16 @@ export class Interrupted extends Error {
  * The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. Its streams are no part: merely touching them
  * changes them for other programs; see `openOutput`.
  */
-export type ProcessLike = Pick<NodeJS.Process, "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off"> & {
+export type ProcessLike = Pick<
+  NodeJS.Process,
+  "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off"
+> & {
   exitCode?: number | string | null | undefined;
   /** Node's own parts, by name. */
   binding?(name: "tty_wrap"): {
     isTTY?(descriptor: number): boolean;
-    readonly TTY?: new (descriptor: number) => { getWindowSize(size: [columns: number, rows: number]): unknown };
+    readonly TTY?: new (descriptor: number) => {
+      getWindowSize(size: [columns: number, rows: number]): unknown;
+    };
   };
 };

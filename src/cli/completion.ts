@@ -23,7 +23,13 @@ export function completionOffer(program: Program, argv: readonly string[], habit
   const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
   if (words.length === 0) {
     const commands = program.commands.map((command) => `${command.name}\t${command.summary}`);
-    return { lines: ["words", ...commands, ...[helpOption, versionOption, licensesOption].flatMap(flagLines)] };
+    return {
+      lines: [
+        "words",
+        ...commands,
+        ...[helpOption, versionOption, licensesOption].flatMap(flagLines),
+      ],
+    };
   }
   const command = program.commands.find((each) => each.name === meantWord(program, name, habits));
   return command === undefined ? nothing : wordOffer(program, command, words);
@@ -59,23 +65,39 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
 }
 
 function optionOffer(options: readonly Option[], read: Words): Offer {
-  const usable = options.filter((option) => option.repeatable === true || textsOf(read, option).length === 0);
+  const usable = options.filter(
+    (option) => option.repeatable === true || textsOf(read, option).length === 0,
+  );
   return { lines: ["words", ...usable.flatMap(flagLines)] };
 }
 
-function valueOffer({ completeWith, type, summary }: Option | Argument, program: Program, read: Words): Offer {
+function valueOffer(
+  { completeWith, type, summary }: Option | Argument,
+  program: Program,
+  read: Words,
+): Offer {
   if (completeWith !== undefined)
-    return { ...nothing, command: [...completeWith, ...repeatedWords(completeWith, program, read)] };
-  if (type.choices !== undefined) return { lines: ["words", ...type.choices.map((choice) => `${choice}\t${summary}`)] };
+    return {
+      ...nothing,
+      command: [...completeWith, ...repeatedWords(completeWith, program, read)],
+    };
+  if (type.choices !== undefined)
+    return { lines: ["words", ...type.choices.map((choice) => `${choice}\t${summary}`)] };
   if (type.completes === "directory") return { lines: ["directories"] };
   return type.completes === "file" ? { lines: ["files"] } : nothing;
 }
 
 /** Options already typed, such as the region, that the command listing the candidates also accepts. */
-function repeatedWords([name]: readonly string[], program: Program, read: Words): readonly string[] {
+function repeatedWords(
+  [name]: readonly string[],
+  program: Program,
+  read: Words,
+): readonly string[] {
   const lister = program.commands.find((each) => each.name === name);
   const repeated = Object.values(lister?.options ?? {}).filter((each) => each.isRepeated === true);
-  return repeated.flatMap((option) => textsOf(read, option).map((text) => `${option.flag}=${text}`));
+  return repeated.flatMap((option) =>
+    textsOf(read, option).map((text) => `${option.flag}=${text}`),
+  );
 }
 
 const flagLines = ({ flag, short, summary }: Option): readonly string[] =>
@@ -85,7 +107,9 @@ const flagLines = ({ flag, short, summary }: Option): readonly string[] =>
 function rejoin(words: readonly string[]): readonly string[] {
   return words.reduce<readonly string[]>((joined, word, index) => {
     const isBreak = /^[=:]+$/.test(word) || /^[=:]+$/.test(words[index - 1] ?? "");
-    return isBreak && joined.length > 0 ? [...joined.slice(0, -1), `${joined.at(-1)}${word}`] : [...joined, word];
+    return isBreak && joined.length > 0
+      ? [...joined.slice(0, -1), `${joined.at(-1)}${word}`]
+      : [...joined, word];
   }, []);
 }
 
@@ -97,7 +121,9 @@ function rejoin(words: readonly string[]): readonly string[] {
  * 3.2 (macOS), so it uses no associative arrays, `mapfile`, `compopt` or package of helper functions.
  */
 export function completionScript(programName: string, shell: keyof typeof scripts): string {
-  return scripts[shell].replaceAll("PROGRAM", programName).replaceAll("NAME", programName.replaceAll(/\W/g, "_"));
+  return scripts[shell]
+    .replaceAll("PROGRAM", programName)
+    .replaceAll("NAME", programName.replaceAll(/\W/g, "_"));
 }
 
 const scripts = { bash, zsh, fish } as const;

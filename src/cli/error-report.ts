@@ -34,7 +34,9 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
   const log = circumstances.logPath === undefined ? [] : [`Log: ${circumstances.logPath}`];
   return {
     exitCode: summary.exitCode,
-    text: [messageBlock(`Error: ${summary.message}`), ...hint, ...log, `[${summary.id}]`].join("\n"),
+    text: [messageBlock(`Error: ${summary.message}`), ...hint, ...log, `[${summary.id}]`].join(
+      "\n",
+    ),
     data: {
       id: summary.id,
       message: summary.message,
@@ -55,16 +57,31 @@ interface ErrorSummary extends MarkedError {
   readonly exitCode: number;
 }
 
-function summarize(error: unknown, { program, nameFlags = flagNames(program) }: Circumstances): ErrorSummary {
+function summarize(
+  error: unknown,
+  { program, nameFlags = flagNames(program) }: Circumstances,
+): ErrorSummary {
   const known = error instanceof ClusterError ? error : localProblem(error);
   if (known !== undefined) {
     const { id, exitCode } = known;
     const { message, hint, facts } = ClusterError.marked(known);
-    return { id, exitCode, message: nameFlags(message), hint: hint === undefined ? undefined : nameFlags(hint), facts };
+    return {
+      id,
+      exitCode,
+      message: nameFlags(message),
+      hint: hint === undefined ? undefined : nameFlags(hint),
+      facts,
+    };
   }
   if (error instanceof Interrupted) {
     const { message, signalName } = error;
-    return { id: "interrupted", exitCode: 1, message, hint: undefined, facts: { signal: signalName } };
+    return {
+      id: "interrupted",
+      exitCode: 1,
+      message,
+      hint: undefined,
+      facts: { signal: signalName },
+    };
   }
   return bugIn(program, error);
 }
@@ -96,7 +113,11 @@ const deepest = 8;
 /** Whether an error only reports that the work was aborted, even if other errors wrap it. */
 function isConsequence(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > deepest) return false;
-  return error instanceof Interrupted || error.name === "AbortError" || isConsequence(error.cause, depth + 1);
+  return (
+    error instanceof Interrupted ||
+    error.name === "AbortError" ||
+    isConsequence(error.cause, depth + 1)
+  );
 }
 
 function stackOf(thrown: unknown, depth: number): string {
@@ -104,7 +125,8 @@ function stackOf(thrown: unknown, depth: number): string {
   // The stack quotes the message, which may quote outside text.
   const own = outside(thrown.stack ?? `${thrown.name}: ${thrown.message}`);
   const causes: readonly unknown[] = thrown.cause === undefined ? [] : [thrown.cause];
-  const suppressed: readonly unknown[] = thrown instanceof SuppressedError ? [thrown.suppressed, thrown.error] : [];
+  const suppressed: readonly unknown[] =
+    thrown instanceof SuppressedError ? [thrown.suppressed, thrown.error] : [];
   const several: readonly unknown[] = thrown instanceof AggregateError ? thrown.errors : [];
   const inner = [...causes, ...suppressed, ...several];
   return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
@@ -131,14 +153,24 @@ const remedies: Readonly<Record<string, string>> = {
  */
 function localProblem(error: unknown): ClusterError | undefined {
   // Errors of connections have an address. The code that connects reports them.
-  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error) || "address" in error) return undefined;
+  if (
+    !(error instanceof Error) ||
+    !("code" in error) ||
+    !("syscall" in error) ||
+    "address" in error
+  )
+    return undefined;
   const { code, syscall } = error;
   const hint = remedies[String(code)];
   if (hint === undefined) return undefined;
   const path = "path" in error ? { path: error.path } : {};
-  return new ClusterError("machine-not-set-up", `Cannot access a file on this machine: ${messageOf(error)}.`, {
-    hint,
-    facts: { code, syscall, ...path },
-    cause: error,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `Cannot access a file on this machine: ${messageOf(error)}.`,
+    {
+      hint,
+      facts: { code, syscall, ...path },
+      cause: error,
+    },
+  );
 }

@@ -3,7 +3,10 @@ import { helpOption } from "./help/help.ts";
 import type { Habits } from "./options/option.ts";
 
 /** Rewrites a command line: `ls` becomes `list`, `help create` becomes `create --help`, and `-c x list` becomes `list -c x`. */
-export async function withoutHabits(program: Program, argv: readonly string[]): Promise<readonly string[]> {
+export async function withoutHabits(
+  program: Program,
+  argv: readonly string[],
+): Promise<readonly string[]> {
   const habits = await program.habits?.();
   const [first = "", ...rest] = await commandFirst(program, argv, habits);
   const name = meantWord(program, first, habits);
@@ -26,13 +29,16 @@ async function commandFirst(
   habits: Habits | undefined,
 ): Promise<readonly string[]> {
   if (argv[0]?.startsWith("-") !== true) return argv;
-  const all = new Map(program.commands.flatMap((each) => Object.values(each.options).map((one) => [one.flag, one])));
+  const all = new Map(
+    program.commands.flatMap((each) => Object.values(each.options).map((one) => [one.flag, one])),
+  );
   for (const [index, word] of argv.entries()) {
     if (!program.commands.some(({ name }) => name === meantWord(program, word, habits))) continue;
     const { readWords } = await import("./options/parse.ts");
     const leading = argv.slice(0, index);
     const { positionals, problems } = readWords([...all.values()], leading, false, { habits });
-    if (positionals.length === 0 && problems.length === 0) return [word, ...leading, ...argv.slice(index + 1)];
+    if (positionals.length === 0 && problems.length === 0)
+      return [word, ...leading, ...argv.slice(index + 1)];
   }
   return argv;
 }

@@ -32,7 +32,9 @@ export class Interrupts {
   constructor(host: ProcessLike, listeners: Listeners) {
     this.#host = host;
     this.#listeners = listeners;
-    const names: readonly SignalName[] = isHangupIgnored() ? ["SIGINT", "SIGTERM"] : ["SIGINT", "SIGTERM", "SIGHUP"];
+    const names: readonly SignalName[] = isHangupIgnored()
+      ? ["SIGINT", "SIGTERM"]
+      : ["SIGINT", "SIGTERM", "SIGHUP"];
     this.#handlers = new Map(names.map((name) => [name, () => this.#receive(name)]));
     for (const [name, handler] of this.#handlers) host.on(name, handler);
     host.on("uncaughtException", this.#onCrash);
@@ -80,7 +82,9 @@ export class Interrupts {
       this.#listeners.onFirst();
       return;
     }
-    this.#listeners.onAbandoned([...this.#remains].map(describeSafely).filter((text) => text !== ""));
+    this.#listeners.onAbandoned(
+      [...this.#remains].map(describeSafely).filter((text) => text !== ""),
+    );
     this.raise(name);
   }
 }
@@ -96,7 +100,8 @@ function describeSafely(describe: () => string): string {
 /** Under `nohup`, SIGHUP is ignored and must stay ignored; our handler would undo that. Only Linux reports it. */
 function isHangupIgnored(): boolean {
   try {
-    const mask = /^SigIgn:\s*(?<mask>[0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.groups?.["mask"];
+    const mask = /^SigIgn:\s*(?<mask>[0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))
+      ?.groups?.["mask"];
     return (BigInt(`0x${mask ?? "0"}`) & 1n) === 1n;
   } catch {
     return false;

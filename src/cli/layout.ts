@@ -9,7 +9,9 @@ import { plainLine } from "../system/printable.ts";
 export const wrap = (text: string, width: number, hang = 0): readonly string[] =>
   text === ""
     ? []
-    : text.split("\n").flatMap((line) => (line.startsWith("    ") ? [line] : wrapLine(line, width, hang)));
+    : text
+        .split("\n")
+        .flatMap((line) => (line.startsWith("    ") ? [line] : wrapLine(line, width, hang)));
 
 function wrapLine(line: string, width: number, hang: number): readonly string[] {
   const indent = line.length - line.trimStart().length;
@@ -48,7 +50,10 @@ export function columns(
     const [first = "", ...others] = lines;
     const padded = `${" ".repeat(margin)}${left}`;
     if (Bun.stringWidth(padded) > indent - 2) return [padded, ...lines];
-    return [(padded + " ".repeat(indent - Bun.stringWidth(padded)) + first.slice(indent)).trimEnd(), ...others];
+    return [
+      (padded + " ".repeat(indent - Bun.stringWidth(padded)) + first.slice(indent)).trimEnd(),
+      ...others,
+    ];
   });
 }
 
@@ -67,7 +72,8 @@ export function table(cells: readonly (readonly string[])[], width: number): str
   const rows = cells.map((row) => row.map((cell) => plainLine(cell)));
   const marks = cells.map((row) => row.map(isMarked));
   const widths = fittingWidths(rows, width);
-  const isTooWide = totalOf(widths) > width && widths[0] === Math.max(...widths) && widths.length > 2;
+  const isTooWide =
+    totalOf(widths) > width && widths[0] === Math.max(...widths) && widths.length > 2;
   if (!isTooWide) return rows.flatMap((row, at) => rowLines(row, widths, marks[at])).join("\n");
   const [, ...others] = fittingWidths(rows.map(([, ...rest]) => ["", ...rest]), width); // prettier-ignore
   return rows
@@ -84,16 +90,22 @@ const totalOf = (widths: readonly number[]): number =>
 function fittingWidths(rows: readonly (readonly string[])[], width: number): readonly number[] {
   const widest = (of: (cell: string) => number): number[] => {
     const found: number[] = [];
-    for (const row of rows) row.forEach((cell, at) => (found[at] = Math.max(found[at] ?? 0, of(cell))));
+    for (const row of rows)
+      row.forEach((cell, at) => (found[at] = Math.max(found[at] ?? 0, of(cell))));
     return found;
   };
   const widths = widest((cell) => Bun.stringWidth(cell));
   // A longer word, such as a path, sticks out.
   const longestWord = (cell: string): number =>
-    Math.min(Math.floor(width / 2), Math.max(...cell.split(" ").map((word) => Bun.stringWidth(word))));
+    Math.min(
+      Math.floor(width / 2),
+      Math.max(...cell.split(" ").map((word) => Bun.stringWidth(word))),
+    );
   const [head = []] = rows;
   // The heads wrap first, so that each row keeps to one line if it can.
-  const headsOnly = widest((cell) => (head.includes(cell) ? longestWord(cell) : Bun.stringWidth(cell)));
+  const headsOnly = widest((cell) =>
+    head.includes(cell) ? longestWord(cell) : Bun.stringWidth(cell),
+  );
   for (const least of [headsOnly, widest(longestWord)]) {
     while (totalOf(widths) > width) {
       const spare = widths.map((each, at) => (each > (least[at] ?? 0) ? each : 0));

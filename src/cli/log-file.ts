@@ -1,4 +1,12 @@
-import { closeSync, existsSync, fchmodSync, openSync, renameSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import type { Clock } from "../system/runtime.ts";
 
 /** Limits for the lines that are held in memory until the log file is open. */
@@ -17,7 +25,9 @@ const fullNotice = "(This log is full.)\n";
 export class LogFile {
   readonly #clock: Clock;
   readonly #early: { readonly lines: string[]; characters: number } = { lines: [], characters: 0 };
-  readonly #target: { path?: string; descriptor?: number | undefined; bytes: number } = { bytes: 0 };
+  readonly #target: { path?: string; descriptor?: number | undefined; bytes: number } = {
+    bytes: 0,
+  };
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -30,7 +30,10 @@ async function printAll(text: string, host: ProcessLike): Promise<void> {
 }
 
 /** Returns the help that the build has prepared, if these words request it and it fits stdout. */
-async function findPreparedHelp(argv: readonly string[], host: ProcessLike): Promise<string | undefined> {
+async function findPreparedHelp(
+  argv: readonly string[],
+  host: ProcessLike,
+): Promise<string | undefined> {
   const name = preparedHelpName(argv, host);
   if (name === undefined) return undefined;
   const { preparedHelp } = await import("./help/prepared-help.ts");

@@ -30,7 +30,15 @@ export async function runCommandLine(
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
   const [terminal, masker] = [new Terminal(host, outputs), new Masker()];
-  const run: Run = { program, host, terminal, masker, invocation, runtimeVariables, areDumpsDisabled };
+  const run: Run = {
+    program,
+    host,
+    terminal,
+    masker,
+    invocation,
+    runtimeVariables,
+    areDumpsDisabled,
+  };
   try {
     await runSelected(await selectCommand(program, argv), argv.slice(1), run);
   } catch (error) {
@@ -52,7 +60,11 @@ async function selectCommand(program: Program, argv: readonly string[]): Promise
   problems.throwIfAny();
   if (command !== undefined) return command;
   if (name.startsWith("-")) {
-    const { positionals, problems: found } = readWords([helpOption, versionOption, licensesOption], argv, true);
+    const { positionals, problems: found } = readWords(
+      [helpOption, versionOption, licensesOption],
+      argv,
+      true,
+    );
     for (const problem of found) problems.add(problem);
     if (positionals.length === 0 && found.length === 0) problems.add("COMMAND: required");
     problems.throwIfAny();
@@ -80,7 +92,10 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
     habits: await program.habits?.(),
   });
   if (isHelpWanted) {
-    terminal.write("stdout", commandHelp(program, command, Math.min(terminal.columns("stdout"), pageWidth)));
+    terminal.write(
+      "stdout",
+      commandHelp(program, command, Math.min(terminal.columns("stdout"), pageWidth)),
+    );
     await terminal.flush();
     const { stdoutFailure } = terminal;
     if (stdoutFailure !== undefined) terminal.write("stderr", `${lostOutputText(stdoutFailure)}\n`);
@@ -93,7 +108,8 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const session = openSession({ ...run, format, verbosity, nameFlags: flagNames(program, values) });
   // The words of the command line are left out: values of --env and similar options may be secrets.
   session.log.write(`${program.name} ${command.name} (version ${version})`);
-  if (!run.areDumpsDisabled) session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
+  if (!run.areDumpsDisabled)
+    session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
   const work = async (): Promise<number> => {
     await check(command, values, problems, session);
     return (await command.run(values, session.context)) ?? 0;
@@ -120,19 +136,31 @@ async function check(
   problems.throwIfAny();
 }
 
-async function finish(outcome: PromiseSettledResult<number>, session: Session, run: Run): Promise<void> {
+async function finish(
+  outcome: PromiseSettledResult<number>,
+  session: Session,
+  run: Run,
+): Promise<void> {
   const { context, interrupts, progress, output, log, failureExitCode } = session;
   const { interruption } = interrupts;
-  const circumstances = { program: run.program, nameFlags: context.nameFlags, logPath: log.path, interruption };
+  const circumstances = {
+    program: run.program,
+    nameFlags: context.nameFlags,
+    logPath: log.path,
+    interruption,
+  };
   progress.finish();
   const settled = interrupts.crash ?? outcome;
-  const report = settled.status === "rejected" ? reportError(settled.reason, circumstances) : undefined;
+  const report =
+    settled.status === "rejected" ? reportError(settled.reason, circumstances) : undefined;
   // A command that finished just as it was interrupted still ends by the signal, but it has not failed.
   if (report !== undefined) printReport(report, session, run);
   output.finish(report?.data);
   await run.terminal.flush();
-  run.host.exitCode = settled.status === "fulfilled" ? settled.value : (failureExitCode.current ?? report?.exitCode);
-  if (run.terminal.stdoutFailure !== undefined && report === undefined) await reportLostOutput(session, run);
+  run.host.exitCode =
+    settled.status === "fulfilled" ? settled.value : (failureExitCode.current ?? report?.exitCode);
+  if (run.terminal.stdoutFailure !== undefined && report === undefined)
+    await reportLostOutput(session, run);
   log.close();
   if (interruption === undefined) interrupts.close();
   else interrupts.raise(interruption.signalName);
@@ -141,9 +169,16 @@ async function finish(outcome: PromiseSettledResult<number>, session: Session, r
 /** Reports that the command has ended but its output is lost, for example with `> /dev/full`. */
 async function reportLostOutput(session: Session, run: Run): Promise<void> {
   const where = "Check where stdout is redirected.";
-  const loss = new ClusterError("output-lost", `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`, {
-    hint: run.host.exitCode === 0 ? `The command succeeded; only its output is lost. ${where}` : where,
-  });
+  const loss = new ClusterError(
+    "output-lost",
+    `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`,
+    {
+      hint:
+        run.host.exitCode === 0
+          ? `The command succeeded; only its output is lost. ${where}`
+          : where,
+    },
+  );
   const report = reportError(loss, { program: run.program, logPath: session.log.path });
   printReport(report, session, run);
   await run.terminal.flush();

@@ -11,18 +11,27 @@ interface Host {
   readonly print: (text: string) => Promise<void>;
 }
 
-export async function runWords(program: Program, typed: readonly string[], { host, print }: Host): Promise<void> {
+export async function runWords(
+  program: Program,
+  typed: readonly string[],
+  { host, print }: Host,
+): Promise<void> {
   if (typed[0] === completeWord) return await answerShell(program, typed.slice(1), { host, print });
   const argv = typed.length === 0 ? ["--help"] : await withoutHabits(program, typed);
   const [first] = argv;
-  if (first === "--help" || first === "-h") return print(programHelp(program, widthFor(host)).trimEnd());
+  if (first === "--help" || first === "-h")
+    return print(programHelp(program, widthFor(host)).trimEnd());
   if (first === "--version" && argv.length === 1) return print(version);
   if (first === "--licenses") return print((await program.licenses()).trimEnd());
   await runCommand(program, argv, host);
 }
 
 /** Prints the completions for a shell. A user waits for each key press, so it loads little. */
-async function answerShell(program: Program, argv: readonly string[], { host, print }: Host): Promise<void> {
+async function answerShell(
+  program: Program,
+  argv: readonly string[],
+  { host, print }: Host,
+): Promise<void> {
   const { completionOffer } = await import("./completion.ts");
   const { lines, command } = completionOffer(program, argv, await program.habits?.());
   await print(lines.join("\n"));
@@ -30,7 +39,11 @@ async function answerShell(program: Program, argv: readonly string[], { host, pr
   await runCommand(program, command, host);
 }
 
-async function runCommand(program: Program, argv: readonly string[], host: ProcessLike): Promise<void> {
+async function runCommand(
+  program: Program,
+  argv: readonly string[],
+  host: ProcessLike,
+): Promise<void> {
   const [{ runCommandLine }, { openOutputs }] = await Promise.all([
     import("./run-command-line.ts"),
     import("./terminal.ts"),

@@ -7,7 +7,13 @@ import type { Invocation } from "./options/option.ts";
 import type { NameFlags } from "./options/problems.ts";
 import { type Terminal, answers } from "./terminal.ts";
 import { OutputWriter } from "./terminal/output-writer.ts";
-import { type Colours, isColoured, isLive, noColours, terminalColours } from "./terminal/colours.ts";
+import {
+  type Colours,
+  isColoured,
+  isLive,
+  noColours,
+  terminalColours,
+} from "./terminal/colours.ts";
 import { TerminalProgress } from "./terminal/terminal-progress.ts";
 
 export interface Session {
@@ -77,7 +83,8 @@ export function openSession(parts: SessionParts): Session {
     verbosity: parts.verbosity,
     logPath: () => log.path,
     dropVariables: (isNeeded) => {
-      for (const name of Object.keys(parts.host.env)) if (!isNeeded(name)) delete parts.host.env[name];
+      for (const name of Object.keys(parts.host.env))
+        if (!isNeeded(name)) delete parts.host.env[name];
     },
     onAbandon: (describe) => interrupts.onAbandon(describe),
     failuresExitWith: (exitCode) => {

@@ -27,7 +27,10 @@ const mostPending = 100;
 export type Outputs = Readonly<Record<OutputName, Output>>;
 
 export async function openOutputs(): Promise<Outputs> {
-  const [stdout, stderr] = await Promise.all([openOutput(descriptors.stdout), openOutput(descriptors.stderr)]);
+  const [stdout, stderr] = await Promise.all([
+    openOutput(descriptors.stdout),
+    openOutput(descriptors.stderr),
+  ]);
   return { stdout, stderr };
 }
 
@@ -127,11 +130,13 @@ export class Terminal {
   #fail(name: OutputName, error: unknown): void {
     if (this.#closed.has(name)) return;
     this.#closed.add(name);
-    if (name === "stdout" && !quietCodes.has(errorCode(error) ?? "")) this.#failures.push(asError(error));
+    if (name === "stdout" && !quietCodes.has(errorCode(error) ?? ""))
+      this.#failures.push(asError(error));
   }
 }
 
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error));
 
 interface WindowSize {
   readonly columns: number | undefined;
@@ -162,7 +167,9 @@ export function answers(parts: Parts): Answers {
       return /^y(?:es)?$/i.test(answer?.trim() ?? "");
     },
     readSecret: async (prompt, signal) => {
-      const secret = parts.isTerminal ? await readUnseen(prompt, parts, signal) : await readSecretLine(signal);
+      const secret = parts.isTerminal
+        ? await readUnseen(prompt, parts, signal)
+        : await readSecretLine(signal);
       parts.hide(secret);
       return secret;
     },
@@ -171,12 +178,18 @@ export function answers(parts: Parts): Answers {
 
 async function readUnseen(prompt: string, parts: Parts, signal: AbortSignal): Promise<string> {
   const stty = (word: string): boolean =>
-    spawnSync("stty", [word], { stdio: ["inherit", "ignore", "ignore"], env: minimalEnvironment(parts.environment) })
-      .status === 0;
+    spawnSync("stty", [word], {
+      stdio: ["inherit", "ignore", "ignore"],
+      env: minimalEnvironment(parts.environment),
+    }).status === 0;
   if (!stty("-echo"))
-    throw new ClusterError("machine-not-set-up", "stty cannot hide what is typed on this terminal.", {
-      hint: "Pass the secret on the first line of stdin instead.",
-    });
+    throw new ClusterError(
+      "machine-not-set-up",
+      "stty cannot hide what is typed on this terminal.",
+      {
+        hint: "Pass the secret on the first line of stdin instead.",
+      },
+    );
   const restore = (): string => {
     stty("echo");
     return "";
@@ -212,7 +225,10 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
     if (byte === undefined || byte === 0x0a) break;
     bytes.push(byte);
     if (bytes.length > longestBytes)
-      throw new ClusterError("bad-usage", `The line on stdin is longer than ${longestBytes} bytes.`);
+      throw new ClusterError(
+        "bad-usage",
+        `The line on stdin is longer than ${longestBytes} bytes.`,
+      );
   }
   return Buffer.from(bytes).toString().replace(/\r$/, "");
 }

@@ -8,7 +8,12 @@ import { type ConnectionPool, createConnectionPool } from "../ssh/connection/con
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
-import { creationFiles, creationOfDirectory, isCutShort, isEndedCreation } from "../store/creation-folder.ts";
+import {
+  creationFiles,
+  creationOfDirectory,
+  isCutShort,
+  isEndedCreation,
+} from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
@@ -42,7 +47,12 @@ export function openMaskedConnections(
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
   const firstMaster = firstMasterOf(cluster);
-  const state: { first?: Promise<void>; isKnown: boolean; problem?: string; refusal?: TooManySecrets } = {
+  const state: {
+    first?: Promise<void>;
+    isKnown: boolean;
+    problem?: string;
+    refusal?: TooManySecrets;
+  } = {
     isKnown: false,
   };
 
@@ -108,7 +118,9 @@ function firstMasterOf({
   if (master === undefined || master.state === "ended" || master.ssh.host === "")
     return { id: master?.id, problem: "the cluster has no first master" };
   const isOff = master.state === "stopped" || master.state === "paused";
-  return isOff ? { id: master.id, problem: `the cluster's first master is ${master.state}` } : master;
+  return isOff
+    ? { id: master.id, problem: `the cluster's first master is ${master.state}` }
+    : master;
 }
 
 /**
@@ -133,8 +145,12 @@ function withheld(connection: Connection, masked: Promise<void>): Connection {
     },
     run: async (command, signal) => {
       const { isOutputHidden = false, onOutput, receive } = command;
-      if (!isOutputHidden || onOutput !== undefined || receive !== undefined) await orAborted(masked, signal);
-      const [masking, result] = await Promise.allSettled([orAborted(masked, signal), connection.run(command, signal)]);
+      if (!isOutputHidden || onOutput !== undefined || receive !== undefined)
+        await orAborted(masked, signal);
+      const [masking, result] = await Promise.allSettled([
+        orAborted(masked, signal),
+        connection.run(command, signal),
+      ]);
       if (masking.status === "rejected") throw masking.reason;
       if (result.status === "rejected") throw result.reason;
       return result.value;
@@ -150,7 +166,10 @@ function withheld(connection: Connection, masked: Promise<void>): Connection {
 /**
  * Opens connections to the nodes of the cluster whose key and known hosts are in this folder. The log of what is done on the nodes goes there too.
  */
-export function openConnections(directory: string, { clock, progress }: Omit<Runtime, "environment">): ConnectionPool {
+export function openConnections(
+  directory: string,
+  { clock, progress }: Omit<Runtime, "environment">,
+): ConnectionPool {
   const files = creationFiles(directory);
   // A cluster that was created on another machine has no folder here.
   if (existsSync(directory)) progress.logTo(files.log);
@@ -178,7 +197,8 @@ export function openConnections(directory: string, { clock, progress }: Omit<Run
  * why a node is missing or can't be reached. A key that went with its cluster is `cluster-not-found`.
  */
 export async function withAdvice(error: unknown, directory: string): Promise<unknown> {
-  if (hasErrorId(error, "key-missing") && (await isEndedCreation(directory))) return destroyed(directory, error);
+  if (hasErrorId(error, "key-missing") && (await isEndedCreation(directory)))
+    return destroyed(directory, error);
   const isOfConnection = hasErrorId(error, "connection-failed");
   if (!isOfConnection && !hasErrorId(error, "node-not-found")) return error;
   const hint = (await isCutShort(directory))
@@ -210,7 +230,9 @@ const interrupted =
 const checkMachine =
   "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.";
 
-export async function clusterKey(cluster: ClusterRecord): Promise<{ readonly path: string; readonly isHere: boolean }> {
+export async function clusterKey(
+  cluster: ClusterRecord,
+): Promise<{ readonly path: string; readonly isHere: boolean }> {
   const path = creationFiles(cluster.directory).privateKey;
   return { path, isHere: await isAccessible(path) };
 }
@@ -222,11 +244,18 @@ export async function assertKeyIsHere(cluster: ClusterRecord): Promise<void> {
 
 export function keyMissing(cluster: ClusterRecord): ClusterError {
   const path = creationFiles(cluster.directory).privateKey;
-  const handOver = cluster.backend === "cloud" ? " Run the export command there, and the import command here." : "";
-  return new ClusterError("key-missing", `The SSH key of cluster "${cluster.id}" is not on this machine.`, {
-    hint: `The cluster was created on another machine, or the key was deleted.${handOver} The key belongs at ${path}.`,
-    facts: { cluster: cluster.id, path },
-  });
+  const handOver =
+    cluster.backend === "cloud"
+      ? " Run the export command there, and the import command here."
+      : "";
+  return new ClusterError(
+    "key-missing",
+    `The SSH key of cluster "${cluster.id}" is not on this machine.`,
+    {
+      hint: `The cluster was created on another machine, or the key was deleted.${handOver} The key belongs at ${path}.`,
+      facts: { cluster: cluster.id, path },
+    },
+  );
 }
 
 /** Returns an OpenSSH configuration with one `Host` per running node. Throws `key-missing` if this machine cannot log in. */
@@ -234,7 +263,10 @@ export async function sshConfig(cluster: ClusterRecord): Promise<string> {
   await assertKeyIsHere(cluster);
   const files = creationFiles(cluster.directory);
   const reachable = cluster.nodes.filter(isReachable);
-  return renderSshConfig(reachable, { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
+  return renderSshConfig(reachable, {
+    identityFile: files.privateKey,
+    knownHostsFile: files.knownHosts,
+  });
 }
 
 /**
@@ -247,9 +279,15 @@ export async function clusterMasterConnection(
   environment: Environment,
 ): Promise<MasterConnection | undefined> {
   const files = creationFiles(directory);
-  const block = renderSshConfig([node], { identityFile: files.privateKey, knownHostsFile: files.knownHosts });
+  const block = renderSshConfig([node], {
+    identityFile: files.privateKey,
+    knownHostsFile: files.knownHosts,
+  });
   try {
-    const [knownHosts, key] = await Promise.all([readOwnText(files.knownHosts), stat(files.privateKey)]);
+    const [knownHosts, key] = await Promise.all([
+      readOwnText(files.knownHosts),
+      stat(files.privateKey),
+    ]);
     const keyVersion = [key.ino, key.size, key.mtimeMs, key.mode].join(" ");
     return masterConnection(directory, [block, knownHosts, keyVersion], environment);
   } catch {

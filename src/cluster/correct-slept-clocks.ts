@@ -1,5 +1,10 @@
 import { messageOf } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  isReachable,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { correctClock } from "../ssh/correct-clock.ts";
 import { creationFiles } from "../store/creation-folder.ts";
@@ -40,7 +45,12 @@ export async function correctSleptClocks(
   using step = runtime.progress.start("Set the nodes' clocks", "this computer may have slept");
   const correct = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
     try {
-      await correctClock(await connections.connect(node, inner), nodeReference(node), runtime, inner);
+      await correctClock(
+        await connections.connect(node, inner),
+        nodeReference(node),
+        runtime,
+        inner,
+      );
     } catch (error) {
       signal.throwIfAborted();
       runtime.progress.warn(
@@ -60,7 +70,8 @@ export async function correctSleptClocks(
 /** Machines that don't run yet have missed no sleep. */
 export async function noteSuspensions(directory: string): Promise<void> {
   const present = await suspensionsNow();
-  if (present !== undefined) await writePrivateFile(creationFiles(directory).suspensions, present).catch(() => {});
+  if (present !== undefined)
+    await writePrivateFile(creationFiles(directory).suspensions, present).catch(() => {});
 }
 
 /** Undefined if this computer has not slept since its boot, or doesn't count. */

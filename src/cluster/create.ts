@@ -80,13 +80,17 @@ export async function createOpenCluster<Options>(
     creation: begun.creation,
     directory,
     keepOnFailure: request.keepOnFailure,
-    saveLogs: async (cluster, logsSignal) => saveFailureLogs(backend, { cluster, ...where }, runtime, logsSignal),
+    saveLogs: async (cluster, logsSignal) =>
+      saveFailureLogs(backend, { cluster, ...where }, runtime, logsSignal),
   });
-  using _remains = request.onAbandon(() => begun.creation?.remains()?.left ?? "Nothing has been created.");
+  using _remains = request.onAbandon(
+    () => begun.creation?.remains()?.left ?? "Nothing has been created.",
+  );
   try {
     const creation = await planMachines(request, { backend, install }, inTime);
     begun.creation = creation;
-    for (const [label, value] of creation.summary.lines) runtime.progress.detail(1, `${label}: ${value}`);
+    for (const [label, value] of creation.summary.lines)
+      runtime.progress.detail(1, `${label}: ${value}`);
     await removeLeftovers(backend, { root: folder.root, clusterId }, runtime, inTime);
     await backend.removeExpired?.(inTime);
     await creation.claim(folder, inTime);
@@ -95,8 +99,16 @@ export async function createOpenCluster<Options>(
       runtime,
     );
     const launchAndInstall = async (): Promise<ClusterRecord> => {
-      const machines = new StartingMachines({ creation, publicKey: folder.publicKey, logIn }, runtime);
-      return startOn(machines, { request, target: { backend, install }, connections, creation }, runtime, inTime);
+      const machines = new StartingMachines(
+        { creation, publicKey: folder.publicKey, logIn },
+        runtime,
+      );
+      return startOn(
+        machines,
+        { request, target: { backend, install }, connections, creation },
+        runtime,
+        inTime,
+      );
     };
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
       if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
@@ -134,7 +146,11 @@ async function startOn<Options>(
     request.readFacts?.({ cluster: machines.cluster, connections }, inner);
   try {
     return install
-      ? await installOn(machines, openInstallation(install, backend.nodes, { ...runtime, connections }), signal)
+      ? await installOn(
+          machines,
+          openInstallation(install, backend.nodes, { ...runtime, connections }),
+          signal,
+        )
       : await bringUp(machines, readFacts, signal);
   } catch (error) {
     throw await causeOf(error, { creation, machines }, signal);
@@ -235,7 +251,8 @@ async function causeOf(
   { creation, machines }: { readonly creation: Creation; readonly machines: StartingMachines },
   signal: AbortSignal,
 ): Promise<unknown> {
-  if (signal.aborted || !machines.areComplete || !hasErrorId(error, "connection-failed")) return error;
+  if (signal.aborted || !machines.areComplete || !hasErrorId(error, "connection-failed"))
+    return error;
   try {
     await creation.look(signal);
     return error;
@@ -264,7 +281,11 @@ export type UndoReason = { readonly error: unknown; readonly isInterrupted: bool
  * interruption it terminates the machines first, because the user may kill the program seconds later. Never throws: it reports what is left and keeps the
  * folder, so that the next creation of this id on this machine removes the rest.
  */
-export async function undoCreation(failed: FailedCreation, reason: UndoReason, runtime: Runtime): Promise<void> {
+export async function undoCreation(
+  failed: FailedCreation,
+  reason: UndoReason,
+  runtime: Runtime,
+): Promise<void> {
   const { creation, directory } = failed;
   // A command may have been run on a node in the meantime.
   await closeMasterConnections(directory, runtime.environment);
@@ -283,7 +304,9 @@ export async function undoCreation(failed: FailedCreation, reason: UndoReason, r
     }
     runtime.progress.warn(left);
   } catch (problem) {
-    runtime.progress.warn(`The removal failed: ${messageOf(problem)} ${creation.remains()?.left ?? ""}`);
+    runtime.progress.warn(
+      `The removal failed: ${messageOf(problem)} ${creation.remains()?.left ?? ""}`,
+    );
   }
   // If this can't be written, the creation counts as abandoned once this process has ended.
   await endCreation(directory, "abandoned").catch(() => {});
@@ -293,13 +316,21 @@ type TouchedCreation = FailedCreation & { readonly creation: Creation };
 
 async function undo(
   work: TouchedCreation,
-  { isInterrupted, isWorthless }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
+  {
+    isInterrupted,
+    isWorthless,
+  }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
   runtime: Runtime,
 ): Promise<string | undefined> {
   const { creation } = work;
   using limit = timeLimit(limitMs, tooSlow());
   const stop = async (): Promise<void> =>
-    retryTransient("to terminate the machines", async (signal) => creation.stop(signal), runtime, limit.signal);
+    retryTransient(
+      "to terminate the machines",
+      async (signal) => creation.stop(signal),
+      runtime,
+      limit.signal,
+    );
   if (isInterrupted) {
     try {
       await stop();
@@ -311,7 +342,12 @@ async function undo(
     if (!isWorthless) await saveLogs(work, runtime);
     await stop();
   }
-  return await retryTransient("to remove the rest", async (signal) => creation.remove(signal), runtime, limit.signal);
+  return await retryTransient(
+    "to remove the rest",
+    async (signal) => creation.remove(signal),
+    runtime,
+    limit.signal,
+  );
 }
 
 /** Retries transient failures until the limit, and reports what it is waiting for. */
@@ -321,7 +357,8 @@ async function retryTransient<Result>(
   { clock, progress }: Pick<Runtime, "clock" | "progress">,
   signal: AbortSignal,
 ): Promise<Result> {
-  const onFailure = (error: ClusterError): void => progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
+  const onFailure = (error: ClusterError): void =>
+    progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
   try {
     return await retry(task, { ...ruleOf(waits.rollBack, clock), onFailure }, signal);
   } finally {
@@ -335,12 +372,17 @@ async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
   try {
     await endCreation(work.directory, "finished");
   } catch (error) {
-    runtime.progress.warn(`The next create of this id removes what was kept, because of this: ${messageOf(error)}`);
+    runtime.progress.warn(
+      `The next create of this id removes what was kept, because of this: ${messageOf(error)}`,
+    );
   }
 }
 
 /** Never throws, because a failure here must not prevent the removal. */
-async function saveLogs({ creation, saveLogs: save }: TouchedCreation, { progress }: Runtime): Promise<void> {
+async function saveLogs(
+  { creation, saveLogs: save }: TouchedCreation,
+  { progress }: Runtime,
+): Promise<void> {
   const signal = AbortSignal.timeout(logsLimitMs);
   try {
     await save(await creation.describe(signal), signal);

@@ -34,7 +34,12 @@ export async function destroyEach(
   runtime: Pick<Runtime, "progress" | "environment">,
   signal: AbortSignal,
 ): Promise<void> {
-  await mapConcurrently(clusters, atOnce, async (cluster) => destroyOne(backend, cluster, runtime, signal), signal);
+  await mapConcurrently(
+    clusters,
+    atOnce,
+    async (cluster) => destroyOne(backend, cluster, runtime, signal),
+    signal,
+  );
 }
 
 async function destroyOne(
@@ -47,7 +52,8 @@ async function destroyOne(
   try {
     await removeCluster(backend, cluster, environment, signal);
   } catch (error) {
-    if (signal.aborted) progress.warn(`Cluster "${cluster.id}" may be partly removed: run the same command again.`);
+    if (signal.aborted)
+      progress.warn(`Cluster "${cluster.id}" may be partly removed: run the same command again.`);
     throw error;
   }
   step.done();

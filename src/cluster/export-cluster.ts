@@ -12,7 +12,12 @@ import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/pri
 import { cannotWrite } from "../system/files/draft.ts";
 import { readOwnText, parseJson } from "../system/files/read-text.ts";
 import { outsideLine } from "../system/printable.ts";
-import { type ProgramEnd, type ProgramRun, minimalEnvironment, runProgram } from "../system/processes/run-program.ts";
+import {
+  type ProgramEnd,
+  type ProgramRun,
+  minimalEnvironment,
+  runProgram,
+} from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections.ts";
 import { findCluster } from "./find-cluster.ts";
@@ -38,7 +43,10 @@ export async function exportCluster(
 }
 
 /** Returns the host keys of the nodes that exist. known_hosts may also have keys of machines of a failed launch, at other addresses. */
-async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promise<ReadonlyMap<string, Buffer>> {
+async function readHostKeys(
+  cluster: ClusterRecord,
+  files: CreationFiles,
+): Promise<ReadonlyMap<string, Buffer>> {
   const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
   const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
   const keys = nodes.map((node): readonly [string, Buffer] => {
@@ -51,13 +59,20 @@ async function readHostKeys(cluster: ClusterRecord, files: CreationFiles): Promi
 }
 
 export const usedHereOnly = (kind: string): ClusterError =>
-  new ClusterError("bad-usage", `Clusters of this kind (${kind}) are reached from their own machine only.`);
+  new ClusterError(
+    "bad-usage",
+    `Clusters of this kind (${kind}) are reached from their own machine only.`,
+  );
 
 const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
-  new ClusterError("key-missing", `The host key of ${node} of cluster "${id}" is not on this machine.`, {
-    hint: "The cluster is still being created: export it after the create command has ended.",
-    facts: { cluster: id, node },
-  });
+  new ClusterError(
+    "key-missing",
+    `The host key of ${node} of cluster "${id}" is not on this machine.`,
+    {
+      hint: "The cluster is still being created: export it after the create command has ended.",
+      facts: { cluster: id, node },
+    },
+  );
 
 /** Writes a file that only this user can read, atomically. Throws `bad-usage` if it can't be written, or something else than a file is there. */
 export async function saveExport(path: string, text: string): Promise<void> {
@@ -83,7 +98,10 @@ export async function encrypt(
 }
 
 /** Returns a function that encrypts a stream for these recipients into a file, like `encrypt`; undefined if there are no recipients. */
-export const encryptionFor = (recipients: readonly string[], environment: Environment): SnapshotFile["encrypt"] =>
+export const encryptionFor = (
+  recipients: readonly string[],
+  environment: Environment,
+): SnapshotFile["encrypt"] =>
   recipients.length === 0
     ? undefined
     : async (stdin, path, signal) => {
@@ -101,12 +119,19 @@ async function runEncryption(
   signal: AbortSignal,
 ): Promise<string> {
   if (recipients.some((recipient) => /^\s*AGE-SECRET-KEY-/i.test(recipient)))
-    throw new ClusterError("bad-usage", "A recipient is a private key of age. Such a key must stay secret.", {
-      hint: "Pass its public key, age1…, which age-keygen -y prints.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      "A recipient is a private key of age. Such a key must stay secret.",
+      {
+        hint: "Pass its public key, age1…, which age-keygen -y prints.",
+      },
+    );
   const all = [...words, ...recipients.flatMap((recipient) => ["-r", recipient])];
   const run = { argv: ["age", "-e", ...all], stdin } as const;
-  const { status, stdout, stderr } = await runAge({ ...run, environment: minimalEnvironment(environment) }, signal);
+  const { status, stdout, stderr } = await runAge(
+    { ...run, environment: minimalEnvironment(environment) },
+    signal,
+  );
   if (status === 0) return stdout;
   const [reason = ""] = stderr.split("\n");
   if (/: (?:no space left on device|disk quota exceeded)$/.test(reason))
@@ -120,7 +145,10 @@ async function runEncryption(
   );
 }
 
-async function runAge(run: Parameters<typeof runProgram>[0], signal: AbortSignal): Promise<ProgramEnd> {
+async function runAge(
+  run: Parameters<typeof runProgram>[0],
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
   try {
     return await runProgram(run, signal);
   } catch (error) {
@@ -164,9 +192,12 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
     throw unreadable(`${name} is encrypted with age.`, decrypt);
   const found = text.length > mostHandOverBytes ? undefined : parseJson(text);
   if (!isMapping(found) || found["format"] !== format)
-    throw unreadable(`${name} was not written by the export command, or only a part of it is there.`);
+    throw unreadable(
+      `${name} was not written by the export command, or only a part of it is there.`,
+    );
   const version = found["formatVersion"];
-  if (version !== formatVersion) throw otherVersion(name, typeof version === "number" && version > formatVersion);
+  if (version !== formatVersion)
+    throw otherVersion(name, typeof version === "number" && version > formatVersion);
   const { sha256, ...content } = found;
   if (sha256 !== checksum(content)) throw damaged(name, "its checksum is wrong");
   const cluster = readCluster(content);
@@ -178,14 +209,21 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
   return { ...cluster, privateKey, hostKeys };
 }
 
-const readCluster = object({ clusterId: parseClusterId, creationId: parseCreationId, region: parseRegion });
+const readCluster = object({
+  clusterId: parseClusterId,
+  creationId: parseCreationId,
+  region: parseRegion,
+});
 
 /** Detects damage in transfer. It doesn't depend on spaces and line ends, and doesn't prove who wrote the file. */
-const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
+const checksum = (content: unknown): string =>
+  createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
 function parseHostKeys(found: unknown): ReadonlyMap<string, Buffer> | undefined {
   if (!Array.isArray(found) || found.length === 0) return undefined;
-  const keys = found.map((line: unknown) => (typeof line === "string" ? parseKnownHosts(line) : []));
+  const keys = found.map((line: unknown) =>
+    typeof line === "string" ? parseKnownHosts(line) : [],
+  );
   return keys.every((pinned) => pinned.length === 1) ? new Map(keys.flat()) : undefined;
 }
 
@@ -195,12 +233,14 @@ async function parsePrivateKey(found: unknown): Promise<string | undefined> {
   return key instanceof Error || !key.isPrivateKey() ? undefined : found;
 }
 
-const exportAgain = "Export the cluster again on the machine that has its key, and copy the whole file.";
+const exportAgain =
+  "Export the cluster again on the machine that has its key, and copy the whole file.";
 
 const unreadable = (message: string, hint: string = exportAgain): ClusterError =>
   new ClusterError("bad-usage", message, { hint });
 
-const damaged = (name: string, reason: string): ClusterError => unreadable(`${name} is damaged: ${reason}.`);
+const damaged = (name: string, reason: string): ClusterError =>
+  unreadable(`${name} is damaged: ${reason}.`);
 
 const otherVersion = (name: string, isNewer: boolean): ClusterError =>
   unreadable(
@@ -208,4 +248,5 @@ const otherVersion = (name: string, isNewer: boolean): ClusterError =>
     "Use the same version of this program on both machines, and export the cluster again.",
   );
 
-const decrypt = "Decrypt it with age, and pipe the result to the import command, with - as its file.";
+const decrypt =
+  "Decrypt it with age, and pipe the result to the import command, with - as its file.";

@@ -30,7 +30,11 @@ const stallLimitMs = 60_000;
  * Brings a file or folder from a node, all or nothing: it is written beside its target and then renamed. A file replaces an existing file. Writes
  * nothing else, whatever the node sends. Throws `transfer-failed` or `connection-failed`.
  */
-export async function fetchFile(request: FetchRequest, source: FetchSource, signal: AbortSignal): Promise<Unpacked> {
+export async function fetchFile(
+  request: FetchRequest,
+  source: FetchSource,
+  signal: AbortSignal,
+): Promise<Unpacked> {
   try {
     await mkdir(dirname(request.local), { recursive: true });
     await using draft = await draftBeside(request.local);
@@ -81,12 +85,16 @@ async function run(
     return await connection.run(command, limit.signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.hasExpired()) throw new ArchiveProblem(`no data arrived for ${stallLimitMs / 1000} s`);
+    if (limit.hasExpired())
+      throw new ArchiveProblem(`no data arrived for ${stallLimitMs / 1000} s`);
     throw error;
   }
 }
 
-async function* fed(chunks: AsyncIterable<Uint8Array>, feed: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+async function* fed(
+  chunks: AsyncIterable<Uint8Array>,
+  feed: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of chunks) {
     feed();
     yield chunk;
@@ -110,7 +118,11 @@ function sendScript(remote: string, settings: readonly SessionSettings[]): strin
   });
 }
 
-function explained(error: unknown, { remote, local }: FetchRequest, { node }: FetchSource): unknown {
+function explained(
+  error: unknown,
+  { remote, local }: FetchRequest,
+  { node }: FetchSource,
+): unknown {
   const fail = (reason: string, hint: string): ClusterError =>
     new ClusterError("transfer-failed", `Cannot fetch ${remote} from ${node}: ${reason}.`, {
       hint,
@@ -118,7 +130,10 @@ function explained(error: unknown, { remote, local }: FetchRequest, { node }: Fe
       cause: error,
     });
   if (error instanceof ArchiveProblem) {
-    return fail(messageOf(error), "Nothing was written. Check the path, and fetch only regular files and folders.");
+    return fail(
+      messageOf(error),
+      "Nothing was written. Check the path, and fetch only regular files and folders.",
+    );
   }
   const code = errorCode(error);
   if (error instanceof ClusterError || code === undefined) return error;
@@ -177,11 +192,15 @@ export interface FetchRequest {
 export async function parseFetchRequest(text: string, cwd: string): Promise<Checked<FetchRequest>> {
   const colon = text.lastIndexOf(":");
   const [remote, given] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
-  if (remote === "" || given === "") return problem(`${quoted(text)}: use the form /remote/path:/local/path`);
-  if (/\p{Cc}/u.test(text)) return problem(`${quoted(text)}: a path cannot contain control characters`);
+  if (remote === "" || given === "")
+    return problem(`${quoted(text)}: use the form /remote/path:/local/path`);
+  if (/\p{Cc}/u.test(text))
+    return problem(`${quoted(text)}: a path cannot contain control characters`);
   const name = posix.basename(remote);
   if (given.endsWith("/") && ["", ".", ".."].includes(name)) {
-    return problem(`${quoted(text)}: the remote path names no file; write a local path without / at the end`);
+    return problem(
+      `${quoted(text)}: the remote path names no file; write a local path without / at the end`,
+    );
   }
   return checkTarget({ remote, local: resolve(cwd, given, given.endsWith("/") ? name : "") });
 }
@@ -191,7 +210,9 @@ export async function checkTarget(request: FetchRequest): Promise<Checked<FetchR
   const { local } = request;
   const target = await stat(local).catch(() => undefined);
   if (target?.isDirectory() === true)
-    return problem(`the folder ${local} already exists; remove it, or end the local path with / to fetch into it`);
+    return problem(
+      `the folder ${local} already exists; remove it, or end the local path with / to fetch into it`,
+    );
   // Renaming would replace a device such as /dev/null, or a link such as /dev/stdout.
   if ((await lstat(local).catch(() => undefined))?.isFile() === false)
     return problem(`${local} is not a regular file, so it cannot be replaced`);
@@ -204,7 +225,8 @@ async function parentProblem(folder: string): Promise<string | undefined> {
   try {
     if (!(await stat(folder)).isDirectory()) return `${folder} is not a folder`;
   } catch (error) {
-    if (errorCode(error) === "ENOENT" && basename(folder) !== "") return parentProblem(dirname(folder));
+    if (errorCode(error) === "ENOENT" && basename(folder) !== "")
+      return parentProblem(dirname(folder));
     return `cannot read the folder ${folder} (${errorCode(error)})`;
   }
   const isWritable = await isAccessible(folder, constants.W_OK | constants.X_OK);

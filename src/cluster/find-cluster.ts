@@ -83,7 +83,8 @@ const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
  * `machineId` is the format of the backend's own machine ids.
  */
 export function nodeSelectorProblem(text: string, machineId: RegExp): string | undefined {
-  if (Object.hasOwn(nodeGroups, text) || byRole.test(text) || isIPv4(text) || machineId.test(text)) return undefined;
+  if (Object.hasOwn(nodeGroups, text) || byRole.test(text) || isIPv4(text) || machineId.test(text))
+    return undefined;
   return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`;
 }
 
@@ -92,13 +93,18 @@ export function nodeSelectorProblem(text: string, machineId: RegExp): string | u
  * Each node occurs once, in the record's order. Nodes that do not run, and have no address, are among them; those that
  * have ended are not. Throws `node-not-found`, also for an empty group.
  */
-export function findNodes(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
+export function findNodes(
+  cluster: ClusterRecord,
+  selectors: readonly string[],
+): readonly NodeRecord[] {
   const found = new Set(selectors.flatMap((selector) => nodesNamed(cluster, selector)));
   return cluster.nodes.filter((node) => found.has(node));
 }
 
 export function nodeNamesOf(cluster: ClusterRecord): readonly string[] {
-  const groups = Object.entries(nodeGroups).filter(([, role]) => membersOf(cluster, role).length > 0);
+  const groups = Object.entries(nodeGroups).filter(
+    ([, role]) => membersOf(cluster, role).length > 0,
+  );
   return [...groups.map(([name]) => name), ...membersOf(cluster).map(nodeReference)];
 }
 
@@ -108,7 +114,8 @@ const membersOf = ({ nodes }: ClusterRecord, role?: Role): readonly NodeRecord[]
 function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeRecord[] {
   if (!Object.hasOwn(nodeGroups, selector)) return [existingNode(cluster, selector)];
   const members = membersOf(cluster, nodeGroups[selector]);
-  if (members.length === 0) throw nodeNotFound(cluster, selector, `no node in the group "${selector}"`);
+  if (members.length === 0)
+    throw nodeNotFound(cluster, selector, `no node in the group "${selector}"`);
   return members;
 }
 
@@ -120,10 +127,14 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
   const node = existingNode(cluster, reference);
   assertRuns(cluster, node);
   if (node.ssh.host !== "") return node;
-  throw new ClusterError("node-not-found", `Node "${reference}" of cluster "${cluster.id}" has no address.`, {
-    hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
-    facts: { cluster: cluster.id, node: reference },
-  });
+  throw new ClusterError(
+    "node-not-found",
+    `Node "${reference}" of cluster "${cluster.id}" has no address.`,
+    {
+      hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
+      facts: { cluster: cluster.id, node: reference },
+    },
+  );
 }
 
 export const noRunningMaster = ({ id }: ClusterRecord, purpose = "", advice = ""): ClusterError =>
@@ -137,24 +148,33 @@ export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord)
   if (node.state !== "stopped" && node.state !== "paused") return;
   const name = nodeReference(node);
   const why = node.stateReason === undefined ? "" : ` (${outside(node.stateReason)})`;
-  const [advice, action] = node.state === "stopped" ? ["Start it", "start"] : ["Let it continue", "resume"];
-  throw new ClusterError("node-stopped", `${name} of cluster "${cluster.id}" is ${node.state}${why}.`, {
-    hint: `${advice}: run the command "node ${action} ${name}"`,
-    facts: { cluster: cluster.id, node: name, state: node.state },
-  });
+  const [advice, action] =
+    node.state === "stopped" ? ["Start it", "start"] : ["Let it continue", "resume"];
+  throw new ClusterError(
+    "node-stopped",
+    `${name} of cluster "${cluster.id}" is ${node.state}${why}.`,
+    {
+      hint: `${advice}: run the command "node ${action} ${name}"`,
+      facts: { cluster: cluster.id, node: name, state: node.state },
+    },
+  );
 }
 
 function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {
   const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));
   if (node !== undefined && node.state !== "ended") return node;
-  const why = node?.stateReason === undefined ? "" : ` (it has terminated: ${outside(node.stateReason)})`;
+  const why =
+    node?.stateReason === undefined ? "" : ` (it has terminated: ${outside(node.stateReason)})`;
   throw nodeNotFound(cluster, reference, `no node "${reference}"${why}`);
 }
 
 function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string): ClusterError {
   const existing = membersOf(cluster).map(nodeReference);
   return new ClusterError("node-not-found", `Cluster "${cluster.id}" has ${lacks}.`, {
-    hint: existing.length === 0 ? "The cluster has no nodes." : `The cluster's nodes are ${existing.join(", ")}.`,
+    hint:
+      existing.length === 0
+        ? "The cluster has no nodes."
+        : `The cluster's nodes are ${existing.join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },
   });
 }

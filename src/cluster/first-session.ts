@@ -1,6 +1,10 @@
 import { ClusterError } from "../errors.ts";
 import { type NodeRecord, nodeReference } from "../model/cluster-record.ts";
-import { type ConnectionPool, firstToAnswer, waitingFor } from "../ssh/connection/connection-pool.ts";
+import {
+  type ConnectionPool,
+  firstToAnswer,
+  waitingFor,
+} from "../ssh/connection/connection-pool.ts";
 import type { MasterConnection } from "../ssh/session/master-connection.ts";
 import type { Session } from "../ssh/session/session.ts";
 import type { Progress } from "../system/runtime.ts";
@@ -40,7 +44,10 @@ const mostTries = 5;
  * Starts a session on the first candidate or, if that doesn't answer, on the one that does so first. Resolves when the node may have the command, or the
  * session has ended. Opens no connection only to look for an answer: from OpenSSH 9.8 on, sshd punishes those that end without a login.
  */
-export async function startFirstSession(request: FirstSession, signal: AbortSignal): Promise<Started> {
+export async function startFirstSession(
+  request: FirstSession,
+  signal: AbortSignal,
+): Promise<Started> {
   const [node, ...others] = request.candidates;
   const candidate = { node, master: await request.masterOf(node) };
   if (others.length === 0) {
@@ -48,23 +55,38 @@ export async function startFirstSession(request: FirstSession, signal: AbortSign
     return await startOn(request, candidate, signal);
   }
   // A command that is on its way over a shared login can't be called back.
-  if (candidate.master?.hasSocket() !== true) return await startOnFastest(request, candidate, signal);
-  const isThere = await candidate.master.reaches(request.sshConfigFile, nodeReference(node), patienceMs, signal);
+  if (candidate.master?.hasSocket() !== true)
+    return await startOnFastest(request, candidate, signal);
+  const isThere = await candidate.master.reaches(
+    request.sshConfigFile,
+    nodeReference(node),
+    patienceMs,
+    signal,
+  );
   signal.throwIfAborted();
   return await startOn(request, isThere ? candidate : await askAll(request, signal), signal);
 }
 
 /** If the server closes the connection in place of a greeting, waits until it accepts others. */
-async function startOn(request: FirstSession, candidate: Candidate, signal: AbortSignal): Promise<Started> {
+async function startOn(
+  request: FirstSession,
+  candidate: Candidate,
+  signal: AbortSignal,
+): Promise<Started> {
   for (let tries = 1; ; tries += 1) {
     const session = request.start(candidate, signal);
     const started = { node: candidate.node, session, isConnected: await session.connected };
-    if (started.isConnected || tries === mostTries || !(await session.end).wasHungUp) return started;
+    if (started.isConnected || tries === mostTries || !(await session.end).wasHungUp)
+      return started;
     if ((await problemOf(request, candidate.node, signal)) !== undefined) return started;
   }
 }
 
-async function startOnFastest(request: FirstSession, first: Candidate, signal: AbortSignal): Promise<Started> {
+async function startOnFastest(
+  request: FirstSession,
+  first: Candidate,
+  signal: AbortSignal,
+): Promise<Started> {
   const trial = new AbortController();
   const abort = (): void => trial.abort(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
@@ -90,7 +112,9 @@ async function startOnFastest(request: FirstSession, first: Candidate, signal: A
       await started.session.end;
       return signal.aborted ? started : await startOn(request, found, signal);
     }
-    trial.abort(new ClusterError("connection-failed", `${nodeReference(first.node)} did not answer in time.`));
+    trial.abort(
+      new ClusterError("connection-failed", `${nodeReference(first.node)} did not answer in time.`),
+    );
     const { session, isConnected } = await starting;
     if (!isConnected || !(await session.end).hasBegun) return await startOn(request, found, signal);
   } catch (error) {
@@ -106,12 +130,21 @@ async function askAll(request: FirstSession, signal: AbortSignal): Promise<Candi
   const node = await firstToAnswer(request.candidates, request.connections.connect, signal);
   const master = await request.masterOf(node);
   if (master?.hasSocket() !== true) return { node, master };
-  const isUsable = await master.reaches(request.sshConfigFile, nodeReference(node), patienceMs, signal);
+  const isUsable = await master.reaches(
+    request.sshConfigFile,
+    nodeReference(node),
+    patienceMs,
+    signal,
+  );
   signal.throwIfAborted();
   return { node, master: isUsable ? master : undefined };
 }
 
-const problemOf = ({ connections }: FirstSession, node: NodeRecord, signal: AbortSignal): Promise<unknown> =>
+const problemOf = (
+  { connections }: FirstSession,
+  node: NodeRecord,
+  signal: AbortSignal,
+): Promise<unknown> =>
   connections.connect(node, signal).then(
     () => undefined,
     (error: unknown) => error,

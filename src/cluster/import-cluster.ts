@@ -1,6 +1,11 @@
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  isReachable,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import { targetOf } from "../ssh/connection/connection.ts";
 import { openConnection } from "../ssh/connection/open-connection.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
@@ -26,7 +31,8 @@ export async function importCluster(
   const cluster = await findHandedOver(backend, handOver, signal);
   const files = creationFiles(cluster.directory);
   const privateKey = await readOwnTextIfThere(files.privateKey);
-  if (privateKey !== undefined && privateKey !== handOver.privateKey) throw otherKeys(cluster, files.privateKey);
+  if (privateKey !== undefined && privateKey !== handOver.privateKey)
+    throw otherKeys(cluster, files.privateKey);
   const pinned = new Map(parseKnownHosts((await readOwnTextIfThere(files.knownHosts)) ?? ""));
   const hostKeys = hostKeysOf(cluster, handOver);
   for (const [name, key] of hostKeys) {
@@ -57,14 +63,20 @@ async function findHandedOver(
   const handedOver =
     cluster?.creationId === creationId
       ? cluster
-      : (await backend.list(signal)).find((each) => each.id === clusterId && each.creationId === creationId);
+      : (await backend.list(signal)).find(
+          (each) => each.id === clusterId && each.creationId === creationId,
+        );
   if (handedOver !== undefined) return handedOver;
   const facts = { cluster: clusterId, region };
   if (cluster !== undefined) {
-    throw new ClusterError("cluster-not-found", `The file is for an earlier cluster "${clusterId}" in ${region}.`, {
-      hint: "That cluster has ended, and another has its id now. Export the new one on the machine that created it.",
-      facts,
-    });
+    throw new ClusterError(
+      "cluster-not-found",
+      `The file is for an earlier cluster "${clusterId}" in ${region}.`,
+      {
+        hint: "That cluster has ended, and another has its id now. Export the new one on the machine that created it.",
+        facts,
+      },
+    );
   }
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}" in ${region}.`, {
     hint: "The cluster has ended, or it belongs to another account: use credentials of the account in which it was created.",

@@ -53,9 +53,15 @@ export async function saveLogs(
   return { folder, files };
 }
 
-function warnOfSecrets(problem: string | undefined, texts: readonly NamedText[], progress: Progress): void {
+function warnOfSecrets(
+  problem: string | undefined,
+  texts: readonly NamedText[],
+  progress: Progress,
+): void {
   if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
-    progress.warn(`these logs may show secrets: cannot read from the first master what to mask (${problem})`);
+    progress.warn(
+      `these logs may show secrets: cannot read from the first master what to mask (${problem})`,
+    );
 }
 
 /** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */
@@ -88,7 +94,11 @@ function silentNodes(texts: readonly NamedText[]): readonly string[] {
  */
 async function collectLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
-  { cluster, connections, limitMs }: Omit<FailureLogsRequest, "directory"> & { readonly limitMs: number },
+  {
+    cluster,
+    connections,
+    limitMs,
+  }: Omit<FailureLogsRequest, "directory"> & { readonly limitMs: number },
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
@@ -121,7 +131,8 @@ export async function saveFailureLogs(
     collectLogs(backend, { cluster, connections, limitMs: failureLimitMs }, signal),
     tryToHideSecrets({ cluster, connections }, progress, limit.signal),
   ]);
-  if (problem instanceof TooManySecrets) return progress.warn(`the nodes' logs were not saved: ${messageOf(problem)}`);
+  if (problem instanceof TooManySecrets)
+    return progress.warn(`the nodes' logs were not saved: ${messageOf(problem)}`);
   const files = await saveTexts(directory, texts, progress);
   step.done();
   if (files.length > 0) progress.note(`The nodes' logs are in ${directory}`);
@@ -138,7 +149,9 @@ async function tryToHideSecrets(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const master = cluster.nodes.find((node) => nodeReference(node) === "master_0" && node.ssh.host !== "");
+  const master = cluster.nodes.find(
+    (node) => nodeReference(node) === "master_0" && node.ssh.host !== "",
+  );
   if (master === undefined) return undefined;
   try {
     await hideSecrets(await connections.connect(master, signal), { progress }, signal);
@@ -155,14 +168,21 @@ const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
  * Writes texts from nodes into a folder as files that only this user can read, with hidden values masked and no terminal control characters. This is
  * the only way such texts reach the disk: a text whose name isn't a log's is skipped. Returns the names of the files.
  */
-async function saveTexts(folder: string, texts: readonly NamedText[], progress: Progress): Promise<readonly string[]> {
+async function saveTexts(
+  folder: string,
+  texts: readonly NamedText[],
+  progress: Progress,
+): Promise<readonly string[]> {
   const saved: string[] = [];
   for (const { name, text } of texts) {
     if (logName.test(name)) {
       const masked = maskedPrintable(text, (given) => progress.mask(given));
       await writePrivateFileIn(folder, name, withoutPrivateKeys(masked));
       saved.push(name);
-    } else progress.warn(`a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`);
+    } else
+      progress.warn(
+        `a log was not saved: "${outsideLine(name, 100)}" is not a valid name for a log`,
+      );
   }
   return saved;
 }

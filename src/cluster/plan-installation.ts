@@ -33,16 +33,27 @@ export async function planInstallation(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<InstallPlan> {
-  for (const secret of configurationSecrets(request.configuration.values)) runtime.progress.hide(secret);
+  for (const secret of configurationSecrets(request.configuration.values))
+    runtime.progress.hide(secret);
   const head = await readCheckedHead(request, runtime, signal);
   const variant = variantOf(request, head);
   const configuration = await withLicense({ ...request, variant }, runtime, signal);
   const artifact = checkedArtifact(request.artifact, head);
-  return { ...request, artifact, variant, configuration, layout: head.layout, platform: head.platform };
+  return {
+    ...request,
+    artifact,
+    variant,
+    configuration,
+    layout: head.layout,
+    platform: head.platform,
+  };
 }
 
 /** The artifact whose head was read: if it is a file, no other file that comes to stand in its place. */
-export const checkedArtifact = (artifact: ArtifactLocation, { file }: Pick<ArtifactHead, "file">): ArtifactLocation =>
+export const checkedArtifact = (
+  artifact: ArtifactLocation,
+  { file }: Pick<ArtifactHead, "file">,
+): ArtifactLocation =>
   artifact.kind === "file" && file !== undefined ? { ...artifact, file } : artifact;
 
 /**
@@ -65,10 +76,17 @@ export async function readCheckedHead(
 }
 
 /** Throws `bad-usage` for options that the artifact's platform lacks, and if it has variants but none was chosen. */
-function variantOf({ artifact, variant, configuration }: InstallationRequest, head: ArtifactHead): Variant {
+function variantOf(
+  { artifact, variant, configuration }: InstallationRequest,
+  head: ArtifactHead,
+): Variant {
   if (head.variant === "none") {
     const { licenseFile, securityMode } = configuration.kind === "added" ? configuration : {};
-    const given = { variant: variant === "none" ? undefined : variant, licenseKey: licenseFile, securityMode };
+    const given = {
+      variant: variant === "none" ? undefined : variant,
+      licenseKey: licenseFile,
+      securityMode,
+    };
     const problems = releaseOnlyProblems(given, artifact.shown);
     return accepted(problems.length > 0 ? { problems } : { value: "none" as const });
   }
@@ -80,9 +98,14 @@ function variantOf({ artifact, variant, configuration }: InstallationRequest, he
 const variantRequired = `\`variant\`: required (${variants.join(", ")})`;
 
 /** Returns a problem for each of these options that was given, because only releases support them. */
-const releaseOnlyProblems = (given: Readonly<Record<string, unknown>>, shown: string): readonly string[] =>
+const releaseOnlyProblems = (
+  given: Readonly<Record<string, unknown>>,
+  shown: string,
+): readonly string[] =>
   Object.entries(given).flatMap(([name, value]) =>
-    value === undefined ? [] : [`\`${name}\`: only releases of the platform have it, but not ${shown}`],
+    value === undefined
+      ? []
+      : [`\`${name}\`: only releases of the platform have it, but not ${shown}`],
   );
 
 const workspaceBytes = 2e9;
@@ -98,13 +121,21 @@ export async function assertWorkspace(folder: string): Promise<void> {
 }
 
 async function withLicense(
-  { variant, configuration }: Pick<InstallationRequest, "configuration"> & { readonly variant: Variant },
+  {
+    variant,
+    configuration,
+  }: Pick<InstallationRequest, "configuration"> & { readonly variant: Variant },
   { environment, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<InstallPlan["configuration"]> {
   if (configuration.kind === "complete") return configuration;
   const { licenseFile, ...added } = configuration;
-  const sources = { variant, extraConfiguration: added.values, optionPath: licenseFile, environment };
+  const sources = {
+    variant,
+    extraConfiguration: added.values,
+    optionPath: licenseFile,
+    environment,
+  };
   const license = accepted(await resolveLicense(sources, signal));
   if (license !== undefined) progress.hide(license.contents);
   return { ...added, licenseKey: license?.contents };
@@ -138,7 +169,15 @@ export async function installationProblems(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const { artifact, variant, extraConfig, licenseKey, securityMode, artifactSha256, superuserPassword } = given;
+  const {
+    artifact,
+    variant,
+    extraConfig,
+    licenseKey,
+    securityMode,
+    artifactSha256,
+    superuserPassword,
+  } = given;
   if (artifact?.kind === "folder") {
     const releaseOnly = { variant, artifactSha256, licenseKey, securityMode, superuserPassword };
     return releaseOnlyProblems(releaseOnly, artifact.shown);

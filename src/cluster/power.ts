@@ -50,7 +50,8 @@ export async function changePower(
 ): Promise<ChangedPower> {
   const { power } = backend;
   if (power === undefined) return await restartFromWithin(backend, request, runtime, signal);
-  const change = async (cluster: ClusterRecord) => changeNodes({ backend, power, cluster }, request, runtime, signal);
+  const change = async (cluster: ClusterRecord) =>
+    changeNodes({ backend, power, cluster }, request, runtime, signal);
   return await withCluster(backend, request.clusterId, change, signal);
 }
 
@@ -118,7 +119,8 @@ async function changeNodes(
 /** Throws `node-stopped` for a node that can be neither paused nor running. In a group, such nodes stay as they are. */
 function assertNoneIsOff(cluster: ClusterRecord, selectors: readonly string[]): void {
   const names = selectors.filter((each) => !Object.hasOwn(nodeGroups, each));
-  for (const node of findNodes(cluster, names)) if (node.state === "stopped") assertRuns(cluster, node);
+  for (const node of findNodes(cluster, names))
+    if (node.state === "stopped") assertRuns(cluster, node);
 }
 
 /** A change of all nodes that are in one of these states. */
@@ -133,10 +135,20 @@ function changesOf(power: Power, action: PowerAction, isForced: boolean): readon
   const resume: PowerChange = { title: "Resume", states: ["paused"], change: power.resume };
   const pause: PowerChange = { title: "Pause", states: ["running"], change: power.pause };
   const shutDown: PowerChange = { title: "Shut down", states: ["running"], change: power.shutDown };
-  const cutPower: PowerChange = { title: "Cut the power", states: ["running", "paused"], change: power.cutPower };
+  const cutPower: PowerChange = {
+    title: "Cut the power",
+    states: ["running", "paused"],
+    change: power.cutPower,
+  };
   // A paused system can't shut down.
   const stop = isForced ? [cutPower] : [resume, shutDown];
-  return { stop, start: [start, resume], restart: [...stop, start], pause: [pause], resume: [resume] }[action];
+  return {
+    stop,
+    start: [start, resume],
+    restart: [...stop, start],
+    pause: [pause],
+    resume: [resume],
+  }[action];
 }
 
 /** Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other nodes may be in use. */
@@ -175,13 +187,16 @@ async function whileNodesRun(
     unlisted.sinceMs = listed === undefined ? (unlisted.sinceMs ?? clock.now()) : undefined;
     if (unlisted.sinceMs !== undefined && clock.now() - unlisted.sinceMs < unlistedMs) return;
     const now = listed ?? (await findCluster(backend, id, signal));
-    for (const node of now.nodes) if (nodes.some((each) => each.id === node.id)) assertStillRuns(now, node);
+    for (const node of now.nodes)
+      if (nodes.some((each) => each.id === node.id)) assertStillRuns(now, node);
   };
   const waitingFor = (): string =>
     unlisted.sinceMs === undefined ? "" : `${backend.name} to list cluster "${id}" again`;
   const rule = { ...ruleOf(waits.booting, clock), shows: { progress, waitingFor } };
   const tolerates = (error: unknown): boolean =>
-    !(["node-stopped", "machine-failed", "cluster-not-found"] as const).some((each) => hasErrorId(error, each));
+    !(["node-stopped", "machine-failed", "cluster-not-found"] as const).some((each) =>
+      hasErrorId(error, each),
+    );
   await withTasks(async (tasks) => {
     tasks.start(async (inner) => poll<undefined>(look, { ...rule, tolerates }, inner));
     await work(tasks.signal);
@@ -213,7 +228,9 @@ export async function awaitLogins(
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await clusterKey(cluster)).isHere) {
-    runtime.progress.note("This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.");
+    runtime.progress.note(
+      "This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.",
+    );
     return;
   }
   using step = runtime.progress.start("Log in to the nodes");

@@ -24,12 +24,14 @@ export async function rebootNodes(
   await using pool = openConnections(cluster.directory, runtime);
   using step = runtime.progress.start("Restart", nodes.map(nodeReference).join(", "));
   const reboot = async (node: NodeRecord): Promise<void> => {
-    const bootNow = async (): Promise<string> => bootOf(await pool.connect(node, signal), node, signal);
+    const bootNow = async (): Promise<string> =>
+      bootOf(await pool.connect(node, signal), node, signal);
     const before = await bootNow();
     await begin(await pool.connect(node, signal), node, signal);
     const look = async (): Promise<void> => {
       const now = await bootNow().catch((error: unknown) => {
-        const isSilent = hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed");
+        const isSilent =
+          hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed");
         throw isSilent ? notYet(node, messageOf(error), error) : error;
       });
       if (now === before) throw notYet(node, "it has not restarted yet");
@@ -41,20 +43,37 @@ export async function rebootNodes(
 }
 
 /** Returns a text that differs from boot to boot. A container has its computer's boot id, so the start time of process 1 is added. */
-async function bootOf(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<string> {
+async function bootOf(
+  connection: Connection,
+  node: NodeRecord,
+  signal: AbortSignal,
+): Promise<string> {
   const script = "cat /proc/sys/kernel/random/boot_id && cut -d ' ' -f 22 /proc/1/stat";
-  const { status, stdout } = await connection.run({ argv: ["sh", "-c", script], limitMs: answerLimitMs }, signal);
+  const { status, stdout } = await connection.run(
+    { argv: ["sh", "-c", script], limitMs: answerLimitMs },
+    signal,
+  );
   if (status === 0) return stdout;
-  throw new ClusterError("remote-command-failed", `${nodeReference(node)} does not say when it has booted.`);
+  throw new ClusterError(
+    "remote-command-failed",
+    `${nodeReference(node)} does not say when it has booted.`,
+  );
 }
 
 async function begin(connection: Connection, node: NodeRecord, signal: AbortSignal): Promise<void> {
-  const command = { argv: ["systemctl", "--no-block", "reboot"], sudo: true, limitMs: answerLimitMs };
+  const command = {
+    argv: ["systemctl", "--no-block", "reboot"],
+    sudo: true,
+    limitMs: answerLimitMs,
+  };
   try {
     const { status, stderr } = await connection.run(command, signal);
     if (status === 0) return;
     const reason = outsideReason(stderr) || `systemctl exited with ${status}`;
-    throw new ClusterError("remote-command-failed", `${nodeReference(node)} cannot restart: ${reason}.`);
+    throw new ClusterError(
+      "remote-command-failed",
+      `${nodeReference(node)} cannot restart: ${reason}.`,
+    );
   } catch (error) {
     // The restart may be faster than its answer.
     if (!hasErrorId(error, "connection-failed")) throw error;

@@ -7,7 +7,13 @@ import { stateFolder } from "../store/state-folder.ts";
 import { once } from "../system/concurrency.ts";
 import type { Clock, Runtime } from "../system/runtime.ts";
 import { findLastRecord, keepLastRecord } from "../store/last-record.ts";
-import { type NodeRun, type RunRequest, type RunRuntime, runOnNode, startOnNode } from "./run-on-node.ts";
+import {
+  type NodeRun,
+  type RunRequest,
+  type RunRuntime,
+  runOnNode,
+  startOnNode,
+} from "./run-on-node.ts";
 
 export interface RunOnCluster {
   readonly backend: Pick<Backend<never>, "name" | "scope">;
@@ -23,7 +29,11 @@ const loginGraceMs = 2_000;
  * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address, because a node that proves the pinned host key
  * is the right one. It queries the backend only if no address is known, or if a login there fails.
  */
-export async function runOnCluster(work: RunOnCluster, runtime: RunRuntime, signal: AbortSignal): Promise<number> {
+export async function runOnCluster(
+  work: RunOnCluster,
+  runtime: RunRuntime,
+  signal: AbortSignal,
+): Promise<number> {
   const { request } = work;
   const ended = new AbortController();
   using either = eitherSignal([signal, ended.signal]);
@@ -43,7 +53,10 @@ export async function runOnCluster(work: RunOnCluster, runtime: RunRuntime, sign
 }
 
 /** Only a backend with several scopes asks a service elsewhere. */
-async function lastRecord({ backend, clusterId }: RunOnCluster, runtime: Runtime): Promise<ClusterRecord | undefined> {
+async function lastRecord(
+  { backend, clusterId }: RunOnCluster,
+  runtime: Runtime,
+): Promise<ClusterRecord | undefined> {
   if (backend.scope === undefined) return undefined;
   const root = join(stateFolder(runtime.environment), backend.name, backend.scope.name);
   return findLastRecord(root, clusterId, runtime.clock.now());
@@ -56,7 +69,11 @@ interface KnownCluster {
   readonly request: RunRequest;
 }
 
-async function runOnKnown(cluster: KnownCluster, runtime: RunRuntime, signal: AbortSignal): Promise<number> {
+async function runOnKnown(
+  cluster: KnownCluster,
+  runtime: RunRuntime,
+  signal: AbortSignal,
+): Promise<number> {
   const wrong = new AbortController();
   const ended = new AbortController();
   using either = eitherSignal([signal, wrong.signal]);

@@ -55,7 +55,8 @@ export interface RunRequest {
 export type RunRuntime = Runtime & { readonly onConnecting: () => void };
 
 /** A user's command on a node. Disposal closes the connections that the report of its end needs. */
-export type NodeRun = AsyncDisposable & Pick<Session, "mayHaveBegun"> & { readonly end: Promise<SessionEnd> };
+export type NodeRun = AsyncDisposable &
+  Pick<Session, "mayHaveBegun"> & { readonly end: Promise<SessionEnd> };
 
 /**
  * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and output while it runs. Resolves with the remote command's
@@ -82,9 +83,15 @@ export function startOnNode(
   const resources = new AsyncDisposableStack();
   const state: RunState = { resources, isConnecting: false, mayHaveBegun: () => false };
   const run = async (): Promise<SessionEnd> => {
-    const { hasBegun, report } = await carryOut(cluster, request, { ...runtime, state }, signal).catch(
-      (error: unknown) => ({ hasBegun: state.mayHaveBegun(), report: () => Promise.reject(error) }),
-    );
+    const { hasBegun, report } = await carryOut(
+      cluster,
+      request,
+      { ...runtime, state },
+      signal,
+    ).catch((error: unknown) => ({
+      hasBegun: state.mayHaveBegun(),
+      report: () => Promise.reject(error),
+    }));
     const reportOrFail = async (reportSignal: AbortSignal): Promise<number> => {
       try {
         return await report(reportSignal);
@@ -129,17 +136,26 @@ async function carryOut(
       : openMaskedConnections(cluster, runtime),
   );
   // The other connections do it by themselves.
-  if (request.checkout === undefined) await correctSleptClocks(cluster, connections, runtime, signal);
+  if (request.checkout === undefined)
+    await correctSleptClocks(cluster, connections, runtime, signal);
   else {
-    await syncCheckout(cluster, request.checkout, { connections, progress: runtime.progress }, signal);
+    await syncCheckout(
+      cluster,
+      request.checkout,
+      { connections, progress: runtime.progress },
+      signal,
+    );
   }
   const started = startFirstSession(
     firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
     signal,
   );
   const { node, session } = await started;
-  const connect = async (inner: AbortSignal): Promise<Connection> => connections.connect(node, inner);
-  using _held = request.isTerminal ? undefined : noteHeldOutput(session, { connect, node, ...runtime });
+  const connect = async (inner: AbortSignal): Promise<Connection> =>
+    connections.connect(node, inner);
+  using _held = request.isTerminal
+    ? undefined
+    : noteHeldOutput(session, { connect, node, ...runtime });
   const ended = await endOf(session, connect);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) return ended;
@@ -228,7 +244,8 @@ function noteHeldOutput(session: Session, { connect, node, clock, progress }: Wa
     const { stdout } = await asked().catch(() => ({ stdout: "" }));
     if (ended.signal.aborted) return;
     const names = outsideLines(stdout, mostHolders).join(", ");
-    const holders = names === "" ? "A process that it started" : `A process that it started (${names})`;
+    const holders =
+      names === "" ? "A process that it started" : `A process that it started (${names})`;
     progress.note(
       `${nodeReference(node)}: the command has ended with status ${status}. ${holders} still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
     );
@@ -255,12 +272,17 @@ export async function writeConfiguration(cluster: ClusterRecord): Promise<SshCon
     else await access(cluster.directory, constants.W_OK);
     return { path, isInFolder: true, [Symbol.asyncDispose]: async () => {} };
   } catch (error) {
-    if (!isDiskFull(error) && !["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) throw error;
+    if (!isDiskFull(error) && !["EROFS", "EACCES", "EPERM"].includes(errorCode(error) ?? ""))
+      throw error;
   }
   const folder = await ownedTemporaryFolder();
   const elsewhere = join(folder.path, "ssh_config");
   await writePrivateFile(elsewhere, text);
-  return { path: elsewhere, isInFolder: false, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return {
+    path: elsewhere,
+    isInFolder: false,
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
 }
 
 interface SshConfiguration extends AsyncDisposable {
@@ -269,14 +291,21 @@ interface SshConfiguration extends AsyncDisposable {
   readonly isInFolder: boolean;
 }
 
-export function hideOwnValues({ login }: Pick<RunRequest, "login">, { progress }: Pick<Runtime, "progress">): void {
+export function hideOwnValues(
+  { login }: Pick<RunRequest, "login">,
+  { progress }: Pick<Runtime, "progress">,
+): void {
   for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
 }
 
 const probeLimitMs = 5_000;
 
 /** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
-export async function firstMaster(cluster: ClusterRecord, runtime: Runtime, signal: AbortSignal): Promise<NodeRecord> {
+export async function firstMaster(
+  cluster: ClusterRecord,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<NodeRecord> {
   const masters = runningMasters(cluster);
   if (masters.length === 1) return masters[0];
   await using connections = openConnections(cluster.directory, runtime);
@@ -284,7 +313,9 @@ export async function firstMaster(cluster: ClusterRecord, runtime: Runtime, sign
 }
 
 function runningMasters(cluster: ClusterRecord): Candidates {
-  const [first, ...others] = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
+  const [first, ...others] = cluster.nodes.filter(
+    (node) => node.role === "master" && node.state === "running",
+  );
   if (first !== undefined) return [first, ...others];
   for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
   throw noRunningMaster(cluster, "", ", and choose one with `node`");
@@ -294,16 +325,39 @@ function runningMasters(cluster: ClusterRecord): Candidates {
 export function sessionScript(
   cluster: ClusterRecord,
   target: NodeRecord,
-  { login, variables, hasTestEnvironment, words, missingFolderHint }: Omit<RunRequest, "node" | "isTerminal">,
+  {
+    login,
+    variables,
+    hasTestEnvironment,
+    words,
+    missingFolderHint,
+  }: Omit<RunRequest, "node" | "isTerminal">,
 ): SessionScript {
   const settingsFor = (layout: Layout, folder: string | undefined): SessionSettings => {
     if (!hasTestEnvironment) {
       const own = { ...loginVariables(login, layout), ...variables };
-      return { whenExists: folder, environmentFile: undefined, variables: own, workingDirectory: undefined };
+      return {
+        whenExists: folder,
+        environmentFile: undefined,
+        variables: own,
+        workingDirectory: undefined,
+      };
     }
-    const environment = testEnvironment({ cluster, target, layout, login, ...(folder !== undefined && { folder }) });
-    return { whenExists: folder, ...environment, variables: { ...environment.variables, ...variables } };
+    const environment = testEnvironment({
+      cluster,
+      target,
+      layout,
+      login,
+      ...(folder !== undefined && { folder }),
+    });
+    return {
+      whenExists: folder,
+      ...environment,
+      variables: { ...environment.variables, ...variables },
+    };
   };
-  const settings = layouts.flatMap((layout) => layout.testsFolders.map((folder) => settingsFor(layout, folder)));
+  const settings = layouts.flatMap((layout) =>
+    layout.testsFolders.map((folder) => settingsFor(layout, folder)),
+  );
   return { settings: [...settings, settingsFor(layouts[0], undefined)], words, missingFolderHint };
 }

@@ -22,7 +22,13 @@ import {
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
-import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript, writeConfiguration } from "./run-on-node.ts";
+import {
+  type RunRequest,
+  type RunRuntime,
+  hideOwnValues,
+  sessionScript,
+  writeConfiguration,
+} from "./run-on-node.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface NodeOutcome {
@@ -37,7 +43,11 @@ export interface NodeOutcome {
 }
 
 /** Receives each line of each node's output as soon as it is complete, without its line break. A promise makes that node wait. */
-type OnNodeLine = (node: NodeRecord, stream: "stdout" | "stderr", line: string) => void | Promise<void>;
+type OnNodeLine = (
+  node: NodeRecord,
+  stream: "stdout" | "stderr",
+  line: string,
+) => void | Promise<void>;
 
 export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly nodes: readonly NodeRecord[];
@@ -60,7 +70,8 @@ const mostKept = 4 * 1024 * 1024;
 /** Enough for the message that a login shell is unsuitable. */
 const leastKept = 4 * 1024;
 
-const keptCharactersOf = (nodes: number): number => Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
+const keptCharactersOf = (nodes: number): number =>
+  Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
 
 /**
  * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the others.
@@ -74,13 +85,19 @@ export async function runOnNodes(
   signal: AbortSignal,
 ): Promise<readonly NodeOutcome[]> {
   hideOwnValues(request, runtime);
-  for (const node of request.nodes) for (const fetch of fetchesOf(node, request)) accepted(await checkTarget(fetch));
+  for (const node of request.nodes)
+    for (const fetch of fetchesOf(node, request)) accepted(await checkTarget(fetch));
   await assertKeyIsHere(cluster);
   await warnIfCutShort(cluster, runtime);
   runtime.onConnecting();
   if (request.checkout !== undefined) {
     await using masked = openMaskedConnections(cluster, runtime);
-    await syncCheckout(cluster, request.checkout, { connections: masked, progress: runtime.progress }, signal);
+    await syncCheckout(
+      cluster,
+      request.checkout,
+      { connections: masked, progress: runtime.progress },
+      signal,
+    );
   }
   await using pool = openConnections(cluster.directory, runtime);
   await correctSleptClocks(cluster, pool, runtime, signal);
@@ -141,7 +158,9 @@ async function runOnOneNode(
     using either = eitherSignal([signal, closed.signal]);
     const end = either.signal;
     try {
-      return ((await logins.run(node, command, end)) ?? (await (await connect(node)).run(command, end))).status;
+      return (
+        (await logins.run(node, command, end)) ?? (await (await connect(node)).run(command, end))
+      ).status;
     } catch (error) {
       if (error === closed.signal.reason) return brokenPipe;
       throw error;
@@ -149,10 +168,19 @@ async function runOnOneNode(
       lines?.end();
     }
   };
-  const open = async () => ({ connection: await connect(node), node: nodeReference(node), settings: script.settings });
+  const open = async () => ({
+    connection: await connect(node),
+    node: nodeReference(node),
+    settings: script.settings,
+  });
   try {
     const status = await execute();
-    await fetchFiles(status, fetchesOf(node, request), { open, progress: runtime.progress }, signal);
+    await fetchFiles(
+      status,
+      fetchesOf(node, request),
+      { open, progress: runtime.progress },
+      signal,
+    );
     return { node, status, ...texts(), error: undefined };
   } catch (error) {
     return { ...(await failed(cluster, { node, error }, signal)), ...texts() };
@@ -177,7 +205,8 @@ const fetchesOf = (node: NodeRecord, { fetches, keepsPaths }: NodesRun): readonl
     : fetches.map(({ remote, local }) => ({ remote, local: inFolder(local, nodeReference(node)) }));
 
 /** Returns the path of the same name in a folder beside it: `results/report.xml` becomes `results/master_0/report.xml`. */
-export const inFolder = (path: string, folder: string): string => join(dirname(path), folder, basename(path));
+export const inFolder = (path: string, folder: string): string =>
+  join(dirname(path), folder, basename(path));
 
 function linesOf(
   node: NodeRecord,
@@ -206,7 +235,11 @@ function linesOf(
 /** SSH logins that stay open after a command on several nodes, for the next command. */
 interface ReusableLogins {
   /** Runs a command over such a login. Resolves with undefined if there is none; then the command has not begun. */
-  run(node: NodeRecord, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult | undefined>;
+  run(
+    node: NodeRecord,
+    command: RemoteCommand,
+    signal: AbortSignal,
+  ): Promise<RemoteResult | undefined>;
   /** Logs in to these nodes in the background, and resolves at once. Failures don't matter. */
   keep(nodes: readonly NodeRecord[]): Promise<void>;
 }
@@ -233,7 +266,12 @@ async function findReusableLogins(
     run: async (node, command, runSignal) => {
       const master = masters.get(node);
       if (master?.hasSocket() !== true) return undefined;
-      return await runOverMaster(join(master.folder, master.path), node, { command, runtime }, runSignal);
+      return await runOverMaster(
+        join(master.folder, master.path),
+        node,
+        { command, runtime },
+        runSignal,
+      );
     },
     keep: async (reached) => {
       const lacking = reached.flatMap((node) => {

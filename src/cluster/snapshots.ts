@@ -19,7 +19,12 @@ export async function createSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
-  await withCluster(backend, clusterId, async (cluster) => snapshots.create(cluster, name, signal), signal);
+  await withCluster(
+    backend,
+    clusterId,
+    async (cluster) => snapshots.create(cluster, name, signal),
+    signal,
+  );
 }
 
 /** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
@@ -30,8 +35,16 @@ export async function saveSnapshot(
 ): Promise<void> {
   const { files } = snapshotsOf(backend);
   if (files === undefined)
-    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not saved as files.`);
-  await withCluster(backend, clusterId, async (cluster) => files.save(cluster, name, file, signal), signal);
+    throw new ClusterError(
+      "bad-usage",
+      `Clusters of this kind (${backend.name}) are not saved as files.`,
+    );
+  await withCluster(
+    backend,
+    clusterId,
+    async (cluster) => files.save(cluster, name, file, signal),
+    signal,
+  );
 }
 
 export async function listSnapshots(
@@ -49,7 +62,12 @@ export async function deleteSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
-  await withCluster(backend, clusterId, async (cluster) => snapshots.delete(cluster, name, signal), signal);
+  await withCluster(
+    backend,
+    clusterId,
+    async (cluster) => snapshots.delete(cluster, name, signal),
+    signal,
+  );
 }
 
 /**
@@ -69,7 +87,12 @@ export async function restoreSnapshot(
     await closeMasterConnections(before.directory, runtime.environment);
     const cluster = await findCluster(backend, clusterId, signal);
     const { holdsMemory } = snapshots;
-    await awaitLogins(cluster, { setsClocks: holdsMemory, reseeds: holdsMemory, areBooting: false }, runtime, signal);
+    await awaitLogins(
+      cluster,
+      { setsClocks: holdsMemory, reseeds: holdsMemory, areBooting: false },
+      runtime,
+      signal,
+    );
     return cluster;
   };
   return withCluster(backend, clusterId, restore, signal);

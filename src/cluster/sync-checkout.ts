@@ -30,7 +30,9 @@ export async function syncCheckout(
   { connections, progress, checksum = false }: SyncRuntime,
   signal: AbortSignal,
 ): Promise<readonly MasterSync[]> {
-  const masters = cluster.nodes.filter((node) => node.role === "master" && node.state === "running");
+  const masters = cluster.nodes.filter(
+    (node) => node.role === "master" && node.state === "running",
+  );
   if (masters.length === 0) throw noRunningMaster(cluster, " to sync to");
   const sumOf = createFileSums();
   const sync = async (node: NodeRecord): Promise<MasterSync> => {

@@ -29,10 +29,14 @@ export async function waitForCluster(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  using limit = timeLimit(request.deadlineMs - runtime.clock.now(), tooSlow("Waiting for", request.clusterId));
+  using limit = timeLimit(
+    request.deadlineMs - runtime.clock.now(),
+    tooSlow("Waiting for", request.clusterId),
+  );
   const { created } = request;
   const cluster =
-    created?.cluster ?? (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
+    created?.cluster ??
+    (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
   await assertKeyIsHere(cluster);
   await warnIfCutShort(cluster, runtime);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");

@@ -29,12 +29,15 @@ export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   return master === undefined || endpoint === undefined ? undefined : urlOf(master, endpoint);
 }
 
-export const hasNoWebUi = (cluster: ClusterRecord): boolean => expectedEndpoint(cluster) === undefined;
+export const hasNoWebUi = (cluster: ClusterRecord): boolean =>
+  expectedEndpoint(cluster) === undefined;
 
 /** Returns the endpoint that was known at the creation or else the variant's default. */
 function expectedEndpoint({ webUi, variant }: ClusterRecord): WebEndpoint | undefined {
   if (webUi !== undefined) return webEndpointOf(webUi);
-  return variant === "none" ? undefined : webEndpointOf(variant === "enterprise" ? "https" : "http");
+  return variant === "none"
+    ? undefined
+    : webEndpointOf(variant === "enterprise" ? "https" : "http");
 }
 
 /**
@@ -62,28 +65,39 @@ export function webUiOf(
 ): FoundWebUi | undefined {
   const layout = report && reportedLayout(report);
   const { web } = layout ?? layouts[0];
-  const endpoint = layout === undefined ? expectedEndpoint(cluster) : endpointOf(cluster, layout, report);
+  const endpoint =
+    layout === undefined ? expectedEndpoint(cluster) : endpointOf(cluster, layout, report);
   if (endpoint === undefined) return undefined;
   const url = urlOf(master, endpoint);
   return { url, authority: endpoint.scheme === "https" ? authorityOf(web, url) : undefined };
 }
 
 /** The node's own answer takes precedence over the expected endpoint. */
-function endpointOf(cluster: ClusterRecord, layout: Layout, report: NodeReport | undefined): WebEndpoint | undefined {
+function endpointOf(
+  cluster: ClusterRecord,
+  layout: Layout,
+  report: NodeReport | undefined,
+): WebEndpoint | undefined {
   const { web } = layout;
   if (web === undefined || web.endpoint !== undefined) return web?.endpoint;
   const isTlsEnabled = report && hasTls(layout, report);
-  return isTlsEnabled === undefined ? expectedEndpoint(cluster) : webEndpointOf(isTlsEnabled ? "https" : "http");
+  return isTlsEnabled === undefined
+    ? expectedEndpoint(cluster)
+    : webEndpointOf(isTlsEnabled ? "https" : "http");
 }
 
 function authorityOf(web: Layout["web"], url: string): string | undefined {
   if (web?.authority === undefined) return undefined;
   const { authority } = web;
-  return "file" in authority ? `${authority.file} on the masters` : new URL(authority.path, url).href;
+  return "file" in authority
+    ? `${authority.file} on the masters`
+    : new URL(authority.path, url).href;
 }
 
 const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
-  cluster.nodes.find((node) => node.role === "master" && node.state === "running" && node.web.host !== "");
+  cluster.nodes.find(
+    (node) => node.role === "master" && node.state === "running" && node.web.host !== "",
+  );
 
 /** The URL class drops the scheme's default port. */
 function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {
@@ -97,10 +111,14 @@ async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise
   const { host, port } = master.ssh;
   if ((await createKnownHosts(knownHosts).expected(host, port)) !== undefined) return;
   const name = nodeReference(master);
-  throw new ClusterError("key-missing", `The host key of ${name} of cluster "${cluster.id}" is not on this machine.`, {
-    hint: "The cluster is still being created, or another machine claims to be that node. Run the inspect command to see its address.",
-    facts: { cluster: cluster.id, node: name, address: host },
-  });
+  throw new ClusterError(
+    "key-missing",
+    `The host key of ${name} of cluster "${cluster.id}" is not on this machine.`,
+    {
+      hint: "The cluster is still being created, or another machine claims to be that node. Run the inspect command to see its address.",
+      facts: { cluster: cluster.id, node: name, address: host },
+    },
+  );
 }
 
 async function nodeReport(

@@ -9,7 +9,8 @@ export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 export const endsByItself = ({ parts }: BackendKind): boolean => parts.lifetimes === undefined;
 
 /** Options, such as the region, of every command that finds clusters. */
-export const scopeOptions = (kind: BackendKind): Options => optionsWhere(kind, (each) => each.isScope === true);
+export const scopeOptions = (kind: BackendKind): Options =>
+  optionsWhere(kind, (each) => each.isScope === true);
 
 /** Options of `create` that only this backend has, after the one that all backends have. */
 export function creationOptions(kind: BackendKind): { readonly linuxDistribution: Option<string> } {
@@ -29,19 +30,27 @@ export const localFlags = ({ options }: BackendKind): ReadonlyMap<string, string
 export const declaredIf = <Declared>(isDeclared: boolean, declared: Declared): Declared =>
   (isDeclared ? declared : {}) as Declared;
 
-function optionsWhere({ options }: BackendKind, isWanted: (each: BackendOption) => boolean): Options {
+function optionsWhere(
+  { options }: BackendKind,
+  isWanted: (each: BackendOption) => boolean,
+): Options {
   const declared = Object.entries<BackendOption>(options);
   const nameFlags = namingFlags(() => declared.map(([name, each]) => [name, flagOf(name, each)]));
   const wanted = declared.filter(([, each]) => isWanted(each));
   return Object.fromEntries(
-    wanted.map(([name, each]) => [name, commandLineOption(name, { ...each, summary: nameFlags(each.summary) })]),
+    wanted.map(([name, each]) => [
+      name,
+      commandLineOption(name, { ...each, summary: nameFlags(each.summary) }),
+    ]),
   );
 }
 
 function commandLineOption(name: string, declared: BackendOption): Option {
-  if (declared.isFlag === true) return flag({ flag: flagOf(name, declared), summary: declared.summary });
+  if (declared.isFlag === true)
+    return flag({ flag: flagOf(name, declared), summary: declared.summary });
   const { read, choices, completes, isScope = false, isLocal: _, ...traits } = declared;
-  const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> => read(await absolute(given, cwd));
+  const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> =>
+    read(await absolute(given, cwd));
   const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
   return option(
     { ...type, ...(choices !== undefined && { choices }) },

@@ -1,12 +1,18 @@
 import { table } from "../cli/layout.ts";
 import { durationText } from "../system/amounts.ts";
-import { type ClusterRecord, type NodeRecord, countNodes, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  countNodes,
+  nodeReference,
+} from "../model/cluster-record.ts";
 
 export type ClusterView = ReturnType<typeof clusterView>;
 
 /** A cluster in the JSON output of `inspect`, `list` and `create`. Costs are US dollars. Ended machines are not counted. */
 export function clusterView(cluster: ClusterRecord, nowMs: number) {
-  const { id, backend, region, variant, distribution, state, createdAt, expiresAt, maximumCost } = cluster;
+  const { id, backend, region, variant, distribution, state, createdAt, expiresAt, maximumCost } =
+    cluster;
   const { master, agent, public_agent: publicAgent } = countNodes(cluster.nodes);
   return {
     id,
@@ -43,12 +49,18 @@ interface Listing {
   readonly columns: number;
 }
 
-export function listText(views: readonly ClusterView[], { isOfAllScopes, endsByItself, columns }: Listing): string {
+export function listText(
+  views: readonly ClusterView[],
+  { isOfAllScopes, endsByItself, columns }: Listing,
+): string {
   if (views.length === 0) return "";
   const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
   const hasEnds = views.some(({ secondsLeft }) => secondsLeft !== undefined);
-  const timeHead = endsByItself ? ["TIME LEFT", "COST AT MOST"] : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
-  const regionOf = (view: ClusterView): readonly string[] => (isOfAllScopes ? [view.region ?? "–"] : []);
+  const timeHead = endsByItself
+    ? ["TIME LEFT", "COST AT MOST"]
+    : ["AGE", ...(hasEnds ? ["TIME LEFT"] : [])];
+  const regionOf = (view: ClusterView): readonly string[] =>
+    isOfAllScopes ? [view.region ?? "–"] : [];
   const rows = [
     [...(isOfAllScopes ? ["REGION"] : []), ...head, ...timeHead],
     ...views.map((view) => [...regionOf(view), ...row(view), ...timeCells(view, timeHead)]),
@@ -71,7 +83,8 @@ function timeCells(view: ClusterView, head: readonly string[]): readonly string[
   const cells: Readonly<Record<string, string | undefined>> = {
     AGE: view.ageSeconds === undefined ? undefined : durationText(view.ageSeconds),
     "TIME LEFT": view.secondsLeft === undefined ? undefined : durationText(view.secondsLeft),
-    "COST AT MOST": view.maximumCostDollars === undefined ? undefined : `$${view.maximumCostDollars.toFixed(2)}`,
+    "COST AT MOST":
+      view.maximumCostDollars === undefined ? undefined : `$${view.maximumCostDollars.toFixed(2)}`,
   };
   return head.map((title) => cells[title] ?? "–");
 }

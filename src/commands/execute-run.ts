@@ -5,7 +5,12 @@ import { runOnCluster } from "../cluster/run-on-cluster.ts";
 import { type RunRequest, firstMaster } from "../cluster/run-on-node.ts";
 import type { NodeOutcome, NodesRun } from "../cluster/run-on-nodes.ts";
 import { ClusterError, messageOf } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeGroups, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeGroups,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { readPassword } from "./options.ts";
@@ -27,7 +32,11 @@ export type RunInput = Readonly<Record<string, unknown>> & {
 };
 
 /** Resolves with the exit status of the command on the node, or with the highest one of several. */
-export async function executeRun(kind: BackendKind, input: RunInput, context: Context): Promise<number> {
+export async function executeRun(
+  kind: BackendKind,
+  input: RunInput,
+  context: Context,
+): Promise<number> {
   const backend = await sparingCommandStatus(context, kind.open(input, context, context.signal));
   const password = await readPassword(input.loginPw, "Login", context);
   const { clusterId } = input;
@@ -44,12 +53,18 @@ export async function executeRun(kind: BackendKind, input: RunInput, context: Co
     checkout: input.syncDir,
     fetches: input.fetch,
   };
-  const find = (signal: AbortSignal) => sparingCommandStatus(context, findCluster(backend, clusterId, signal));
+  const find = (signal: AbortSignal) =>
+    sparingCommandStatus(context, findCluster(backend, clusterId, signal));
   const [node, ...others] = input.node;
   const { shard } = input;
-  const hasLines = others.length > 0 || Object.hasOwn(nodeGroups, node ?? "") || shard !== undefined;
+  const hasLines =
+    others.length > 0 || Object.hasOwn(nodeGroups, node ?? "") || shard !== undefined;
   if (hasLines || context.output.format === "json") {
-    return executeOnNodes(await find(context.signal), { ...request, selectors: input.node, shard }, context);
+    return executeOnNodes(
+      await find(context.signal),
+      { ...request, selectors: input.node, shard },
+      context,
+    );
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
@@ -62,11 +77,15 @@ export async function executeRun(kind: BackendKind, input: RunInput, context: Co
 }
 
 /** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
-async function sparingCommandStatus<Result>(context: Context, work: Promise<Result>): Promise<Result> {
+async function sparingCommandStatus<Result>(
+  context: Context,
+  work: Promise<Result>,
+): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof ClusterError && (error.exitCode === 1 || error.exitCode === 4)) context.failuresExitWith(255);
+    if (error instanceof ClusterError && (error.exitCode === 1 || error.exitCode === 4))
+      context.failuresExitWith(255);
     throw error;
   }
 }
@@ -84,11 +103,16 @@ async function executeOnNodes(
 ): Promise<number> {
   const { output, progress, signal } = context;
   const { runOnNodes } = await import("../cluster/run-on-nodes.ts");
-  const nodes = selectors.length > 0 ? findNodes(cluster, selectors) : [await firstMaster(cluster, context, signal)];
+  const nodes =
+    selectors.length > 0
+      ? findNodes(cluster, selectors)
+      : [await firstMaster(cluster, context, signal)];
   const isAlone = shard !== undefined && nodes.length === 1;
   const nameOf = (node: NodeRecord): string =>
     shard === undefined ? nodeReference(node) : `${shard.name} ${nodeReference(node)}`;
-  const sources = new Map(nodes.map((node, index) => [node, isAlone ? shard : { name: nameOf(node), index }]));
+  const sources = new Map(
+    nodes.map((node, index) => [node, isAlone ? shard : { name: nameOf(node), index }]),
+  );
   const outcomes = await runOnNodes(
     cluster,
     {
@@ -98,7 +122,8 @@ async function executeOnNodes(
       keepsLogins: shard === undefined,
       isOutputClosed: () => output.isClosed,
       ...(output.format === "text" && {
-        onLine: (node, stream, line) => output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
+        onLine: (node, stream, line) =>
+          output.line(stream, sources.get(node) ?? { name: "", index: 0 }, line),
       }),
     },
     { ...context, onConnecting: () => context.failuresExitWith(255) },

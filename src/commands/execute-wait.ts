@@ -28,8 +28,15 @@ const keptAfter: ReadonlySet<ErrorId> = new Set([
   "machine-failed",
 ]);
 
-export async function executeWait(kind: BackendKind, input: WaitInput, context: Context): Promise<void> {
-  const report = junitReport({ file: input.junit, clusterId: input.clusterId, tests: [readinessTest] }, context);
+export async function executeWait(
+  kind: BackendKind,
+  input: WaitInput,
+  context: Context,
+): Promise<void> {
+  const report = junitReport(
+    { file: input.junit, clusterId: input.clusterId, tests: [readinessTest] },
+    context,
+  );
   await report.during(async () => waitAndReport(kind, input, report, context));
 }
 
@@ -50,11 +57,15 @@ async function waitAndReport(
     deadlineMs: startMs + input.timeout,
     onAnswers,
   };
-  const cluster = await waitForCluster(backend, request, context, context.signal).catch((error: unknown) => {
-    const isKept = context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
-    if (isKept) context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
-    throw error;
-  });
+  const cluster = await waitForCluster(backend, request, context, context.signal).catch(
+    (error: unknown) => {
+      const isKept =
+        context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
+      if (isKept)
+        context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
+      throw error;
+    },
+  );
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
   const more = [["Ready after", durationText(seconds)]] as const;

@@ -25,11 +25,17 @@ export const habitsOf = (program: string): Habits => ({
     ["-f", ["--yes"]],
   ]),
   hints: new Map([
-    ["ssh", `type ${program} run bash for a shell on a master, or ${program} run --node agent_0 bash`],
+    [
+      "ssh",
+      `type ${program} run bash for a shell on a master, or ${program} run --node agent_0 bash`,
+    ],
     ["exec", `type ${program} run COMMAND`],
     ["status", `type ${program} list for all clusters, or ${program} inspect for the nodes of one`],
     ["list -c", `-c: list shows all clusters; for one, type ${program} inspect -c CLUSTER_ID`],
-    ["list --cluster-id", `--cluster-id: list shows all clusters; for one, type ${program} inspect -c CLUSTER_ID`],
+    [
+      "list --cluster-id",
+      `--cluster-id: list shows all clusters; for one, type ${program} inspect -c CLUSTER_ID`,
+    ],
     ["run -i", "-it: not needed, since run passes the terminal through by itself"],
     ["run -t", "-it: not needed, since run passes the terminal through by itself"],
   ]),

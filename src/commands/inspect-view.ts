@@ -29,7 +29,11 @@ export async function versionsOf(cluster: ClusterRecord, context: Context): Prom
   return readVersions(cluster, context, context.signal);
 }
 
-export async function inspectFacts(cluster: ClusterRecord, versions: Versions, nowMs: number): Promise<Facts> {
+export async function inspectFacts(
+  cluster: ClusterRecord,
+  versions: Versions,
+  nowMs: number,
+): Promise<Facts> {
   return {
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),
@@ -55,7 +59,9 @@ function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
       const reason = outsideLine(node.stateReason);
       return `${nodeReference(node)} has stopped${reason === "" ? "" : `: ${withoutFullStop(reason)}`}.`;
     }),
-    ...wanted.filter((name) => !here.has(name)).map((name) => `${name} is missing: its machine no longer exists.`),
+    ...wanted
+      .filter((name) => !here.has(name))
+      .map((name) => `${name} is missing: its machine no longer exists.`),
   ];
 }
 
@@ -69,11 +75,22 @@ export function inspectText(facts: Facts, columns: number, nowMs: number): strin
     ...(facts.expiresAt === undefined ? [] : [["Ends", endText(facts.expiresAt, nowMs)] as const]),
     ...(facts.maximumCostDollars === undefined
       ? []
-      : [["Cost at most", `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`] as const]),
-    ["SSH key", facts.sshKey.isHere ? facts.sshKey.path : "not on this machine: the cluster was created elsewhere"],
+      : [
+          [
+            "Cost at most",
+            `$${facts.maximumCostDollars.toFixed(2)}, storage and addresses extra`,
+          ] as const,
+        ]),
+    [
+      "SSH key",
+      facts.sshKey.isHere
+        ? facts.sshKey.path
+        : "not on this machine: the cluster was created elsewhere",
+    ],
     ["Web UI", facts.webUi === null ? "none" : (facts.webUi ?? "no master has an address yet")],
     ...facts.faults.map(
-      ({ description, endsAt }) => ["Fault", `${description}, until ${momentText(endsAt, nowMs)}`] as const,
+      ({ description, endsAt }) =>
+        ["Fault", `${description}, until ${momentText(endsAt, nowMs)}`] as const,
     ),
   ];
   const nodes = facts.nodes.map((node) => [
@@ -86,7 +103,16 @@ export function inspectText(facts: Facts, columns: number, nowMs: number): strin
     ...(node.version === undefined ? [] : [node.version ?? "–"]),
   ]);
   const isVersioned = facts.nodes.some(({ version }) => version !== undefined);
-  const head = ["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID", ...(isVersioned ? ["VERSION"] : [])];
-  const problems = facts.problems.length === 0 ? [] : [wrap(facts.problems.join("\n"), columns, 2).join("\n")];
+  const head = [
+    "NODE",
+    "STATE",
+    "PUBLIC IP",
+    "PRIVATE IP",
+    "SSH USER",
+    "ID",
+    ...(isVersioned ? ["VERSION"] : []),
+  ];
+  const problems =
+    facts.problems.length === 0 ? [] : [wrap(facts.problems.join("\n"), columns, 2).join("\n")];
   return [pairs(lines, columns), table([head, ...nodes], columns), ...problems].join("\n\n");
 }

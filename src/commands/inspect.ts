@@ -13,7 +13,10 @@ export const inspectCommand = (kind: BackendKind) =>
     options: {
       clusterId,
       ...scopeOptions(kind),
-      versions: flag({ flag: "--versions", summary: "Ask each node which version of the platform it has" }),
+      versions: flag({
+        flag: "--versions",
+        summary: "Ask each node which version of the platform it has",
+      }),
       output: outputFormat(["text", "json", "ssh-config", "names"]),
       verbose,
     },
@@ -25,12 +28,15 @@ export const inspectCommand = (kind: BackendKind) =>
       },
     ],
     run: async (input, context) => {
-      const [{ findCluster, nodeNamesOf }, { sshConfig, warnIfCutShort }, { inspectFacts, inspectText, versionsOf }] =
-        await Promise.all([
-          import("../cluster/find-cluster.ts"),
-          import("../cluster/connections.ts"),
-          import("./inspect-view.ts"),
-        ]);
+      const [
+        { findCluster, nodeNamesOf },
+        { sshConfig, warnIfCutShort },
+        { inspectFacts, inspectText, versionsOf },
+      ] = await Promise.all([
+        import("../cluster/find-cluster.ts"),
+        import("../cluster/connections.ts"),
+        import("./inspect-view.ts"),
+      ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       // Completion reads the names.
@@ -40,7 +46,9 @@ export const inspectCommand = (kind: BackendKind) =>
       const facts = await inspectFacts(cluster, versions, nowMs);
       const textOf = async (format: string): Promise<string> => {
         if (format === "ssh-config") return sshConfig(cluster);
-        return format === "names" ? nodeNamesOf(cluster).join("\n") : inspectText(facts, context.columns, nowMs);
+        return format === "names"
+          ? nodeNamesOf(cluster).join("\n")
+          : inspectText(facts, context.columns, nowMs);
       };
       context.output.result({ text: await textOf(input.output), data: { cluster: facts } });
     },

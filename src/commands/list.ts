@@ -14,7 +14,11 @@ export const listCommand = (kind: BackendKind) =>
     options: {
       ...scopeOptions(kind),
       ...allScopesOptions(kind),
-      quiet: flag({ flag: "--quiet", short: "-q", summary: "Print only the cluster ids, one per line" }),
+      quiet: flag({
+        flag: "--quiet",
+        short: "-q",
+        summary: "Print only the cluster ids, one per line",
+      }),
       output: outputFormat(["text", "json"]),
       verbose,
     },
@@ -32,11 +36,16 @@ export const listCommand = (kind: BackendKind) =>
         input.quiet ? undefined : backend.removeExpired?.(context.signal),
       ]);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
-      if (clusters.length === 0) context.progress.note(`No clusters${isOfAllScopes ? "" : scopeText(backend)}.`);
+      if (clusters.length === 0)
+        context.progress.note(`No clusters${isOfAllScopes ? "" : scopeText(backend)}.`);
       context.output.result({
         text: input.quiet
           ? clusters.map((cluster) => plainLine(cluster.id)).join("\n")
-          : listText(views, { isOfAllScopes, endsByItself: endsByItself(kind), columns: context.columns }),
+          : listText(views, {
+              isOfAllScopes,
+              endsByItself: endsByItself(kind),
+              columns: context.columns,
+            }),
         data: { clusters: views, ...others },
       });
     },
@@ -46,7 +55,9 @@ export const listCommand = (kind: BackendKind) =>
 function allScopesOptions(kind: BackendKind) {
   const { allScopes: summary } = kind.parts;
   const [scope] = Object.keys(scopeOptions(kind));
-  return declaredIf(summary !== undefined, { allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }) });
+  return declaredIf(summary !== undefined, {
+    allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }),
+  });
 }
 
 interface Found {
@@ -61,10 +72,15 @@ async function findClusters(
   { progress, signal }: Context,
 ): Promise<Found> {
   const { scope } = backend;
-  if (!isOfAllScopes || scope?.listAll === undefined) return { clusters: await backend.list(signal) };
+  if (!isOfAllScopes || scope?.listAll === undefined)
+    return { clusters: await backend.list(signal) };
   const { clusters, unreachable } = await scope.listAll(signal);
-  for (const each of unreachable) progress.warn(`cannot list the clusters in ${each.scope}: ${each.reason}`);
-  return { clusters, unreachable: unreachable.map(({ scope: name, reason }) => ({ [scope.kind]: name, reason })) };
+  for (const each of unreachable)
+    progress.warn(`cannot list the clusters in ${each.scope}: ${each.reason}`);
+  return {
+    clusters,
+    unreachable: unreachable.map(({ scope: name, reason }) => ({ [scope.kind]: name, reason })),
+  };
 }
 
 const scopeText = ({ scope }: Backend<unknown>): string =>

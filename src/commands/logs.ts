@@ -23,7 +23,15 @@ export const logsCommand = (kind: BackendKind) =>
       const { saveLogs } = await import("../cluster/logs.ts");
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
-      const saved = await saveLogs(backend, { cluster, folder: input.outputDir }, context, context.signal);
-      context.output.result({ text: saved.folder, data: { folder: saved.folder, files: saved.files } });
+      const saved = await saveLogs(
+        backend,
+        { cluster, folder: input.outputDir },
+        context,
+        context.signal,
+      );
+      context.output.result({
+        text: saved.folder,
+        data: { folder: saved.folder, files: saved.files },
+      });
     },
   });

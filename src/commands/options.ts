@@ -1,7 +1,21 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
-import { BadValue, type Invocation, type ValueType, flag, option, whileOptionsAreRead } from "../cli/options/option.ts";
-import { duration, parseDuration, parsePath, outputFormat, value, verbose } from "../cli/options/value-types.ts";
+import {
+  BadValue,
+  type Invocation,
+  type ValueType,
+  flag,
+  option,
+  whileOptionsAreRead,
+} from "../cli/options/option.ts";
+import {
+  duration,
+  parseDuration,
+  parsePath,
+  outputFormat,
+  value,
+  verbose,
+} from "../cli/options/value-types.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
 import { checked } from "../model/option-schema.ts";
@@ -20,7 +34,10 @@ const clusterIdType = value(checked(clusterIdProblem));
 export const clusterId = option(clusterIdType, { ...clusterIdTraits, default: defaultClusterId });
 
 /** `--cluster-id`, for a command that must know whether it was given. */
-export const clusterIdIfGiven = option(clusterIdType, { ...clusterIdTraits, defaultText: defaultClusterId });
+export const clusterIdIfGiven = option(clusterIdType, {
+  ...clusterIdTraits,
+  defaultText: defaultClusterId,
+});
 
 export const orDefaultClusterId = (given: string | undefined): string => given ?? defaultClusterId;
 
@@ -36,9 +53,11 @@ export const readPassword = async <Given extends string | undefined>(
   given: Given,
   owner: "Superuser" | "Login",
   { stdin, signal }: Pick<Context, "stdin" | "signal">,
-): Promise<Given | string> => (given === "-" ? stdin.readSecret(`${owner} password: `, signal) : given);
+): Promise<Given | string> =>
+  given === "-" ? stdin.readSecret(`${owner} password: `, signal) : given;
 
-export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean => isTerminal.stdin && isTerminal.stderr;
+export const canAsk = ({ isTerminal }: Pick<Context, "isTerminal">): boolean =>
+  isTerminal.stdin && isTerminal.stderr;
 
 const usualTimeout = "60m";
 
@@ -67,20 +86,26 @@ export const nodeNames = ["inspect", "--output", "names"] as const;
 
 export const skipHttpChecks = flag({
   flag: "--skip-http-checks",
-  summary: "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
+  summary:
+    "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
 });
 
 export const junit = option(value(laterFile, "file"), {
   flag: "--junit",
   placeholder: "<file>",
-  summary: "File for a report in JUnit's format, which CI systems show; also written after a failure",
+  summary:
+    "File for a report in JUnit's format, which CI systems show; also written after a failure",
 });
 
 /** Checks before any work that a file can be written; its folder may not exist yet. Returns the absolute path. */
-export async function laterFile(given: string, invocation: Pick<Invocation, "cwd">): Promise<string> {
+export async function laterFile(
+  given: string,
+  invocation: Pick<Invocation, "cwd">,
+): Promise<string> {
   const path = await parsePath(given, invocation);
   const { dirname } = await import("node:path");
-  const { freeSpaceProblem, isAccessible, isFileOrAbsent } = await import("../system/files/private-file.ts");
+  const { freeSpaceProblem, isAccessible, isFileOrAbsent } =
+    await import("../system/files/private-file.ts");
   const folder = dirname(path);
   const problem = (await isAccessible(folder)) ? await freeSpaceProblem(folder, 0) : undefined;
   if (problem !== undefined) throw new BadValue(problem);
@@ -101,7 +126,10 @@ export const checkedValue = <Single>(
 
 /** A folder with a checkout of the platform's repository. It is read completely before anything else happens. */
 export const checkout = checkedValue(async (given, { cwd }) => {
-  const [path, { readCheckout }] = await Promise.all([import("node:path"), import("../platform/checkout/checkout.ts")]);
+  const [path, { readCheckout }] = await Promise.all([
+    import("node:path"),
+    import("../platform/checkout/checkout.ts"),
+  ]);
   return readCheckout(path.resolve(cwd, given), whileOptionsAreRead());
 }, "directory");
 

@@ -22,22 +22,31 @@ export const packCommand = defineCommand({
     verbose,
   },
   examples: [
-    { words: "pack ./etcd", summary: "Write etcd-3.5.sh, if that is the platform's name and version" },
-    { words: "pack ./etcd --output-file /srv/www/etcd.sh", summary: "Write the artifact where a web server serves it" },
+    {
+      words: "pack ./etcd",
+      summary: "Write etcd-3.5.sh, if that is the platform's name and version",
+    },
+    {
+      words: "pack ./etcd --output-file /srv/www/etcd.sh",
+      summary: "Write the artifact where a web server serves it",
+    },
   ],
   run: async (input, context) => {
-    const [{ resolve }, { defaultName, notPackable, packFolder }, { readPlatformFolder }] = await Promise.all([
-      import("node:path"),
-      import("../platform/folder/pack.ts"),
-      import("../platform/folder/read-folder.ts"),
-    ]);
+    const [{ resolve }, { defaultName, notPackable, packFolder }, { readPlatformFolder }] =
+      await Promise.all([
+        import("node:path"),
+        import("../platform/folder/pack.ts"),
+        import("../platform/folder/read-folder.ts"),
+      ]);
     const { folder } = input;
     const { value: platform, problems } = await readPlatformFolder(folder, context.signal);
     if (problems !== undefined) throw notPackable(problems);
     const { name, version } = platform.facts;
     const file = input.outputFile ?? resolve(context.cwd, defaultName(platform));
     const { sizeBytes, sha256 } = await packFolder({ folder, platform, file }, context.signal);
-    context.progress.note(`Packed ${name} ${outside(version)}: ${sizeBytes} bytes, SHA-256 ${sha256}.`);
+    context.progress.note(
+      `Packed ${name} ${outside(version)}: ${sizeBytes} bytes, SHA-256 ${sha256}.`,
+    );
     context.output.result({ text: file, data: { file, name, version, sizeBytes, sha256 } });
   },
 });

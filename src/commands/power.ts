@@ -11,12 +11,18 @@ const restartOnly =
 
 const actionsOf = ({ parts }: BackendKind): readonly PowerAction[] =>
   parts.power === undefined ? ["restart"] : actions;
-const force = flag({ flag: "--force", summary: "Cut the power instead of shutting down; for stop and restart" });
+const force = flag({
+  flag: "--force",
+  summary: "Cut the power instead of shutting down; for stop and restart",
+});
 
 export const nodeCommand = (kind: BackendKind) =>
   defineCommand({
     name: "node",
-    summary: kind.parts.power === undefined ? "Restart nodes" : "Stop, start, restart, pause or resume nodes",
+    summary:
+      kind.parts.power === undefined
+        ? "Restart nodes"
+        : "Stop, start, restart, pause or resume nodes",
     description: `${kind.parts.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
     positionals: {
       action: argument(choice(actionsOf(kind)), {
@@ -26,7 +32,8 @@ export const nodeCommand = (kind: BackendKind) =>
       }),
       nodes: listArgument(nodeSelector(kind.machineId), {
         name: "NODE",
-        summary: "Nodes: addresses, machine ids, names such as agent_0, or all, masters, agents, public_agents",
+        summary:
+          "Nodes: addresses, machine ids, names such as agent_0, or all, masters, agents, public_agents",
         completeWith: nodeNames,
       }),
     },
@@ -71,14 +78,27 @@ export const startCommand = (kind: BackendKind) =>
       change(kind, { action: "start", nodes: ["all"], isForced: false, ...input }, context),
   });
 
-async function change(kind: BackendKind, input: PowerRequest & Readonly<Record<string, unknown>>, context: Context) {
+async function change(
+  kind: BackendKind,
+  input: PowerRequest & Readonly<Record<string, unknown>>,
+  context: Context,
+) {
   const [{ changePower }, { nodeReference }] = await Promise.all([
     import("../cluster/power.ts"),
     import("../model/cluster-record.ts"),
   ]);
   const backend = await kind.open(input, context, context.signal);
   const { cluster, hasBooted } = await changePower(backend, input, context, context.signal);
-  if (hasBooted) context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
-  const nodes = cluster.nodes.map((node) => ({ reference: nodeReference(node), state: node.state }));
-  context.output.result({ text: "", data: { cluster: { id: cluster.id, state: cluster.state }, nodes } });
+  if (hasBooted)
+    context.progress.note(
+      "The nodes boot. Run the wait command to find out when the platform is ready.",
+    );
+  const nodes = cluster.nodes.map((node) => ({
+    reference: nodeReference(node),
+    state: node.state,
+  }));
+  context.output.result({
+    text: "",
+    data: { cluster: { id: cluster.id, state: cluster.state }, nodes },
+  });
 }

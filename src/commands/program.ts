@@ -38,7 +38,9 @@ export function programFor(kind: BackendKind): Program {
     webCommand(kind),
     logsCommand(kind),
     upgradeCommand(kind),
-    ...(parts.admission === undefined ? [] : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
+    ...(parts.admission === undefined
+      ? []
+      : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
     ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
     ...(parts.templates === undefined ? [] : [templatesCommand(kind)]),
     nodeCommand(kind),
@@ -51,21 +53,46 @@ export function programFor(kind: BackendKind): Program {
   ];
   const name = programName(kind);
   const habits = async () => (await import("./habits.ts")).habitsOf(name);
-  return { name, summary, commands, missingCommands: missingCommands(kind), habits, licenses: readLicenses };
+  return {
+    name,
+    summary,
+    commands,
+    missingCommands: missingCommands(kind),
+    habits,
+    licenses: readLicenses,
+  };
 }
 
 function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   const { parts } = kind;
   const handOver = "clusters on this computer cannot be used from another";
-  const noPower = 'instances that shut down terminate; to restart nodes, use the command "node restart NODE"';
-  const rows: readonly (readonly [names: readonly string[], isMissing: boolean, reason: string])[] = [
-    [["destroy"], endsByItself(kind), "cloud clusters terminate automatically two hours after their creation"],
-    [["snapshot"], parts.snapshots === undefined, "snapshots would stay in your account after the cluster's end"],
-    [["templates"], parts.templates === undefined, "only virtual machines are copied from templates"],
-    [["stop", "start"], parts.power === undefined, noPower],
-    [["export", "import", "admit"], parts.admission === undefined, handOver],
-  ];
-  return new Map(rows.flatMap(([names, isMissing, reason]) => (isMissing ? names.map((name) => [name, reason]) : [])));
+  const noPower =
+    'instances that shut down terminate; to restart nodes, use the command "node restart NODE"';
+  const rows: readonly (readonly [names: readonly string[], isMissing: boolean, reason: string])[] =
+    [
+      [
+        ["destroy"],
+        endsByItself(kind),
+        "cloud clusters terminate automatically two hours after their creation",
+      ],
+      [
+        ["snapshot"],
+        parts.snapshots === undefined,
+        "snapshots would stay in your account after the cluster's end",
+      ],
+      [
+        ["templates"],
+        parts.templates === undefined,
+        "only virtual machines are copied from templates",
+      ],
+      [["stop", "start"], parts.power === undefined, noPower],
+      [["export", "import", "admit"], parts.admission === undefined, handOver],
+    ];
+  return new Map(
+    rows.flatMap(([names, isMissing, reason]) =>
+      isMissing ? names.map((name) => [name, reason]) : [],
+    ),
+  );
 }
 
 /** Reads the licenses of this program and of everything that it contains. scripts/notices.ts writes the file. */

@@ -11,7 +11,9 @@ export function readVariable(given: string): Variable {
   const equals = given.indexOf("=");
   const name = given.slice(0, Math.max(equals, 0));
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-    throw new BadValue("write <KEY>=<VALUE>; a key has only letters, digits and _, and does not begin with a digit");
+    throw new BadValue(
+      "write <KEY>=<VALUE>; a key has only letters, digits and _, and does not begin with a digit",
+    );
   }
   return { name, contents: given.slice(equals + 1) };
 }
@@ -20,7 +22,10 @@ export function readVariable(given: string): Variable {
  * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including spaces. Empty lines and lines that
  * begin with `#` are skipped. All invalid lines are reported together.
  */
-export async function readVariableFile(given: string, { cwd }: Pick<Invocation, "cwd">): Promise<readonly Variable[]> {
+export async function readVariableFile(
+  given: string,
+  { cwd }: Pick<Invocation, "cwd">,
+): Promise<readonly Variable[]> {
   const text = await readFileText(given, cwd);
   const problems: string[] = [];
   const variables = text.split(/\r?\n/).flatMap((line, index): readonly Variable[] => {
@@ -40,10 +45,12 @@ export async function readVariableFile(given: string, { cwd }: Pick<Invocation, 
 /** Refuses lines that shells and other programs would read differently. */
 function readFileLine(line: string): Variable {
   if (line.includes("\0")) throw new BadValue("a value cannot contain a NUL byte");
-  if (/^export\s/.test(line)) throw new BadValue('leave out "export": a line is only <KEY>=<VALUE>');
+  if (/^export\s/.test(line))
+    throw new BadValue('leave out "export": a line is only <KEY>=<VALUE>');
   const variable = readVariable(line);
   const isQuoted = /^(["']).*\1$/.test(variable.contents);
-  if (isQuoted) throw new BadValue("leave out the quotation marks around the value: they would be part of it");
+  if (isQuoted)
+    throw new BadValue("leave out the quotation marks around the value: they would be part of it");
   return variable;
 }
 

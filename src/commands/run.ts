@@ -6,15 +6,25 @@ import type { FetchRequest } from "../cluster/fetch.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { scopeOptions } from "./backend-options.ts";
 import { checkedValue, checkout, clusterId, nodeNames, nodeSelector } from "./options.ts";
-import { isSecretName, readVariable, readVariableFile, secretsIn, type Variable } from "./read-variable.ts";
+import {
+  isSecretName,
+  readVariable,
+  readVariableFile,
+  secretsIn,
+  type Variable,
+} from "./read-variable.ts";
 
 const variable = {
   ...value(readVariable),
-  secretsIn: (given: Variable): readonly string[] => (isSecretName(given.name) ? secretsIn([given]) : []),
+  secretsIn: (given: Variable): readonly string[] =>
+    isSecretName(given.name) ? secretsIn([given]) : [],
 };
 
 export const sessionOptions = {
-  loginUname: option(text, { flag: "--login-uname", summary: "Value of CLUSTER_LOGIN_UNAME on the node" }),
+  loginUname: option(text, {
+    flag: "--login-uname",
+    summary: "Value of CLUSTER_LOGIN_UNAME on the node",
+  }),
   loginPw: option(anyText, {
     flag: "--login-pw",
     summary:
@@ -27,7 +37,8 @@ export const sessionOptions = {
   }),
   noTestEnv: flag({
     flag: "--no-test-env",
-    summary: "Set only the environment variables given by other options, and run in the home directory",
+    summary:
+      "Set only the environment variables given by other options, and run in the home directory",
   }),
   environment: option(variable, {
     flag: "--env",
@@ -41,7 +52,8 @@ export const sessionOptions = {
     {
       flag: "--env-file",
       placeholder: "<file>",
-      summary: "File with environment variables for the command, all of them secrets; one `<KEY>=<VALUE>` per line",
+      summary:
+        "File with environment variables for the command, all of them secrets; one `<KEY>=<VALUE>` per line",
       repeatable: true,
     },
   ),
@@ -70,7 +82,12 @@ export const runCommand = (kind: BackendKind) =>
     summary: "Run a command on nodes",
     description:
       "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nSeveral nodes, or a group of nodes, run the command at the same time, 64 at once, without a terminal and with an empty stdin. Each line of output begins with the name of its node, and a file that is fetched goes into a folder of that name. A node that fails doesn't stop the others. The exit status is the highest of all nodes; a node that cannot be reached counts as 255.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, or because a node is stopped, it exits with 255, like ssh.",
-    positionals: { words: wordsArgument("words", { name: "NODE_ARGS", summary: "The command and its arguments" }) },
+    positionals: {
+      words: wordsArgument("words", {
+        name: "NODE_ARGS",
+        summary: "The command and its arguments",
+      }),
+    },
     options: {
       clusterId,
       ...sessionOptions,
@@ -90,7 +107,10 @@ export const runCommand = (kind: BackendKind) =>
         words: "run --fetch report.xml:results/ pytest --junitxml=report.xml",
         summary: "Run tests and fetch their report",
       },
-      { words: "run \"pytest -k 'not slow' | tee log\"", summary: "Pass a command line to the node's shell" },
+      {
+        words: "run \"pytest -k 'not slow' | tee log\"",
+        summary: "Pass a command line to the node's shell",
+      },
     ],
     check: ({ fetch = [] }, problems) => checkFetches(fetch, problems),
     run: async (input, context) => {
@@ -102,7 +122,8 @@ export const runCommand = (kind: BackendKind) =>
 export function checkFetches(fetches: readonly FetchRequest[], problems: Problems): void {
   const paths = fetches.map(({ local }) => local);
   const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
-  if (repeated !== undefined) problems.add(`--fetch: two of them have the same local path, ${repeated}`);
+  if (repeated !== undefined)
+    problems.add(`--fetch: two of them have the same local path, ${repeated}`);
 }
 
 async function readFetchRequest(given: string, { cwd }: Invocation) {

@@ -23,19 +23,24 @@ export const syncCommand = (kind: BackendKind) =>
     options: clusterOptions(kind, {
       checksum: flag({
         flag: "--checksum",
-        summary: "Compare the contents of all files, not only of those whose size or time has changed",
+        summary:
+          "Compare the contents of all files, not only of those whose size or time has changed",
       }),
     }),
     examples: [
-      { words: "sync ~/src/platform", summary: "Sync the checkout in ~/src/platform to the cluster `default`" },
+      {
+        words: "sync ~/src/platform",
+        summary: "Sync the checkout in ~/src/platform to the cluster `default`",
+      },
     ],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
-      const [{ findCluster }, { assertKeyIsHere, openMaskedConnections }, { syncCheckout }] = await Promise.all([
-        import("../cluster/find-cluster.ts"),
-        import("../cluster/connections.ts"),
-        import("../cluster/sync-checkout.ts"),
-      ]);
+      const [{ findCluster }, { assertKeyIsHere, openMaskedConnections }, { syncCheckout }] =
+        await Promise.all([
+          import("../cluster/find-cluster.ts"),
+          import("../cluster/connections.ts"),
+          import("../cluster/sync-checkout.ts"),
+        ]);
       const startMs = context.clock.now();
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
@@ -52,7 +57,10 @@ export const syncCommand = (kind: BackendKind) =>
         ({ node, files, sentFiles, sentBytes }) =>
           `${node}: ${numbered(files, "file")}, ${sentFiles} sent (${numbered(sentBytes, "byte")})`,
       );
-      context.output.result({ text: `${lines.join("\n")}\n${seconds} s`, data: { masters, seconds } });
+      context.output.result({
+        text: `${lines.join("\n")}\n${seconds} s`,
+        data: { masters, seconds },
+      });
     },
   });
 

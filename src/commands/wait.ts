@@ -33,9 +33,15 @@ export const waitCommand = (kind: BackendKind) =>
     options: clusterOptions(kind, waitOptions),
     examples: [
       { words: "wait", summary: "Wait for the cluster `default`" },
-      { words: "wait --summary", summary: "In GitHub Actions: show the result on the page of the run" },
+      {
+        words: "wait --summary",
+        summary: "In GitHub Actions: show the result on the page of the run",
+      },
       { words: "wait --junit report.xml", summary: "In any CI system: show each node as a test" },
-      { words: "wait -c nightly --timeout 15m", summary: "Give up after 15 minutes, with exit code 4" },
+      {
+        words: "wait -c nightly --timeout 15m",
+        summary: "Give up after 15 minutes, with exit code 4",
+      },
     ],
     check: (given, problems, context) => checkSummary(given.summary, problems, context),
     run: async (input, context) => {

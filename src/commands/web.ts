@@ -29,9 +29,13 @@ export const webCommand = (kind: BackendKind) =>
       // The package that starts the browser always passes on the environment of this process.
       context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
-        context.progress.note("No browser could be started on this machine; open the URL yourself.");
+        context.progress.note(
+          "No browser could be started on this machine; open the URL yourself.",
+        );
       if (authority !== undefined) {
-        context.progress.note(`The browser must trust the cluster's certificate authority: ${authority}`);
+        context.progress.note(
+          `The browser must trust the cluster's certificate authority: ${authority}`,
+        );
       }
       context.output.result({ text: url, data: { url } });
     },

@@ -18,10 +18,13 @@ export interface Cancellation {
 
 const cancellation: Shape<Cancellation> = { cancelSignal: optional(signal) };
 
-export const readCancellation = (given: Cancellation): AbortSignal => signalOf(readArguments(given, cancellation));
+export const readCancellation = (given: Cancellation): AbortSignal =>
+  signalOf(readArguments(given, cancellation));
 
 /** Returns the caller's signal, or one that is never aborted. */
-export function signalOf({ cancelSignal = new AbortController().signal }: Cancellation): AbortSignal {
+export function signalOf({
+  cancelSignal = new AbortController().signal,
+}: Cancellation): AbortSignal {
   // Node warns of a leak when a signal gets its eleventh listener, but a call may have one for each node.
   setMaxListeners(0, cancelSignal);
   return cancelSignal;
@@ -71,7 +74,10 @@ export interface ExportOptions extends Cancellation {
   readonly recipients?: readonly string[];
 }
 
-export const exportShape: Shape<ExportOptions> = { ...cancellation, recipients: optional(listOf(text)) };
+export const exportShape: Shape<ExportOptions> = {
+  ...cancellation,
+  recipients: optional(listOf(text)),
+};
 
 /** How to write a snapshot to a file. */
 export interface SaveOptions extends Cancellation {
@@ -123,11 +129,14 @@ export const libraryWords = (message: string): string =>
     .replaceAll(aboutDetails, "")
     .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
     .replaceAll(/\brun the command "node (start|resume) \w+"/g, "call `$1`")
-    .replaceAll(/\b(Run |run )?the (\w+) command\b/g, (found, verb: string | undefined, name: string) => {
-      const call = calls.get(name);
-      if (call === undefined) return found;
-      return verb === undefined ? call : `${verb === "Run " ? "Call" : "call"} ${call}`;
-    });
+    .replaceAll(
+      /\b(Run |run )?the (\w+) command\b/g,
+      (found, verb: string | undefined, name: string) => {
+        const call = calls.get(name);
+        if (call === undefined) return found;
+        return verb === undefined ? call : `${verb === "Run " ? "Call" : "call"} ${call}`;
+      },
+    );
 
 export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -144,6 +153,13 @@ export function withLibraryWords(error: unknown): unknown {
   const hint = error.hint === undefined ? undefined : libraryWords(error.hint);
   if (message === error.message && hint === error.hint) return error;
   const { problems, ...others } = error.facts;
-  const facts = Array.isArray(problems) ? { ...others, problems: problems.map(String).map(libraryWords) } : others;
-  return new ClusterError(id, message, { ...(hint !== undefined && hint !== "" && { hint }), facts, transient, cause });
+  const facts = Array.isArray(problems)
+    ? { ...others, problems: problems.map(String).map(libraryWords) }
+    : others;
+  return new ClusterError(id, message, {
+    ...(hint !== undefined && hint !== "" && { hint }),
+    facts,
+    transient,
+    cause,
+  });
 }

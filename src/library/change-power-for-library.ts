@@ -1,6 +1,14 @@
 import { type PowerAction, changePower } from "../cluster/power.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
-import { type Shape, flag, listOf, optional, readArguments, signal, text } from "../model/read-arguments.ts";
+import {
+  type Shape,
+  flag,
+  listOf,
+  optional,
+  readArguments,
+  signal,
+  text,
+} from "../model/read-arguments.ts";
 import { type Cancellation, inLibraryWords, signalOf } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
@@ -15,7 +23,10 @@ export interface StopOptions extends PowerOptions {
   readonly force?: boolean;
 }
 
-const power: Shape<PowerOptions> = { nodes: optional(listOf(text, { minimum: 1 })), cancelSignal: optional(signal) };
+const power: Shape<PowerOptions> = {
+  nodes: optional(listOf(text, { minimum: 1 })),
+  cancelSignal: optional(signal),
+};
 const stop: Shape<StopOptions> = { ...power, force: optional(flag) };
 
 export async function changePowerForLibrary(
@@ -27,6 +38,8 @@ export async function changePowerForLibrary(
   const given: StopOptions = readArguments(options, takesForce ? stop : power);
   const { nodes = ["all"], force: isForced = false } = given;
   const request = { clusterId: record.id, action, nodes, isForced };
-  const { cluster } = await inLibraryWords(async () => changePower(backend, request, runtime, signalOf(given)));
+  const { cluster } = await inLibraryWords(async () =>
+    changePower(backend, request, runtime, signalOf(given)),
+  );
   return cluster;
 }

@@ -48,7 +48,8 @@ export class ClusterFault implements AsyncDisposable {
   }
 }
 
-const number = (given: unknown): string | undefined => (typeof given === "number" ? undefined : "must be a number");
+const number = (given: unknown): string | undefined =>
+  typeof given === "number" ? undefined : "must be a number";
 const names = listOf(text, { minimum: 1 });
 
 const shape: Shape<FaultRequest & Cancellation> = {

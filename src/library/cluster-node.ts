@@ -2,7 +2,12 @@ import { posix, resolve } from "node:path";
 import { checkTarget, fetchFile } from "../cluster/fetch.ts";
 import { assertRuns } from "../cluster/find-cluster.ts";
 import { ClusterError, quoted } from "../errors.ts";
-import { type ClusterRecord, type NodeRecord, type Role, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type Role,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import {
   type Shape,
   anyText,
@@ -63,7 +68,11 @@ export class ClusterNode {
   readonly #cluster: Pick<ClusterRecord, "id">;
   readonly #connections: SharedConnections;
 
-  constructor(record: NodeRecord, cluster: Pick<ClusterRecord, "id">, connections: SharedConnections) {
+  constructor(
+    record: NodeRecord,
+    cluster: Pick<ClusterRecord, "id">,
+    connections: SharedConnections,
+  ) {
     this.reference = nodeReference(record);
     this.role = record.role;
     this.id = record.id;
@@ -107,7 +116,10 @@ export class ClusterNode {
     );
   }
 
-  async #use<Result>(signal: AbortSignal, work: (connection: Connection) => Promise<Result>): Promise<Result> {
+  async #use<Result>(
+    signal: AbortSignal,
+    work: (connection: Connection) => Promise<Result>,
+  ): Promise<Result> {
     const connected = async (connections: ConnectionPool): Promise<Result> => {
       assertRuns(this.#cluster, this.#record);
       return work(await connections.connect(this.#record, signal));
@@ -173,12 +185,17 @@ export interface ClusterCommandResult extends NodeCommandResult {
 }
 
 const withoutNull = (given: unknown): string | undefined =>
-  anyText(given) ?? (String(given).includes("\0") ? "the value contains a null character" : undefined);
+  anyText(given) ??
+  (String(given).includes("\0") ? "the value contains a null character" : undefined);
 
 const shape: Shape<NodeCommand> = {
   args: required(listOf(withoutNull, { minimum: 1 })),
   env: optional(mappingOf(withoutNull, (name) => variableNameProblem(String(name)))),
-  cwd: optional(textThat((path) => (posix.isAbsolute(path) ? undefined : `${quoted(path)} is not an absolute path`))),
+  cwd: optional(
+    textThat((path) =>
+      posix.isAbsolute(path) ? undefined : `${quoted(path)} is not an absolute path`,
+    ),
+  ),
   input: optional(textOrBytes),
   asRoot: optional(flag),
   reject: optional(flag),
@@ -188,10 +205,14 @@ const shape: Shape<NodeCommand> = {
 };
 
 const { reject: _reject, onOutput: _onOutput, ...shared } = shape;
-const clusterShape: Shape<ClusterCommand> = { ...shared, nodes: optional(listOf(text, { minimum: 1 })) };
+const clusterShape: Shape<ClusterCommand> = {
+  ...shared,
+  nodes: optional(listOf(text, { minimum: 1 })),
+};
 
 /** Throws `bad-usage` with every problem. */
-export const readClusterCommand = (given: ClusterCommand): ClusterCommand => readArguments(given, clusterShape);
+export const readClusterCommand = (given: ClusterCommand): ClusterCommand =>
+  readArguments(given, clusterShape);
 
 const nodesAtOnce = 64;
 
@@ -202,7 +223,11 @@ export async function runOnEach(
   const signal = signalOf(command);
   const run = async (node: ClusterNode): Promise<ClusterCommandResult> => {
     try {
-      return { node: node.reference, error: undefined, ...(await node.run({ ...command, reject: false })) };
+      return {
+        node: node.reference,
+        error: undefined,
+        ...(await node.run({ ...command, reject: false })),
+      };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
@@ -257,7 +282,11 @@ function withVariables(
 
 const shownLines = 20;
 
-function commandFailed({ args }: NodeCommand, reference: string, result: NodeCommandResult): ClusterError {
+function commandFailed(
+  { args }: NodeCommand,
+  reference: string,
+  result: NodeCommandResult,
+): ClusterError {
   const lines = outsideLines(result.stderr, shownLines).map((line) => `  ${line}`);
   const output = lines.length === 0 ? "." : `:\n${lines.join("\n")}`;
   return new ClusterError(

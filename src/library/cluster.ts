@@ -10,7 +10,12 @@ import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
 import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
 import { ClusterError, quoted } from "../errors.ts";
-import { type ClusterRecord, type Role, type Variant, nodeReference } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type Role,
+  type Variant,
+  nodeReference,
+} from "../model/cluster-record.ts";
 import { snapshotNameProblem } from "../model/parse-values.ts";
 import { readArguments, required, text as textCheck, textThat } from "../model/read-arguments.ts";
 import { readCheckout } from "../platform/checkout/checkout.ts";
@@ -35,7 +40,11 @@ import {
   withLibraryWords,
 } from "./call-options.ts";
 import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
-import { type PowerOptions, type StopOptions, changePowerForLibrary } from "./change-power-for-library.ts";
+import {
+  type PowerOptions,
+  type StopOptions,
+  changePowerForLibrary,
+} from "./change-power-for-library.ts";
 import {
   type ClusterCommand,
   type ClusterCommandResult,
@@ -82,7 +91,9 @@ export class Cluster implements AsyncDisposable {
     this.directory = record.directory;
     this.sshKeyPath = creationFiles(record.directory).privateKey;
     this.ipDetectPath = open.ipDetectPath;
-    this.#connections = new SharedConnections(() => openMaskedConnections(this.#open.record, runtime));
+    this.#connections = new SharedConnections(() =>
+      openMaskedConnections(this.#open.record, runtime),
+    );
     this.#state = { isDestroyed: false, open, nodes: this.#nodesOf(record) };
   }
 
@@ -102,7 +113,10 @@ export class Cluster implements AsyncDisposable {
    * a failure only logs in the state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`,
    * `capacity-lacking`, `machine-failed` and the like.
    */
-  static async create<Options>(backend: ClusterBackend<Options>, request: ClusterRequest): Promise<Cluster> {
+  static async create<Options>(
+    backend: ClusterBackend<Options>,
+    request: ClusterRequest,
+  ): Promise<Cluster> {
     return new Cluster(await inLibraryWords(async () => createForLibrary(backend, request)));
   }
 
@@ -116,7 +130,9 @@ export class Cluster implements AsyncDisposable {
     options: Cancellation = {},
   ): Promise<Cluster> {
     const signal = readCancellation(options);
-    return new Cluster(await inLibraryWords(async () => findForLibrary(backend, clusterId, signal)));
+    return new Cluster(
+      await inLibraryWords(async () => findForLibrary(backend, clusterId, signal)),
+    );
   }
 
   /**
@@ -137,7 +153,9 @@ export class Cluster implements AsyncDisposable {
   get masters(): readonly [ClusterNode, ...ClusterNode[]] {
     const [first, ...others] = this.#withRole("master");
     if (first !== undefined) return [first, ...others];
-    throw new ClusterError("node-not-found", `Cluster "${this.id}" has no master.`, { facts: { cluster: this.id } });
+    throw new ClusterError("node-not-found", `Cluster "${this.id}" has no master.`, {
+      facts: { cluster: this.id },
+    });
   }
 
   get agents(): readonly ClusterNode[] {
@@ -173,7 +191,9 @@ export class Cluster implements AsyncDisposable {
     const request = readInstallation(installation, this.#open);
     const signal = signalOf(request);
     const install = async () =>
-      this.#connections.use(async (connections) => installFromPath(this.#open, request, connections, signal));
+      this.#connections.use(async (connections) =>
+        installFromPath(this.#open, request, connections, signal),
+      );
     await inLibraryWords(install);
   }
 
@@ -184,12 +204,18 @@ export class Cluster implements AsyncDisposable {
    * are then in `directory`.
    */
   async waitForClusterOss(options: WaitOptions = {}): Promise<void> {
-    await waitForLibrary(this.#open, this.#connections, { variant: "oss", ...readArguments(options, waitShape) });
+    await waitForLibrary(this.#open, this.#connections, {
+      variant: "oss",
+      ...readArguments(options, waitShape),
+    });
   }
 
   /** Resolves when a platform without variants is ready: as `waitForClusterOss`, but a platform may have no web UI and no list of agents. */
   async waitForCluster(options: WaitOptions = {}): Promise<void> {
-    await waitForLibrary(this.#open, this.#connections, { variant: "none", ...readArguments(options, waitShape) });
+    await waitForLibrary(this.#open, this.#connections, {
+      variant: "none",
+      ...readArguments(options, waitShape),
+    });
   }
 
   /**
@@ -213,7 +239,9 @@ export class Cluster implements AsyncDisposable {
    */
   async run(command: ClusterCommand): Promise<readonly ClusterCommandResult[]> {
     const request = readClusterCommand(command);
-    const found = new Set(findNodes(this.#open.record, request.nodes ?? ["all"]).map(nodeReference));
+    const found = new Set(
+      findNodes(this.#open.record, request.nodes ?? ["all"]).map(nodeReference),
+    );
     const chosen = this.#state.nodes.filter(({ reference }) => found.has(reference));
     return await runOnEach(chosen, request);
   }
@@ -248,7 +276,9 @@ export class Cluster implements AsyncDisposable {
    */
   async export(options: ExportOptions = {}): Promise<string> {
     const { recipients = [], ...others } = readArguments(options, exportShape);
-    return await inLibraryWords(async () => exportForLibrary(this.#open, recipients, signalOf(others)));
+    return await inLibraryWords(async () =>
+      exportForLibrary(this.#open, recipients, signalOf(others)),
+    );
   }
 
   /**
@@ -295,7 +325,9 @@ export class Cluster implements AsyncDisposable {
    */
   async snapshot(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
-    await this.#call(options, async ({ backend }, signal) => createSnapshot(backend, named, signal));
+    await this.#call(options, async ({ backend }, signal) =>
+      createSnapshot(backend, named, signal),
+    );
   }
 
   /**
@@ -327,7 +359,9 @@ export class Cluster implements AsyncDisposable {
 
   /** The cluster's snapshots, oldest first. */
   async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
-    return await this.#call(options, async ({ backend }, signal) => listSnapshots(backend, this.id, signal));
+    return await this.#call(options, async ({ backend }, signal) =>
+      listSnapshots(backend, this.id, signal),
+    );
   }
 
   /**
@@ -340,7 +374,9 @@ export class Cluster implements AsyncDisposable {
     const signal = signalOf(request);
     const open = this.#open;
     const begin = { clusterId: this.id, request: fault };
-    const begun = await inLibraryWords(async () => beginFault(open.backend, begin, open.runtime, signal));
+    const begun = await inLibraryWords(async () =>
+      beginFault(open.backend, begin, open.runtime, signal),
+    );
     return new ClusterFault(begun.fault, open);
   }
 

@@ -5,7 +5,12 @@ import { saveSnapshot } from "../cluster/snapshots.ts";
 import { ClusterError } from "../errors.ts";
 import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
 import { type SaveOptions, signalOf } from "./call-options.ts";
-import { type ClusterBackend, type OpenCluster, assertBackend, findForLibrary } from "./open-cluster.ts";
+import {
+  type ClusterBackend,
+  type OpenCluster,
+  assertBackend,
+  findForLibrary,
+} from "./open-cluster.ts";
 
 export async function exportForLibrary(
   { backend, record, runtime }: OpenCluster,
@@ -27,10 +32,14 @@ export async function importForLibrary<Options>(
   const backend = await clusters.open(signal);
   const { scope } = backend;
   if (scope !== undefined && scope.name !== handOver.region) {
-    throw new ClusterError("bad-usage", `The cluster is in ${handOver.region}, but the backend is for ${scope.name}.`, {
-      hint: `Pass a backend for the region ${handOver.region}.`,
-      facts: { region: handOver.region },
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `The cluster is in ${handOver.region}, but the backend is for ${scope.name}.`,
+      {
+        hint: `Pass a backend for the region ${handOver.region}.`,
+        facts: { region: handOver.region },
+      },
+    );
   }
   const { id } = await importCluster(backend, handOver, clusters.settings().runtime, signal);
   return findForLibrary(clusters, id, signal);

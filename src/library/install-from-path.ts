@@ -25,7 +25,10 @@ import {
 import { locateFile } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { readGenconfFolder } from "../platform/configuration/configuration-file.ts";
-import { type CopyToMaster, listCopyToMaster } from "../platform/configuration/install-configuration.ts";
+import {
+  type CopyToMaster,
+  listCopyToMaster,
+} from "../platform/configuration/install-configuration.ts";
 import { openInstallation } from "../platform/install/steps.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { accepted } from "../model/checked.ts";
@@ -63,7 +66,9 @@ export interface Installation {
 const copyShape: Shape<CopyToMaster> = {
   source: required(text),
   target: required(
-    textThat((path) => (isAbsolute(path) ? undefined : `the path on the master must be absolute, but ${path} is not`)),
+    textThat((path) =>
+      isAbsolute(path) ? undefined : `the path on the master must be absolute, but ${path} is not`,
+    ),
   ),
 };
 
@@ -79,9 +84,13 @@ const shape: Shape<Installation> = {
 };
 
 /** Throws `bad-usage` with every problem that can be found without looking at files. */
-export function readInstallation(given: Installation, { record, selinuxProblem }: OpenCluster): Installation {
+export function readInstallation(
+  given: Installation,
+  { record, selinuxProblem }: OpenCluster,
+): Installation {
   return readArguments(given, shape, ({ enableSelinuxEnforcing }) => {
-    const problem = enableSelinuxEnforcing === true ? selinuxProblem?.(record.distribution) : undefined;
+    const problem =
+      enableSelinuxEnforcing === true ? selinuxProblem?.(record.distribution) : undefined;
     return problem === undefined ? [] : [`\`enableSelinuxEnforcing\`: ${problem}`];
   });
 }
@@ -95,15 +104,30 @@ export async function installFromPath(
   signal: AbortSignal,
 ): Promise<void> {
   // Everything that can be checked here is checked before anything touches a node.
-  const [request, ipDetect] = await Promise.all([requestFrom(cluster, given, signal), readScript(given.ipDetectPath)]);
+  const [request, ipDetect] = await Promise.all([
+    requestFrom(cluster, given, signal),
+    readScript(given.ipDetectPath),
+  ]);
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
   accepted(chooseCounts(countNodes(record.nodes), plan.platform));
-  const slow = tooSlow("Starting the installation on", record.id, "Allow more time with `timeout`.");
+  const slow = tooSlow(
+    "Starting the installation on",
+    record.id,
+    "Allow more time with `timeout`.",
+  );
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, slow);
   try {
-    const installation = openInstallation(plan, { ...backend.nodes, ipDetect }, { ...runtime, connections });
-    await installOn(launchedMachines(record), installation, AbortSignal.any([signal, limit.signal]));
+    const installation = openInstallation(
+      plan,
+      { ...backend.nodes, ipDetect },
+      { ...runtime, connections },
+    );
+    await installOn(
+      launchedMachines(record),
+      installation,
+      AbortSignal.any([signal, limit.signal]),
+    );
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;
@@ -131,7 +155,11 @@ async function requestFrom(
   const [artifact, genconf, copies] = await Promise.all([
     locateFile(given.buildArtifact, signal),
     genconfDir === undefined ? undefined : readGenconfFolder(resolve(genconfDir), signal),
-    Promise.all(copyToMaster.map(async (copy) => listCopyToMaster({ ...copy, source: resolve(copy.source) }, signal))),
+    Promise.all(
+      copyToMaster.map(async (copy) =>
+        listCopyToMaster({ ...copy, source: resolve(copy.source) }, signal),
+      ),
+    ),
   ]);
   return {
     artifact: accepted(artifact),
@@ -149,7 +177,9 @@ async function readScript(path: string): Promise<string> {
   try {
     return await readOwnText(path);
   } catch (error) {
-    throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, { cause: error });
+    throw new ClusterError("bad-usage", `\`ipDetectPath\`: cannot read the script ${path}.`, {
+      cause: error,
+    });
   }
 }
 

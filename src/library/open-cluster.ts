@@ -12,7 +12,12 @@ import {
 import { chooseCounts, mostNodes } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { ClusterError } from "../errors.ts";
-import { type ClusterRecord, type Variant, masterCounts, variants } from "../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type Variant,
+  masterCounts,
+  variants,
+} from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,
@@ -111,9 +116,13 @@ export async function createForLibrary<Options>(
   const request = await readRequest(given);
   const { options, ...settings } = clusters.settings();
   if (request.from !== undefined && isOffline(options))
-    throw new ClusterError("bad-usage", "`offline`: nodes of a copy are offline if those of its snapshot are.", {
-      hint: "Leave it out, and make the snapshot of a cluster that is offline.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      "`offline`: nodes of a copy are offline if those of its snapshot are.",
+      {
+        hint: "Leave it out, and make the snapshot of a cluster that is offline.",
+      },
+    );
   const { runtime } = settings;
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
   const signal = signalOf(request);
@@ -142,12 +151,22 @@ export async function createForLibrary<Options>(
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   };
   const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
-  if (learned.base === undefined) throw new TypeError("The backend did not wait for the creation to complete");
-  return { ...settings, backend, record, base: { value: learned.base }, ipDetectPath: ipDetectFile(record) };
+  if (learned.base === undefined)
+    throw new TypeError("The backend did not wait for the creation to complete");
+  return {
+    ...settings,
+    backend,
+    record,
+    base: { value: learned.base },
+    ipDetectPath: ipDetectFile(record),
+  };
 }
 
 const isOffline = (options: unknown): boolean =>
-  typeof options === "object" && options !== null && "isOffline" in options && options.isOffline === true;
+  typeof options === "object" &&
+  options !== null &&
+  "isOffline" in options &&
+  options.isOffline === true;
 
 async function readPlatform(
   { platform: given, variant }: NewClusterRequest,
@@ -157,14 +176,22 @@ async function readPlatform(
   if (given === undefined) return undefined;
   const location = accepted(await locateArtifact(given, resolve(), signal));
   if (checksumProblem(location, undefined) !== undefined)
-    throw new ClusterError("bad-usage", "`platform`: plain http from another computer can be changed on the way.", {
-      hint: "Use https://, or download the file yourself and pass its path.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      "`platform`: plain http from another computer can be changed on the way.",
+      {
+        hint: "Use https://, or download the file yourself and pass its path.",
+      },
+    );
   const { platform } = await readArtifactHead(location, { clock, limitMs: headLimitMs }, signal);
   if (platform !== undefined && variant === undefined) return platform;
-  throw new ClusterError("bad-usage", "`platform`: takes only a platform without variants, such as a folder.", {
-    hint: "Leave it out, and pass the release to `installFromPath`.",
-  });
+  throw new ClusterError(
+    "bad-usage",
+    "`platform`: takes only a platform without variants, such as a folder.",
+    {
+      hint: "Leave it out, and pass the release to `installFromPath`.",
+    },
+  );
 }
 
 const newMachines = <Options>(
@@ -174,7 +201,10 @@ const newMachines = <Options>(
 ): NewMachines<Options> => ({
   variant: request.variant ?? "none",
   counts: accepted(
-    chooseCounts({ master: request.masters, agent: request.agents, public_agent: request.publicAgents }, platform),
+    chooseCounts(
+      { master: request.masters, agent: request.agents, public_agent: request.publicAgents },
+      platform,
+    ),
   ),
   ...(platform && { platform }),
   distribution: clusters.distribution,
@@ -188,7 +218,10 @@ function referenceIn({ from, sha256: given }: CopyClusterRequest): SnapshotCopy[
   if ("location" in reference && ("path" in reference.location || sha256 !== undefined))
     return { ...reference, sha256 };
   if (!("location" in reference) && sha256 === undefined) return reference;
-  throw new ClusterError("bad-usage", "`sha256`: a URL in `from` requires it, and only a file can have it.");
+  throw new ClusterError(
+    "bad-usage",
+    "`sha256`: a URL in `from` requires it, and only a file can have it.",
+  );
 }
 
 const creationShape: Shape<CreationOptions> = {
@@ -233,7 +266,9 @@ const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyC
 /** Refuses the options that the snapshot determines. */
 function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
   const replaced = ["variant", "platform", "masters", "agents", "publicAgents"];
-  const found = Object.entries(given).filter(([name, value]) => replaced.includes(name) && value !== undefined);
+  const found = Object.entries(given).filter(
+    ([name, value]) => replaced.includes(name) && value !== undefined,
+  );
   const problems = found.map(([name]) => `\`${name}\` cannot be combined with \`from\``);
   if (problems.length > 0) throw badUsage(problems);
   const request = readArguments(given, copyShape);
@@ -283,11 +318,15 @@ async function baseIfReachable(
 }
 
 const masterHangs = ({ id }: ClusterRecord): ClusterError =>
-  new ClusterError("connection-failed", `The first master did not answer within ${baseLimitMs / 1000} s.`, {
-    hint: "When it answers, find the cluster again.",
-    transient: true,
-    facts: { cluster: id },
-  });
+  new ClusterError(
+    "connection-failed",
+    `The first master did not answer within ${baseLimitMs / 1000} s.`,
+    {
+      hint: "When it answers, find the cluster again.",
+      transient: true,
+      facts: { cluster: id },
+    },
+  );
 
 async function readBase(
   backend: Backend<unknown>,
@@ -295,9 +334,17 @@ async function readBase(
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<Configuration> {
-  const resolvers = await readResolvers(await connections.connect(firstMasterOf(record), signal), signal);
+  const resolvers = await readResolvers(
+    await connections.connect(firstMasterOf(record), signal),
+    signal,
+  );
   const hasPublicDetector = backend.nodes.ipDetectPublic !== undefined;
-  return baseConfigurationOf(record, { variant: record.variant, licenseKey: undefined, hasPublicDetector, resolvers });
+  return baseConfigurationOf(record, {
+    variant: record.variant,
+    licenseKey: undefined,
+    hasPublicDetector,
+    resolvers,
+  });
 }
 
 /** A backend as users of the library construct it: it knows its own options, and has not queried anything yet. */
@@ -320,5 +367,8 @@ export interface BackendSettings<Options> {
 export function assertBackend(given: ClusterBackend<unknown>): void {
   const found: Partial<ClusterBackend<unknown>> | null | undefined = given;
   if (typeof found?.settings === "function" && typeof found.open === "function") return;
-  throw new ClusterError("bad-usage", "The backend must be a CloudBackend, a ContainerBackend or a VmBackend.");
+  throw new ClusterError(
+    "bad-usage",
+    "The backend must be a CloudBackend, a ContainerBackend or a VmBackend.",
+  );
 }

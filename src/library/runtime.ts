@@ -1,9 +1,22 @@
 import { ClusterError } from "../errors.ts";
-import { type Shape, anyText, callback, mappingOf, optional, readArguments } from "../model/read-arguments.ts";
+import {
+  type Shape,
+  anyText,
+  callback,
+  mappingOf,
+  optional,
+  readArguments,
+} from "../model/read-arguments.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { Masker } from "../system/masker.ts";
 import { messageBlock, shownText } from "../system/printable.ts";
-import { type Environment, type Progress, type Runtime, type Step, systemClock } from "../system/runtime.ts";
+import {
+  type Environment,
+  type Progress,
+  type Runtime,
+  type Step,
+  systemClock,
+} from "../system/runtime.ts";
 import { libraryWords } from "./call-options.ts";
 
 /** Options that every backend of the library takes besides its own. */
@@ -42,7 +55,11 @@ export function splitRuntimeOptions<Own extends object>(
   return { runtime: libraryRuntime(options, env, (text) => emitWarning(text)), own: own as Own };
 }
 
-export function libraryRuntime(given: RuntimeOptions, processEnvironment: Environment, warn?: Warn): Runtime {
+export function libraryRuntime(
+  given: RuntimeOptions,
+  processEnvironment: Environment,
+  warn?: Warn,
+): Runtime {
   const { environment, onProgress } = readArguments(given, shape);
   return {
     environment: environment ?? processEnvironment,
@@ -76,7 +93,11 @@ export class LineProgress implements Progress {
       if (!state.hasEnded) this.note(`${name}: ${outcome}`);
       state.hasEnded = true;
     };
-    return { update: () => {}, done: (text = "done") => end(text), [Symbol.dispose]: () => end("failed") };
+    return {
+      update: () => {},
+      done: (text = "done") => end(text),
+      [Symbol.dispose]: () => end("failed"),
+    };
   }
 
   waiting(text: string): void {

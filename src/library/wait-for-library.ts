@@ -6,7 +6,11 @@ import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
 
-const waits = { oss: "waitForClusterOss", enterprise: "waitForClusterEnterprise", none: "waitForCluster" } as const;
+const waits = {
+  oss: "waitForClusterOss",
+  enterprise: "waitForClusterEnterprise",
+  none: "waitForCluster",
+} as const;
 
 /** Errors to which the nodes' logs add nothing. */
 const selfExplanatory: readonly string[] = ["cluster-not-found", "key-missing", "login-refused"];
@@ -21,18 +25,29 @@ interface LibraryWait extends WaitOptions {
 export async function waitForLibrary(
   open: OpenCluster,
   shared: SharedConnections,
-  { variant, login = { username: "", password: "" }, timeoutMs = usualLimitMs, ...options }: LibraryWait,
+  {
+    variant,
+    login = { username: "", password: "" },
+    timeoutMs = usualLimitMs,
+    ...options
+  }: LibraryWait,
 ): Promise<void> {
   const { backend, record, runtime } = open;
   if (variant !== record.variant) {
-    const found = record.variant === "none" ? "has no variant" : `is of the variant ${record.variant}`;
+    const found =
+      record.variant === "none" ? "has no variant" : `is of the variant ${record.variant}`;
     throw new ClusterError("bad-usage", `Cluster "${record.id}" ${found}.`, {
       hint: `Call ${waits[record.variant]}.`,
     });
   }
   const { skipHttpChecks = false } = options;
   const cancelSignal = signalOf(options);
-  const request = { clusterId: record.id, login, skipHttpChecks, deadlineMs: runtime.clock.now() + timeoutMs };
+  const request = {
+    clusterId: record.id,
+    login,
+    skipHttpChecks,
+    deadlineMs: runtime.clock.now() + timeoutMs,
+  };
   try {
     await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
   } catch (error) {

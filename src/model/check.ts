@@ -20,7 +20,11 @@ export interface Check {
 export type CheckResult = Outcome & { readonly name: string; readonly ms: number };
 
 /** A check that asks only this machine. */
-export const localCheck = (name: string, run: Check["run"]): Check => ({ name, limitMs: 5_000, run });
+export const localCheck = (name: string, run: Check["run"]): Check => ({
+  name,
+  limitMs: 5_000,
+  run,
+});
 
 export const pass = (message: string, details: readonly string[] = []): Outcome => ({
   status: "pass",
@@ -28,11 +32,22 @@ export const pass = (message: string, details: readonly string[] = []): Outcome 
   details,
 });
 export const skip = (message: string): Outcome => ({ status: "skip", message });
-export const warn = (message: string, remedy: string): Outcome => ({ status: "warn", message, remedy });
-export const fail = (message: string, remedy: string): Outcome => ({ status: "fail", message, remedy });
+export const warn = (message: string, remedy: string): Outcome => ({
+  status: "warn",
+  message,
+  remedy,
+});
+export const fail = (message: string, remedy: string): Outcome => ({
+  status: "fail",
+  message,
+  remedy,
+});
 
 /** Whether a version such as `7.2.22` is older than this one. A text that is no version isn't. */
-export function isOlder(version: string, [leastMajor, leastMinor]: readonly [number, number]): boolean {
+export function isOlder(
+  version: string,
+  [leastMajor, leastMinor]: readonly [number, number],
+): boolean {
   const [major = NaN, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   return major < leastMajor || (major === leastMajor && minor < leastMinor);
 }

@@ -8,7 +8,9 @@ export type Checked<Value> =
   | { readonly value: Value; readonly problems?: undefined }
   | { readonly value?: undefined; readonly problems: readonly string[] };
 
-export const problem = (text: string): { readonly problems: readonly string[] } => ({ problems: [text] });
+export const problem = (text: string): { readonly problems: readonly string[] } => ({
+  problems: [text],
+});
 
 /** Returns the value, or throws all its problems as one `bad-usage`. */
 export function accepted<Value>(checked: Checked<Value>): Value {

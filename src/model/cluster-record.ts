@@ -72,7 +72,8 @@ export interface NodeRecord {
  */
 export type ClusterState = "starting" | "running" | "incomplete" | "stopped" | "ending";
 
-export const isReachable = ({ state, ssh }: NodeRecord): boolean => state === "running" && ssh.host !== "";
+export const isReachable = ({ state, ssh }: NodeRecord): boolean =>
+  state === "running" && ssh.host !== "";
 
 export interface ClusterRecord {
   readonly id: string;
@@ -117,7 +118,8 @@ export const nodeGroups: Readonly<Record<string, Role | undefined>> = {
 
 /** Counts the nodes of each role. Ended machines don't count. */
 export function countNodes(nodes: readonly Pick<NodeRecord, "role" | "state">[]): Counts {
-  const count = (role: Role): number => nodes.filter((node) => node.role === role && node.state !== "ended").length;
+  const count = (role: Role): number =>
+    nodes.filter((node) => node.role === role && node.state !== "ended").length;
   return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
 }
 
@@ -130,7 +132,10 @@ export function countsText(counts: Counts): string {
   return roles.map((role) => `${role}=${counts[role]}`).join(" ");
 }
 
-export function clusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
+export function clusterState(
+  nodes: readonly NodeRecord[],
+  requested: Counts | undefined,
+): ClusterState {
   const live = nodes.filter((node) => node.state === "starting" || node.state === "running");
   if (live.length === 0) return "ending";
   if (live.some((node) => node.state === "starting")) return "starting";
@@ -141,10 +146,15 @@ export function clusterState(nodes: readonly NodeRecord[], requested: Counts | u
 }
 
 /** Returns the state of a cluster whose machines exist until they are removed, so that none is ever ending. See `clusterState`. */
-export function localClusterState(nodes: readonly NodeRecord[], requested: Counts | undefined): ClusterState {
+export function localClusterState(
+  nodes: readonly NodeRecord[],
+  requested: Counts | undefined,
+): ClusterState {
   if (nodes.some((node) => node.state === "starting" || node.state === "running"))
     return clusterState(nodes, requested);
-  return nodes.length > 0 && nodes.every((node) => node.state === "stopped") ? "stopped" : "incomplete";
+  return nodes.length > 0 && nodes.every((node) => node.state === "stopped")
+    ? "stopped"
+    : "incomplete";
 }
 
 export function byRoleAndIndex(a: NodeName, b: NodeName): number {

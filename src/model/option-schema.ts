@@ -26,7 +26,9 @@ export interface BackendOption<Value = unknown> {
 /** Options by name. The library and its errors use these names. */
 export type OptionSchema = Readonly<Record<string, BackendOption>>;
 
-type Single<Option> = Option extends { readonly read: (text: string) => infer Value } ? Value : never;
+type Single<Option> = Option extends { readonly read: (text: string) => infer Value }
+  ? Value
+  : never;
 
 export type SchemaValues<Schema> = {
   readonly [Name in keyof Schema]: Schema[Name] extends { readonly repeatable: true }
@@ -37,7 +39,9 @@ export type SchemaValues<Schema> = {
 };
 
 export type ScopeValues<Schema> = SchemaValues<{
-  readonly [Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never]: Schema[Name];
+  readonly [
+    Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never
+  ]: Schema[Name];
 }>;
 
 type Given<Schema> = {
@@ -56,9 +60,14 @@ export function readOptions<Schema extends OptionSchema, Options>(
   const problems: string[] = [];
   const values = Object.entries(schema).map(([name, option]) => {
     const texts = [given[name] ?? []].flat().map(String);
-    const read = texts.flatMap((text) => readText(option, text, (problem) => problems.push(`\`${name}\`: ${problem}`)));
+    const read = texts.flatMap((text) =>
+      readText(option, text, (problem) => problems.push(`\`${name}\`: ${problem}`)),
+    );
     if (read.length < texts.length) return [name, undefined];
-    return [name, option.repeatable === true ? read : texts.length === 0 ? option.default : read[0]];
+    return [
+      name,
+      option.repeatable === true ? read : texts.length === 0 ? option.default : read[0],
+    ];
   });
   const together = Object.fromEntries(values) as SchemaValues<Schema>;
   const outcome = parse(together);
@@ -68,7 +77,11 @@ export function readOptions<Schema extends OptionSchema, Options>(
 }
 
 /** Returns the value in a list, or an empty list if the text was rejected. */
-function readText(option: BackendOption, text: string, onProblem: (problem: string) => void): readonly unknown[] {
+function readText(
+  option: BackendOption,
+  text: string,
+  onProblem: (problem: string) => void,
+): readonly unknown[] {
   try {
     return [option.read(text)];
   } catch (error) {
@@ -83,7 +96,10 @@ export const matching = (pattern: RegExp, problem: string): ((text: string) => s
   parsed((text) => (pattern.test(text) ? text : undefined), problem);
 
 /** Reads texts that `parse` accepts; it returns undefined for others. */
-export function parsed<Value>(parse: (text: string) => Value | undefined, problem: string): (text: string) => Value {
+export function parsed<Value>(
+  parse: (text: string) => Value | undefined,
+  problem: string,
+): (text: string) => Value {
   return (text) => {
     const value = parse(text);
     if (value === undefined) throw new ClusterError("bad-usage", `${quoted(text)} ${problem}`);
@@ -94,7 +110,8 @@ export function parsed<Value>(parse: (text: string) => Value | undefined, proble
 export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((each) => each === text);
-    if (word === undefined) throw new ClusterError("bad-usage", `${quoted(text)} is not one of ${words.join(", ")}`);
+    if (word === undefined)
+      throw new ClusterError("bad-usage", `${quoted(text)} is not one of ${words.join(", ")}`);
     return word;
   };
 }
@@ -114,7 +131,8 @@ export const lifetimeSummary =
 /** The option of backends whose nodes are on this computer. */
 export const offlineOption = {
   isFlag: true,
-  summary: "Let nodes reach each other and nothing else: not this computer, its networks or a metadata service",
+  summary:
+    "Let nodes reach each other and nothing else: not this computer, its networks or a metadata service",
   default: false,
   read: (given: string): boolean => given === "true",
 } as const;

@@ -1,4 +1,11 @@
-import { type Counts, type Role, type Variant, type WebUi, roles, variants } from "./cluster-record.ts";
+import {
+  type Counts,
+  type Role,
+  type Variant,
+  type WebUi,
+  roles,
+  variants,
+} from "./cluster-record.ts";
 import * as read from "./reader.ts";
 
 /**
@@ -38,8 +45,9 @@ export const parseCountsObject: read.Reader<Counts> = read.object({
 });
 
 /** The requested number of nodes per role: `master=1 agent=2 public_agent=1`. */
-export const parseCounts = read.refined(read.matching(/^master=\d{1,4} agent=\d{1,4} public_agent=\d{1,4}$/), (text) =>
-  parseCountsObject(Object.fromEntries(text.split(" ").map((pair) => pair.split("=")))),
+export const parseCounts = read.refined(
+  read.matching(/^master=\d{1,4} agent=\d{1,4} public_agent=\d{1,4}$/),
+  (text) => parseCountsObject(Object.fromEntries(text.split(" ").map((pair) => pair.split("=")))),
 );
 
 /** `debian-12`, `own image`, or `image` with an image's name, such as `image registry.example.com/node:1`. */
@@ -60,7 +68,9 @@ export const parseMoment = read.refined(
 );
 
 /** Doesn't use `node:net`, which every start of a program would have to load. */
-export const parseIpv4 = read.matching(/^(?:(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|$)){4}$/);
+export const parseIpv4 = read.matching(
+  /^(?:(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|$)){4}$/,
+);
 
 /** A TCP port, as a number or a text. */
 export const parsePort = wholeNumber({ least: 1, most: 65_535 });
@@ -84,7 +94,13 @@ export function readMegabytes(text: string): number | undefined {
 }
 
 /** Reads a number, or a text without leading zeros. */
-function wholeNumber({ least, most }: { readonly least: number; readonly most: number }): read.Reader<number> {
+function wholeNumber({
+  least,
+  most,
+}: {
+  readonly least: number;
+  readonly most: number;
+}): read.Reader<number> {
   const digits = read.matching(/^(?:0|[1-9]\d{0,8})$/);
   return (found) => {
     const number = typeof found === "number" ? found : Number(digits(found));

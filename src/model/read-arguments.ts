@@ -43,9 +43,14 @@ export function readArguments<Given extends object>(
   return values;
 }
 
-function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>): readonly string[] {
+function shapeProblems(
+  given: unknown,
+  shape: Readonly<Record<string, Argument>>,
+): readonly string[] {
   if (!isMapping(given)) return [`${shown(given)} is not an object with options`];
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(shape, name) && given[name] !== undefined);
+  const unknown = Object.keys(given).filter(
+    (name) => !Object.hasOwn(shape, name) && given[name] !== undefined,
+  );
   return [
     ...unknown.map((name) => `${quoted(name)} is not one of ${Object.keys(shape).join(", ")}`),
     ...Object.entries(shape).flatMap(([name, { check, isRequired }]) => {
@@ -60,7 +65,8 @@ function shapeProblems(given: unknown, shape: Readonly<Record<string, Argument>>
 /** Shows texts and numbers. Of other values it names only the type, because they may contain a secret. */
 function shown(given: unknown): string {
   if (typeof given === "string") return quoted(given);
-  if (typeof given === "number" || typeof given === "boolean" || given === null) return String(given);
+  if (typeof given === "number" || typeof given === "boolean" || given === null)
+    return String(given);
   return Array.isArray(given) ? "an array" : `a value of the type ${typeof given}`;
 }
 
@@ -75,13 +81,16 @@ export const text: ArgumentCheck = (given) => {
   return given.includes("\0") ? "the value contains a null character" : undefined;
 };
 
-export const anyText: ArgumentCheck = (given) => (typeof given === "string" ? undefined : wrongType(given, "a string"));
+export const anyText: ArgumentCheck = (given) =>
+  typeof given === "string" ? undefined : wrongType(given, "a string");
 
 export const textOrNumber: ArgumentCheck = (given) =>
   typeof given === "number" && Number.isFinite(given) ? undefined : anyText(given);
 
 export const textOrBytes: ArgumentCheck = (given) =>
-  typeof given === "string" || given instanceof Uint8Array ? undefined : wrongType(given, "a string or a Uint8Array");
+  typeof given === "string" || given instanceof Uint8Array
+    ? undefined
+    : wrongType(given, "a string or a Uint8Array");
 
 export const flag: ArgumentCheck = (given) =>
   typeof given === "boolean" ? undefined : wrongType(given, "true or false");
@@ -97,7 +106,9 @@ const longestMs = 2 ** 31 - 1;
 
 export const milliseconds: ArgumentCheck = (given) => {
   if (typeof given !== "number") return wrongType(given, "a number of milliseconds");
-  return given >= 1 && given <= longestMs ? undefined : `${given} is not between 1 and ${longestMs} milliseconds`;
+  return given >= 1 && given <= longestMs
+    ? undefined
+    : `${given} is not between 1 and ${longestMs} milliseconds`;
 };
 
 export const wholeNumber =
@@ -123,7 +134,9 @@ export const listOf =
     if (!Array.isArray(given)) return wrongType(given, "an array");
     if (given.length < minimum) return "the array is empty";
     // Array.from also visits the holes of a sparse array.
-    return firstProblem(Array.from(given, (value: unknown, index) => [`element ${index}`, check(value)]));
+    return firstProblem(
+      Array.from(given, (value: unknown, index) => [`element ${index}`, check(value)]),
+    );
   };
 
 export const mappingOf =
@@ -131,7 +144,9 @@ export const mappingOf =
   (given) => {
     if (!isMapping(given)) return wrongType(given, "an object");
     const entries = Object.entries(given);
-    return firstProblem(entries.map(([name, value]) => [quoted(name), checkName(name) ?? check(value)]));
+    return firstProblem(
+      entries.map(([name, value]) => [quoted(name), checkName(name) ?? check(value)]),
+    );
   };
 
 export const objectWith =
@@ -147,11 +162,14 @@ export const plainData: ArgumentCheck = (given) => dataProblem(given, []);
 function dataProblem(given: unknown, outer: readonly unknown[]): string | undefined {
   const isOther = ["bigint", "function", "symbol"].includes(typeof given) || !isOrdinary(given);
   if (isOther) return wrongType(given, "plain data");
-  if (typeof given === "number" && !Number.isFinite(given)) return `${given} is not a number that JSON can hold`;
+  if (typeof given === "number" && !Number.isFinite(given))
+    return `${given} is not a number that JSON can hold`;
   if (typeof given !== "object" || given === null) return undefined;
   if (outer.includes(given)) return "the value contains itself";
   const entries = Object.entries(given);
-  return firstProblem(entries.map(([name, value]) => [quoted(name), dataProblem(value, [...outer, given])]));
+  return firstProblem(
+    entries.map(([name, value]) => [quoted(name), dataProblem(value, [...outer, given])]),
+  );
 }
 
 /** Dates, sets and the like lose their contents in JSON. Objects of another realm, as in some test runners, are ordinary. */
@@ -161,7 +179,9 @@ function isOrdinary(given: unknown): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function firstProblem(found: readonly (readonly [subject: string, problem: string | undefined])[]): string | undefined {
+function firstProblem(
+  found: readonly (readonly [subject: string, problem: string | undefined])[],
+): string | undefined {
   const [first] = found.filter(([, problem]) => problem !== undefined);
   return first === undefined ? undefined : `${first[0]}: ${first[1]}`;
 }

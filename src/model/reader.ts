@@ -41,7 +41,8 @@ export const isMapping = (value: unknown): value is Readonly<Record<string, unkn
 
 export const anything: Reader<unknown> = (found) => found;
 
-export const anyMapping: Reader<Readonly<Record<string, unknown>>> = (found) => (isMapping(found) ? found : undefined);
+export const anyMapping: Reader<Readonly<Record<string, unknown>>> = (found) =>
+  isMapping(found) ? found : undefined;
 
 export const string: Reader<string> = (found) => (typeof found === "string" ? found : undefined);
 
@@ -57,7 +58,8 @@ export const integer: Reader<number> = (found) =>
   typeof found === "number" && Number.isSafeInteger(found) ? found : undefined;
 
 /** 1, 2, 3 … */
-export const positiveInteger: Reader<number> = (found) => (Number(integer(found)) > 0 ? integer(found) : undefined);
+export const positiveInteger: Reader<number> = (found) =>
+  Number(integer(found)) > 0 ? integer(found) : undefined;
 
 export const boolean: Reader<boolean> = (found) => (typeof found === "boolean" ? found : undefined);
 
@@ -93,10 +95,13 @@ export const object =
     const values: [name: string, value: unknown][] = [];
     for (const [name, each] of Object.entries(fields)) {
       const given = own(found, name);
-      const { reader, accepts } = typeof each === "function" ? { reader: each, accepts: "nothing" } : each;
+      const { reader, accepts } =
+        typeof each === "function" ? { reader: each, accepts: "nothing" } : each;
       const value = reader(given);
       const isAccepted =
-        value !== undefined || accepts === "anything" || (accepts === "missing" && given === undefined);
+        value !== undefined ||
+        accepts === "anything" ||
+        (accepts === "missing" && given === undefined);
       if (!isAccepted) return undefined;
       values.push([name, value]);
     }
@@ -121,7 +126,10 @@ export const withDefault =
 
 /** Changes the value that was read; `undefined` refuses it. */
 export const refined =
-  <Value, Result>(reader: Reader<Value>, change: (value: Value) => Result | undefined): Reader<Result> =>
+  <Value, Result>(
+    reader: Reader<Value>,
+    change: (value: Value) => Result | undefined,
+  ): Reader<Result> =>
   (found) => {
     const value = reader(found);
     return value === undefined ? undefined : change(value);

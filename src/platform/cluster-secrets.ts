@@ -50,10 +50,20 @@ export interface ClusterSecrets {
  * Reads the cluster's secrets from the first master: those in its configuration, such as license and password hash, and those that the platform has
  * generated. They are masked in everything that nodes print, and never shown.
  */
-export async function readClusterSecrets(connection: Connection, signal: AbortSignal): Promise<ClusterSecrets> {
+export async function readClusterSecrets(
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<ClusterSecrets> {
   const argv = ["sh", "-s", "--", "e2e-secrets"];
   const { status, stdout } = await connection.run(
-    { argv, sudo: true, stdin: secretsScript, isOutputHidden: true, limitMs, task: "reading the secrets to mask" },
+    {
+      argv,
+      sudo: true,
+      stdin: secretsScript,
+      isOutputHidden: true,
+      limitMs,
+      task: "reading the secrets to mask",
+    },
     signal,
   );
   if (status === 0) {

@@ -20,7 +20,10 @@ export const frameFunction = shellText(frameFile);
 const frameLine = /^([\w.-]+) ([A-Za-z0-9+/]*={0,2})$/;
 
 /** Returns the texts by name, in the order of `names`. Skips unknown names, malformed lines and empty texts. */
-export function parseFrames<Name extends string>(stdout: string, names: readonly Name[]): ReadonlyMap<Name, string> {
+export function parseFrames<Name extends string>(
+  stdout: string,
+  names: readonly Name[],
+): ReadonlyMap<Name, string> {
   const found = new Map<string, string>();
   for (const line of stdout.split("\n")) {
     const [, name, encoded] = frameLine.exec(line) ?? [];
@@ -53,7 +56,10 @@ const unitsBytes = 100_000;
 const statusBytes = 1000;
 const journalLines = 5000;
 
-const setupUnits = [...Object.values(installUnits), ...layouts.flatMap((layout) => layout.setupUnits)];
+const setupUnits = [
+  ...Object.values(installUnits),
+  ...layouts.flatMap((layout) => layout.setupUnits),
+];
 
 const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
@@ -121,7 +127,11 @@ export async function collectNodeLogs(
   return texts.flat();
 }
 
-async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: AbortSignal): Promise<readonly NodeLog[]> {
+async function logsOf(
+  node: NodeRecord,
+  connections: ConnectionPool,
+  signal: AbortSignal,
+): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
   try {
     const connection = await connections.connect(node, signal);
@@ -129,7 +139,10 @@ async function logsOf(node: NodeRecord, connections: ConnectionPool, signal: Abo
       { argv: ["sh", "-s", "--", "e2e-logs"], sudo: true, stdin: logsScript, isOutputHidden: true },
       signal,
     );
-    return parseLogs(result.stdout).map(({ name, text }) => ({ name: `${reference}.${name}`, text }));
+    return parseLogs(result.stdout).map(({ name, text }) => ({
+      name: `${reference}.${name}`,
+      text,
+    }));
   } catch (error) {
     const message = messageOf(error);
     const reason = signal.aborted ? "The node did not answer in time." : message;

@@ -8,9 +8,16 @@ import resolversFile from "./resolvers.sh" with { type: "text" };
 
 export const resolversScript = shellText(resolversFile);
 
-export async function readResolvers(connection: Connection, signal: AbortSignal): Promise<readonly string[]> {
+export async function readResolvers(
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const result = await connection.run(
-    { argv: ["sh", "-c", resolversScript, "e2e-resolvers"], limitMs: 30_000, task: "reading its name servers" },
+    {
+      argv: ["sh", "-c", resolversScript, "e2e-resolvers"],
+      limitMs: 30_000,
+      task: "reading its name servers",
+    },
     signal,
   );
   if (result.status !== 0) {

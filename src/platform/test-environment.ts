@@ -33,7 +33,10 @@ export interface TestEnvironmentInput {
 export function testEnvironment(input: TestEnvironmentInput): TestEnvironment {
   const { layout, login } = input;
   return {
-    variables: { ...loginVariables(login, layout), ...(layout.release && releaseVariables(input, layout.release)) },
+    variables: {
+      ...loginVariables(login, layout),
+      ...(layout.release && releaseVariables(input, layout.release)),
+    },
     workingDirectory: input.folder ?? layout.testsFolders[0],
     environmentFile: layout.environmentFile,
   };
@@ -58,7 +61,11 @@ function releaseVariables(
     SLAVE_HOSTS: agents.join(","),
     PUBLIC_SLAVE_HOSTS: publicAgents.join(","),
     ...withPrefixes(prefixed, layout),
-    ...release.testVariables({ master: masters.length, agent: agents.length, public_agent: publicAgents.length }),
+    ...release.testVariables({
+      master: masters.length,
+      agent: agents.length,
+      public_agent: publicAgents.length,
+    }),
   };
 }
 
@@ -71,9 +78,14 @@ export function loginVariables(login: Login, layout: Layout): Readonly<Record<st
   return withPrefixes(given, layout);
 }
 
-const withPrefixes = (values: Readonly<Record<string, string>>, layout: Layout): Readonly<Record<string, string>> =>
+const withPrefixes = (
+  values: Readonly<Record<string, string>>,
+  layout: Layout,
+): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    layout.variablePrefixes.flatMap((prefix) => Object.entries(values).map(([name, value]) => [prefix + name, value])),
+    layout.variablePrefixes.flatMap((prefix) =>
+      Object.entries(values).map(([name, value]) => [prefix + name, value]),
+    ),
   );
 
 /** Returns the addresses of machines that have not ended. */

@@ -45,7 +45,14 @@ export async function correctClock(
     "e2e-clock",
     shellText(correctClockFile, { FAULTS: faultsFolder }),
   ];
-  const request = { argv, sudo: true, stdin: talk.lines(), limitMs, task: "setting its clock", isOutputHidden: true };
+  const request = {
+    argv,
+    sudo: true,
+    stdin: talk.lines(),
+    limitMs,
+    task: "setting its clock",
+    isOutputHidden: true,
+  };
   const running = connection.run({ ...request, onOutput: talk.hear }, signal);
   const ended = running.then(({ status, stderr }) => {
     throw refused(name, outsideReason(stderr) || `its shell exited with ${status}`);
@@ -84,7 +91,10 @@ async function correct(
 }
 
 /** Measures as NTP does: the quickest answer tells most. */
-async function measure(say: (word: string) => Promise<string>, clock: Pick<Clock, "now">): Promise<Measurement> {
+async function measure(
+  say: (word: string) => Promise<string>,
+  clock: Pick<Clock, "now">,
+): Promise<Measurement> {
   let best: Measurement = { offsetMs: Number.NaN, roundTripMs: Infinity };
   for (let times = 0; times < samples; times += 1) {
     const before = clock.now();
@@ -134,4 +144,6 @@ class Talk {
 }
 
 const refused = (name: string, why: string): ClusterError =>
-  new ClusterError("remote-command-failed", `The clock of ${name} cannot be set: ${why}.`, { facts: { node: name } });
+  new ClusterError("remote-command-failed", `The clock of ${name} cannot be set: ${why}.`, {
+    facts: { node: name },
+  });

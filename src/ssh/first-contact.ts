@@ -48,7 +48,10 @@ export interface FirstContact extends Pick<Runtime, "clock" | "progress"> {
  * creation. Once a key is pinned, the first key only serves to finish the switch, and no connection made with it is
  * returned. The pool accepts only the pinned key.
  */
-export async function makeFirstContact(contact: FirstContact, signal: AbortSignal): Promise<Connection> {
+export async function makeFirstContact(
+  contact: FirstContact,
+  signal: AbortSignal,
+): Promise<Connection> {
   const { name } = targetOf(contact.destination);
   const progress: SwitchProgress = { refusals: [], hasReloaded: false };
   const last = { message: "" };
@@ -58,7 +61,8 @@ export async function makeFirstContact(contact: FirstContact, signal: AbortSigna
       clock: contact.clock,
       deadlineMs: contact.deadlineMs,
       pauseMs: (failures) =>
-        Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) * (0.8 + Math.random() * 0.4),
+        Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) *
+        (0.8 + Math.random() * 0.4),
       onFailure: (error) => {
         const message = messageOf(error);
         if (message !== last.message) contact.progress.detail(2, `${name}: not yet: ${message}`);
@@ -83,7 +87,11 @@ interface SwitchProgress {
   hasReloaded: boolean;
 }
 
-async function tryToMeet(contact: FirstContact, progress: SwitchProgress, signal: AbortSignal): Promise<Connection> {
+async function tryToMeet(
+  contact: FirstContact,
+  progress: SwitchProgress,
+  signal: AbortSignal,
+): Promise<Connection> {
   const { host, port } = contact.destination.ssh;
   const pinned = await contact.knownHosts.expected(host, port);
   const first = readPublicKey(contact.firstHostKey, "ssh-ed25519");
@@ -113,7 +121,8 @@ async function tryToMeet(contact: FirstContact, progress: SwitchProgress, signal
       await contact.knownHosts.pin(host, port, first);
       return connection;
     }
-    if (!progress.hasReloaded) await replaceHostKey(contact, { connection, hostKeyLocation, pinned, progress }, signal);
+    if (!progress.hasReloaded)
+      await replaceHostKey(contact, { connection, hostKeyLocation, pinned, progress }, signal);
     // Anyone can announce a public key. Only a login proves that the node has the private half.
     if (pinned !== undefined || contact.untilSwitched) throw notYetSwitched(contact);
     return connection;
@@ -168,7 +177,11 @@ async function replaceHostKey(
   if (isAnnounced) await pinned;
   progress.hasReloaded = isAnnounced && result.status === 0;
   if (progress.hasReloaded) return;
-  const refusal = replacementFailed(contact, result.stderr, progress.refusals.length < refusalsBorne);
+  const refusal = replacementFailed(
+    contact,
+    result.stderr,
+    progress.refusals.length < refusalsBorne,
+  );
   progress.refusals.push(refusal);
   throw refusal;
 }
@@ -185,14 +198,22 @@ function notYetSwitched({ destination }: FirstContact): ClusterError {
   return new ClusterError("connection-failed", message, { transient: true, facts: { node: name } });
 }
 
-function replacementFailed({ destination }: FirstContact, stderr: string, transient: boolean): ClusterError {
+function replacementFailed(
+  { destination }: FirstContact,
+  stderr: string,
+  transient: boolean,
+): ClusterError {
   const { name } = targetOf(destination);
   const reason = outsideReason(stderr) || "the cause is not known";
-  return new ClusterError("remote-command-failed", `Cannot give ${name} its own host key: ${reason}.`, {
-    hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
-    transient,
-    facts: { node: name },
-  });
+  return new ClusterError(
+    "remote-command-failed",
+    `Cannot give ${name} its own host key: ${reason}.`,
+    {
+      hint: "Its disk may be full, or its image may differ too much from the distribution: choose another image, or try again.",
+      transient,
+      facts: { node: name },
+    },
+  );
 }
 
 /** Where a node's sshd keeps its host keys, and how to make it read them again. */

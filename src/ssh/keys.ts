@@ -43,7 +43,10 @@ function privateSection(seed: Buffer, point: Buffer, comment: string): Buffer {
     wireString(Buffer.concat([seed, point])),
     wireString(comment),
   ]);
-  const padding = Uint8Array.from({ length: (8 - (section.length % 8)) % 8 }, (_, index) => index + 1);
+  const padding = Uint8Array.from(
+    { length: (8 - (section.length % 8)) % 8 },
+    (_, index) => index + 1,
+  );
   return Buffer.concat([section, padding]);
 }
 

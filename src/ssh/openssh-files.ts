@@ -22,7 +22,11 @@ export interface KnownHosts {
 export function createKnownHosts(path: string): KnownHosts {
   const pinned = new Map<string, Buffer>();
   const known = { version: "" };
-  const writing: { isUnderway: boolean; current?: Promise<void> | undefined; next?: Promise<void> } = {
+  const writing: {
+    isUnderway: boolean;
+    current?: Promise<void> | undefined;
+    next?: Promise<void>;
+  } = {
     isUnderway: false,
   };
 
@@ -72,7 +76,8 @@ export function createKnownHosts(path: string): KnownHosts {
 const keyType = "ssh-ed25519";
 
 /** The form in which OpenSSH looks up a host. */
-export const hostName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`);
+export const hostName = (host: string, port: number): string =>
+  port === 22 ? host : `[${host}]:${port}`;
 
 /** Matches what `hostName` returns, and nothing that OpenSSH reads as a marker, a pattern or a list. */
 const hostShape = /^[A-Za-z0-9.:-]+$|^\[[A-Za-z0-9.:-]+\]:\d{1,5}$/;
@@ -93,16 +98,22 @@ export function parseKnownHosts(text: string): [string, Buffer][] {
 
 function notWritten(path: string, error: unknown): ClusterError {
   const reason = messageOf(error);
-  return new ClusterError("machine-not-set-up", `Cannot write the cluster's host keys to ${path}: ${reason}.`, {
-    hint: "Free some space or get write permission there, or set XDG_STATE_HOME to another folder.",
-    cause: error,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `Cannot write the cluster's host keys to ${path}: ${reason}.`,
+    {
+      hint: "Free some space or get write permission there, or set XDG_STATE_HOME to another folder.",
+      cause: error,
+    },
+  );
 }
 
 /** Returns a text that differs after each change, because the file is always replaced as a whole; empty without a file. */
 function fileVersion(path: string): string {
   const information = statSync(path, { throwIfNoEntry: false });
-  return information === undefined ? "" : [information.ino, information.size, information.mtimeMs].join(" ");
+  return information === undefined
+    ? ""
+    : [information.ino, information.size, information.mtimeMs].join(" ");
 }
 
 export interface SshConfigFiles {
@@ -153,7 +164,11 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["ServerAliveCountMax", String(unansweredRequests(host))],
     ["LogLevel", "ERROR"],
   ];
-  return [`Host ${wordOf("reference", name)}`, ...settings.map(([key, value]) => `  ${key} ${value}`), ""].join("\n");
+  return [
+    `Host ${wordOf("reference", name)}`,
+    ...settings.map(([key, value]) => `  ${key} ${value}`),
+    "",
+  ].join("\n");
 }
 
 /** After how many keepalive requests without an answer, one each 10 s, a node counts as lost. A machine on this computer may just be slow. */
@@ -173,9 +188,13 @@ function wordOf(what: string, value: string): string {
 /** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. Throws `machine-not-set-up`. */
 export function quotedPath(path: string): string {
   if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
-    throw new ClusterError("machine-not-set-up", `Cannot pass the path ${JSON.stringify(path)} to ssh.`, {
-      hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes, control characters and ${ in its path.",
-    });
+    throw new ClusterError(
+      "machine-not-set-up",
+      `Cannot pass the path ${JSON.stringify(path)} to ssh.`,
+      {
+        hint: "Set XDG_STATE_HOME to a folder without quotes, backslashes, control characters and ${ in its path.",
+      },
+    );
   }
   return `"${path.replaceAll("%", "%%")}"`;
 }

@@ -14,21 +14,32 @@ import { type KeyPair, ed25519Pair, longestKey, parseKey, pem } from "./keys.ts"
  */
 export async function readKeyPair(path: string): Promise<KeyPair> {
   const refuse = (reason: string, hint: string, cause?: unknown): never => {
-    throw new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${reason}.`, { hint, cause });
+    throw new ClusterError("bad-usage", `Cannot use the SSH key ${path}: ${reason}.`, {
+      hint,
+      cause,
+    });
   };
   const block = privateBlock(await readText(path));
   if (block === undefined) throw noPrivateKey(path);
   if ("reason" in block) return refuse(block.reason, block.hint);
   const found =
-    block.label === "PRIVATE KEY" ? fromPkcs8(block.base64) : { privateKey: pem(block.label, block.base64) };
+    block.label === "PRIVATE KEY"
+      ? fromPkcs8(block.base64)
+      : { privateKey: pem(block.label, block.base64) };
   if ("reason" in found) return refuse(found.reason, found.hint);
   const parsed = await parseKey(found.privateKey);
   if (parsed instanceof Error)
-    return refuse(`it is damaged, or of a type that nodes don't accept (${messageOf(parsed)})`, otherKey, parsed);
+    return refuse(
+      `it is damaged, or of a type that nodes don't accept (${messageOf(parsed)})`,
+      otherKey,
+      parsed,
+    );
   const problem = typeProblem(parsed.type) ?? lengthProblem(parsed.type, parsed.getPublicPEM());
   if (problem !== undefined) return refuse(problem, otherKey);
   const comment = isPlainLine(parsed.comment) ? parsed.comment : "";
-  const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), comment].filter(Boolean).join(" ");
+  const publicKey = [parsed.type, parsed.getPublicSSH().toString("base64"), comment]
+    .filter(Boolean)
+    .join(" ");
   return { privateKey: found.privateKey, publicKey };
 }
 
@@ -49,7 +60,10 @@ export async function proveOpenSshReads(
   signal: AbortSignal,
 ): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(proofLimitMs)]);
-  const run = { argv: ["ssh-keygen", "-y", "-f", file], environment: minimalEnvironment(environment) } as const;
+  const run = {
+    argv: ["ssh-keygen", "-y", "-f", file],
+    environment: minimalEnvironment(environment),
+  } as const;
   const end = await runProgram(run, limit).catch((error: unknown) => {
     signal.throwIfAborted();
     if (errorCode(error) === "ENOENT") return undefined;
@@ -58,10 +72,16 @@ export async function proveOpenSshReads(
   if (end === undefined) return;
   const keyOf = (line: string): string => line.trim().split(" ").slice(0, 2).join(" ");
   if (end.status === 0 && keyOf(end.stdout) === keyOf(publicKey)) return;
-  throw new ClusterError("bad-usage", `Cannot use the SSH key ${path}: OpenSSH on this machine does not read it.`, {
-    hint: otherKey,
-    cause: new Error(end.status === 0 ? "ssh-keygen -y reads another key from it" : end.stderr.trim()),
-  });
+  throw new ClusterError(
+    "bad-usage",
+    `Cannot use the SSH key ${path}: OpenSSH on this machine does not read it.`,
+    {
+      hint: otherKey,
+      cause: new Error(
+        end.status === 0 ? "ssh-keygen -y reads another key from it" : end.stderr.trim(),
+      ),
+    },
+  );
 }
 
 const proofLimitMs = 60_000;
@@ -70,10 +90,14 @@ async function readText(path: string): Promise<string> {
   try {
     return await readOwnText(path);
   } catch (error) {
-    throw new ClusterError("bad-usage", `Cannot read the SSH key ${path}: ${unreadableReason(error)}.`, {
-      hint: "Pass the file of a private key.",
-      cause: error,
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `Cannot read the SSH key ${path}: ${unreadableReason(error)}.`,
+      {
+        hint: "Pass the file of a private key.",
+        cause: error,
+      },
+    );
   }
 }
 
@@ -82,7 +106,8 @@ const noPrivateKey = (path: string): ClusterError =>
     hint: "Pass the private key in OpenSSH or PEM format, which is usually the file with the same name but without .pub.",
   });
 
-const otherKey = "Pass another key, such as one that you create with: ssh-keygen -t ed25519 -N '' -f FILE";
+const otherKey =
+  "Pass another key, such as one that you create with: ssh-keygen -t ed25519 -N '' -f FILE";
 const withoutPassphrase = "Create a copy without it: cp KEY COPY && ssh-keygen -p -N '' -f COPY";
 
 interface Refusal {
@@ -98,24 +123,34 @@ interface PrivateBlock {
 
 /** Finds the private key in a file, which may also have comments, parameters or certificates. Undefined if it has none. */
 function privateBlock(text: string): PrivateBlock | Refusal | undefined {
-  if (text.length > longestKey) return { reason: "the file is longer than any key", hint: otherKey };
+  if (text.length > longestKey)
+    return { reason: "the file is longer than any key", hint: otherKey };
   const foreign = foreignFormats.find(({ sign }) => text.includes(sign));
   if (foreign !== undefined) return foreign;
-  const [first, ...others] = text.matchAll(/-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY)-----/g);
+  const [first, ...others] = text.matchAll(
+    /-----BEGIN ((?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY)-----/g,
+  );
   if (first === undefined) return undefined;
-  if (others.length > 0) return { reason: "the file has several private keys", hint: "Pass a file with one." };
+  if (others.length > 0)
+    return { reason: "the file has several private keys", hint: "Pass a file with one." };
   const [mark, label = ""] = first;
   const start = first.index + mark.length;
   const end = text.indexOf(`-----END ${label}-----`, start);
   if (end < 0) return { reason: "its end is missing", hint: otherKey };
   const body = text.slice(start, end);
   if (label === "ENCRYPTED PRIVATE KEY")
-    return { reason: "it has a passphrase", hint: "Create a copy without it: openssl pkey -in KEY -out COPY" };
-  if (/^Proc-Type:.*ENCRYPTED/m.test(body)) return { reason: "it has a passphrase", hint: withoutPassphrase };
+    return {
+      reason: "it has a passphrase",
+      hint: "Create a copy without it: openssl pkey -in KEY -out COPY",
+    };
+  if (/^Proc-Type:.*ENCRYPTED/m.test(body))
+    return { reason: "it has a passphrase", hint: withoutPassphrase };
   const base64 = body.replace(/^[A-Za-z-]{1,40}:.*$/gm, "").replace(/\s+/g, "");
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64))
     return { reason: "it is damaged: it has characters that no key has", hint: otherKey };
-  return (label === "OPENSSH PRIVATE KEY" ? openSshProblem(base64) : undefined) ?? { label, base64 };
+  return (
+    (label === "OPENSSH PRIVATE KEY" ? openSshProblem(base64) : undefined) ?? { label, base64 }
+  );
 }
 
 const foreignFormats: readonly (Refusal & { readonly sign: string })[] = [
@@ -146,9 +181,13 @@ function openSshProblem(base64: string): Refusal | undefined {
   const [publicKey] = wireStrings(data.subarray(countAt + 4), 1);
   const [type] = wireStrings(publicKey ?? data.subarray(0, 0), 1);
   const problem =
-    type === undefined ? "it is damaged: its public half is missing" : typeProblem(type.toString("latin1"));
+    type === undefined
+      ? "it is damaged: its public half is missing"
+      : typeProblem(type.toString("latin1"));
   if (problem !== undefined) return { reason: problem, hint: otherKey };
-  return cipher.toString("latin1") === "none" ? undefined : { reason: "it has a passphrase", hint: withoutPassphrase };
+  return cipher.toString("latin1") === "none"
+    ? undefined
+    : { reason: "it has a passphrase", hint: withoutPassphrase };
 }
 
 const magicLength = "openssh-key-v1\0".length;
@@ -169,7 +208,8 @@ const acceptedTypes = /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521))$
 
 function typeProblem(type: string): string | undefined {
   if (acceptedTypes.test(type)) return undefined;
-  if (type.startsWith("sk-")) return "it belongs to a security key, which a person must touch at each login";
+  if (type.startsWith("sk-"))
+    return "it belongs to a security key, which a person must touch at each login";
   if (type === "ssh-dss") return "it is a DSA key, which current OpenSSH refuses";
   return "it is of a type that nodes don't accept; use ed25519, RSA, or ECDSA with a NIST curve";
 }
@@ -192,8 +232,14 @@ function fromPkcs8(base64: string): Pick<KeyPair, "privateKey"> | Refusal {
     if (key.asymmetricKeyType === "ed25519") return ed25519Pair(key, "");
     if (key.asymmetricKeyType === "rsa") return older("pkcs1");
     if (key.asymmetricKeyType === "ec") return older("sec1");
-    return { reason: typeProblem(key.asymmetricKeyType === "dsa" ? "ssh-dss" : "") ?? "", hint: otherKey };
+    return {
+      reason: typeProblem(key.asymmetricKeyType === "dsa" ? "ssh-dss" : "") ?? "",
+      hint: otherKey,
+    };
   } catch (error) {
-    return { reason: `it is damaged, or of a type that nodes don't accept (${messageOf(error)})`, hint: otherKey };
+    return {
+      reason: `it is damaged, or of a type that nodes don't accept (${messageOf(error)})`,
+      hint: otherKey,
+    };
   }
 }

@@ -13,7 +13,11 @@ export const reseedScript = shellText(reseedFile);
 export const freshEntropy = (): string => randomBytes(64).toString("base64");
 
 /** Comes before anything else that is done on a node that continues from saved memory. Throws `remote-command-failed` if nothing proves its effect. */
-export async function reseed(connection: Connection, node: string, signal: AbortSignal): Promise<void> {
+export async function reseed(
+  connection: Connection,
+  node: string,
+  signal: AbortSignal,
+): Promise<void> {
   const argv = ["sh", "-c", reseedScript];
   const stdin = `${freshEntropy()}\n`;
   const { limitMs } = waits.continuedLogin;
@@ -21,8 +25,12 @@ export async function reseed(connection: Connection, node: string, signal: Abort
   const { status, stderr } = await connection.run(request, signal);
   if (status === 0) return;
   const why = outsideReason(stderr) || `the script exited with ${status}`;
-  throw new ClusterError("remote-command-failed", `${node} continues, but it is not safe to use: ${why}.`, {
-    hint: "Install perl or python3 on the nodes, and save them again.",
-    facts: { node, status },
-  });
+  throw new ClusterError(
+    "remote-command-failed",
+    `${node} continues, but it is not safe to use: ${why}.`,
+    {
+      hint: "Install perl or python3 on the nodes, and save them again.",
+      facts: { node, status },
+    },
+  );
 }

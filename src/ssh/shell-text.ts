@@ -7,7 +7,10 @@ const valueName = /^[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)*$/;
  * Returns a script file as a node gets it: the values as assignments, then the file without its header. The header ends
  * at the first empty line. Callers decide whether the text may stand in an argument list: no secret may.
  */
-export function shellText(file: string, values: Readonly<Record<string, string | number>> = {}): string {
+export function shellText(
+  file: string,
+  values: Readonly<Record<string, string | number>> = {},
+): string {
   const assignments = Object.entries(values).map(([name, value]) => {
     if (!valueName.test(name)) throw new TypeError(`Not a name for a value of a script: ${name}`);
     return `${name}=${quote([String(value)])}\n`;
@@ -17,12 +20,14 @@ export function shellText(file: string, values: Readonly<Record<string, string |
 
 export function withoutHeader(file: string): string {
   const end = file.indexOf("\n\n");
-  if (!file.startsWith("#") || end === -1) throw new TypeError("A file that runs elsewhere begins with a header.");
+  if (!file.startsWith("#") || end === -1)
+    throw new TypeError("A file that runs elsewhere begins with a header.");
   return file.slice(end + 2);
 }
 
 const plainWord = /^[\w@%+:,./-]+$/;
-const reservedWord = /^(?:case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while)$/;
+const reservedWord =
+  /^(?:case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while)$/;
 
 /**
  * Quotes words so that a POSIX shell reads back exactly these words. Everything that this program passes to a remote
@@ -35,8 +40,13 @@ export function quote(words: readonly string[]): string {
 
 function quoteWord(word: string): string {
   if (word.includes("\0"))
-    throw new ClusterError("bad-usage", "A value contains a NUL character, which cannot be passed to a shell.");
-  return plainWord.test(word) && !reservedWord.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+    throw new ClusterError(
+      "bad-usage",
+      "A value contains a NUL character, which cannot be passed to a shell.",
+    );
+  return plainWord.test(word) && !reservedWord.test(word)
+    ? word
+    : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Returns why a shell would not accept the name in `export`, or `undefined`. */

@@ -3,7 +3,12 @@ import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
 import * as read from "../model/reader.ts";
-import { errorCode, isAccessible, makePrivateFolder, writePrivateFile } from "../system/files/private-file.ts";
+import {
+  errorCode,
+  isAccessible,
+  makePrivateFolder,
+  writePrivateFile,
+} from "../system/files/private-file.ts";
 import { readOwnJson } from "../system/files/read-text.ts";
 import {
   type ProcessIdentity,
@@ -43,7 +48,9 @@ interface CreationName {
 /** `root` is the folder of one backend and scope, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
-    throw new TypeError(`A creation cannot have the ids ${JSON.stringify([clusterId, creationId])}`);
+    throw new TypeError(
+      `A creation cannot have the ids ${JSON.stringify([clusterId, creationId])}`,
+    );
   }
   return join(root, `${clusterId}-${creationId}`);
 }
@@ -52,7 +59,9 @@ export function creationDirectory(root: string, clusterId: string, creationId: s
 export function creationOfDirectory(directory: string): CreationName | undefined {
   const [, before, after] = /^(.+)-([^-]+)$/s.exec(basename(directory)) ?? [];
   const [clusterId, creationId] = [parseClusterId(before), parseCreationId(after)];
-  return clusterId === undefined || creationId === undefined ? undefined : { clusterId, creationId };
+  return clusterId === undefined || creationId === undefined
+    ? undefined
+    : { clusterId, creationId };
 }
 
 /**
@@ -61,19 +70,26 @@ export function creationOfDirectory(directory: string): CreationName | undefined
  */
 export async function assertOwnFolder(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) return;
-  throw new ClusterError("machine-not-set-up", `The cluster's folder ${directory} is a symbolic link.`, {
-    hint: "Replace the link with the folder itself, or remove it. To keep all state elsewhere, set XDG_STATE_HOME.",
-    facts: { directory },
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `The cluster's folder ${directory} is a symbolic link.`,
+    {
+      hint: "Replace the link with the folder itself, or remove it. To keep all state elsewhere, set XDG_STATE_HOME.",
+      facts: { directory },
+    },
+  );
 }
 
 /** Whether a creation's folder is no link, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
 export async function isOwnFolder(directory: string): Promise<boolean> {
   try {
-    return (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory));
+    return (
+      (await realpath(directory)) === join(await realpath(dirname(directory)), basename(directory))
+    );
   } catch (error) {
     // A dangling link is refused too. It leads nowhere, but an entry with that name exists.
-    if (errorCode(error) === "ENOENT") return !(await folderNames(dirname(directory))).includes(basename(directory));
+    if (errorCode(error) === "ENOENT")
+      return !(await folderNames(dirname(directory))).includes(basename(directory));
     throw error;
   }
 }
@@ -105,13 +121,20 @@ export interface AbandonedCreation {
 }
 
 /** Creates the folder (0700) and locks it for this process. Both are on disk before it resolves. */
-export async function beginCreation(directory: string, clusterId: string, creationId: string): Promise<void> {
+export async function beginCreation(
+  directory: string,
+  clusterId: string,
+  creationId: string,
+): Promise<void> {
   await makeCreationFolder(directory);
   await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
 }
 
 /** Records how the creation ended, or that it is complete. Without this, a later create on this machine treats its machines as remains. */
-export async function endCreation(directory: string, state: Exclude<CreationState, "unfinished">): Promise<void> {
+export async function endCreation(
+  directory: string,
+  state: Exclude<CreationState, "unfinished">,
+): Promise<void> {
   const creation = await readCreation(directory);
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
@@ -146,8 +169,13 @@ export async function recordedCreations(root: string): Promise<readonly Creation
 }
 
 /** The folders of this id's creations that may still be clusters, including imported ones. */
-export async function presentCreations(root: string, clusterId: string): Promise<readonly string[]> {
-  const names = (await folderNames(root)).filter((name) => creationOfDirectory(name)?.clusterId === clusterId);
+export async function presentCreations(
+  root: string,
+  clusterId: string,
+): Promise<readonly string[]> {
+  const names = (await folderNames(root)).filter(
+    (name) => creationOfDirectory(name)?.clusterId === clusterId,
+  );
   const found = await Promise.all(
     names.map(async (name) => {
       const directory = join(root, name);
@@ -160,7 +188,8 @@ export async function presentCreations(root: string, clusterId: string): Promise
 
 /** Whether this machine has created or imported the cluster of this folder, and has neither removed it nor given up on it. */
 export async function isCreationHere(directory: string): Promise<boolean> {
-  if (!(await isAccessible(creationFiles(directory).privateKey)) || !(await isOwnFolder(directory))) return false;
+  if (!(await isAccessible(creationFiles(directory).privateKey)) || !(await isOwnFolder(directory)))
+    return false;
   return !(await isEndedCreation(directory));
 }
 
@@ -177,7 +206,10 @@ export async function isCutShort(directory: string): Promise<boolean> {
 
 /** Whether the creation in this folder is unfinished, and its process may be working on it. */
 export async function isCreationUnderWay(directory: string): Promise<boolean> {
-  return (await readCreation(directory))?.state === "unfinished" && !(await isAbandonedCreation(directory));
+  return (
+    (await readCreation(directory))?.state === "unfinished" &&
+    !(await isAbandonedCreation(directory))
+  );
 }
 
 /** Whether this machine has completed the creation in this folder, or keeps the machines of a failed one. */
@@ -185,7 +217,8 @@ export async function isFinishedCreation(directory: string): Promise<boolean> {
   return isComplete((await readCreation(directory))?.state);
 }
 
-const isComplete = (state: CreationState | undefined): boolean => state === "finished" || state === "in-use";
+const isComplete = (state: CreationState | undefined): boolean =>
+  state === "finished" || state === "in-use";
 
 /** Whether this program has removed the creation in this folder, or given up on it. */
 export async function isEndedCreation(directory: string): Promise<boolean> {
@@ -207,7 +240,10 @@ async function writeCreation(
   facts: Pick<Creation, "clusterId" | "creationId" | "state">,
 ): Promise<void> {
   const creation: Creation = { schemaVersion: 1, ...facts, owner: await identifyThisProcess() };
-  await writePrivateFile(creationFiles(directory).creation, `${JSON.stringify(creation, undefined, 2)}\n`);
+  await writePrivateFile(
+    creationFiles(directory).creation,
+    `${JSON.stringify(creation, undefined, 2)}\n`,
+  );
 }
 
 /** Returns undefined if there is no creation, if a newer program wrote it, or if it doesn't belong to this folder. */
@@ -231,4 +267,5 @@ export function parseCreation(found: unknown, directory: string): Creation | und
   return reader(found);
 }
 
-const folderNames = async (path: string): Promise<readonly string[]> => readdir(path).catch(() => []);
+const folderNames = async (path: string): Promise<readonly string[]> =>
+  readdir(path).catch(() => []);

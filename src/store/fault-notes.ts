@@ -19,9 +19,10 @@ const fileOf = (directory: string, id: string): string => join(directory, `fault
 
 /** Stores a note in the cluster's folder, if this machine may write to it. */
 export async function keepFaultNote(directory: string, note: FaultNote): Promise<void> {
-  await writePrivateFile(fileOf(directory, note.id), `${JSON.stringify({ schemaVersion: 1, ...note })}\n`).catch(
-    () => {},
-  );
+  await writePrivateFile(
+    fileOf(directory, note.id),
+    `${JSON.stringify({ schemaVersion: 1, ...note })}\n`,
+  ).catch(() => {});
 }
 
 export async function removeFaultNote(directory: string, id: string): Promise<void> {
@@ -29,11 +30,19 @@ export async function removeFaultNote(directory: string, id: string): Promise<vo
 }
 
 /** The faults that are not over, the next to end first. Removes the notes of the others. */
-export async function findFaultNotes(directory: string, nowMs: number): Promise<readonly FaultNote[]> {
-  const names = (await readdir(directory).catch(() => [])).filter((name) => /^fault-[0-9a-f]{8}\.json$/.test(name));
-  const notes = await Promise.all(names.map(async (name) => readOwnJson(join(directory, name), readNote)));
+export async function findFaultNotes(
+  directory: string,
+  nowMs: number,
+): Promise<readonly FaultNote[]> {
+  const names = (await readdir(directory).catch(() => [])).filter((name) =>
+    /^fault-[0-9a-f]{8}\.json$/.test(name),
+  );
+  const notes = await Promise.all(
+    names.map(async (name) => readOwnJson(join(directory, name), readNote)),
+  );
   const found = notes.filter((note) => note !== undefined);
-  for (const { id, endsAt } of found) if (endsAt.getTime() <= nowMs) await removeFaultNote(directory, id);
+  for (const { id, endsAt } of found)
+    if (endsAt.getTime() <= nowMs) await removeFaultNote(directory, id);
   return found
     .filter(({ endsAt }) => endsAt.getTime() > nowMs)
     .toSorted((a, b) => a.endsAt.getTime() - b.endsAt.getTime());

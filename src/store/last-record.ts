@@ -56,7 +56,12 @@ async function readLastRecord(directory: string): Promise<ClusterRecord | undefi
 export function parseLastRecord(found: unknown, directory: string): ClusterRecord | undefined {
   const name = creationOfDirectory(directory);
   const cluster = readFile(found)?.cluster;
-  if (name === undefined || cluster?.id !== name.clusterId || cluster.creationId !== name.creationId) return undefined;
+  if (
+    name === undefined ||
+    cluster?.id !== name.clusterId ||
+    cluster.creationId !== name.creationId
+  )
+    return undefined;
   const { webUi, nodes, ...others } = cluster;
   if (nodes.length === 0) return undefined;
   return {

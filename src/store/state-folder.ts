@@ -6,11 +6,17 @@ import { variable } from "../system/variable.ts";
 
 /** The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. Throws like `homeFolder`. */
 export const stateFolder = (environment: Environment): string =>
-  join(xdgFolder(environment, "XDG_STATE_HOME") ?? join(homeFolder(environment), ".local", "state"), "cluster-e2e");
+  join(
+    xdgFolder(environment, "XDG_STATE_HOME") ?? join(homeFolder(environment), ".local", "state"),
+    "cluster-e2e",
+  );
 
 /** The folder for files that can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`. Throws like `homeFolder`. */
 export const cacheFolder = (environment: Environment): string =>
-  join(xdgFolder(environment, "XDG_CACHE_HOME") ?? join(homeFolder(environment), ".cache"), "cluster-e2e");
+  join(
+    xdgFolder(environment, "XDG_CACHE_HOME") ?? join(homeFolder(environment), ".cache"),
+    "cluster-e2e",
+  );
 
 /**
  * Returns the user's home folder: `$HOME` or, if that isn't set, the one that the system knows. Throws `machine-not-set-up` if it isn't absolute: files

@@ -3,7 +3,8 @@ import { type Counts, roles } from "../model/cluster-record.ts";
 /** Times and amounts in texts for people. Data has ISO 8601 instead. */
 
 /** `1 agent`, `0 agents`, `2 public agents`. */
-export const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+export const numbered = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** `1 master, 0 agents, 2 public agents` */
 export const nodesText = (counts: Counts): string =>
@@ -13,7 +14,9 @@ export const nodesText = (counts: Counts): string =>
 export function durationText(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  return minutes < 60
+    ? `${minutes} min`
+    : joinUnits(Math.floor(minutes / 60), "h", minutes % 60, "min");
 }
 
 /** `09:57 UTC (in 1 h 59 min)`, with the date if that is another day. */
@@ -30,12 +33,15 @@ export function momentText(moment: Date | string, nowMs: number): string {
 }
 
 const unitMs = Object.entries({ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 });
-const duration = /^(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m(?!s))?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
+const duration =
+  /^(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m(?!s))?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
 
 /** Converts `15m`, `90s`, `1h30m` or `250ms` to milliseconds; undefined for anything else. */
 export function readDurationMs(text: string): number | undefined {
   const parts = text === "" ? undefined : duration.exec(text)?.groups;
-  return parts && unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0);
+  return (
+    parts && unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0)
+  );
 }
 
 /** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */

@@ -95,7 +95,9 @@ export async function withTasks<Result>(
   const ending = new AbortController();
   const signal = AbortSignal.any([outer, ending.signal]);
   const running: Promise<Outcome<unknown>>[] = [];
-  const settle = async <Value>(task: (inner: AbortSignal) => Promise<Value>): Promise<Outcome<Value>> => {
+  const settle = async <Value>(
+    task: (inner: AbortSignal) => Promise<Value>,
+  ): Promise<Outcome<Value>> => {
     try {
       return { value: await task(signal) };
     } catch (error) {

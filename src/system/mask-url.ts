@@ -20,7 +20,9 @@ export function urlSecrets(url: string): readonly string[] {
   const parsed = parseUrl(url);
   if (parsed === undefined || maskUrl(parsed) === parsed.href) return [];
   const user = parsed.password === "" ? parsed.username : parsed.password;
-  const values = [...parsed.searchParams.values()].filter((value) => value.length >= shortestSecret);
+  const values = [...parsed.searchParams.values()].filter(
+    (value) => value.length >= shortestSecret,
+  );
   const secrets = [
     url,
     parsed.href,
@@ -38,7 +40,8 @@ const shortestSecret = 8;
 
 function maskByLook(text: string): string {
   const [start, end] = [text.indexOf("//"), text.lastIndexOf("@")];
-  const withoutUser = start >= 0 && end > start ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
+  const withoutUser =
+    start >= 0 && end > start ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
   const query = withoutUser.search(/[?#]/);
   return query < 0 ? withoutUser : `${withoutUser.slice(0, query)}?***`;
 }

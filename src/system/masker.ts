@@ -37,7 +37,10 @@ export class Masker {
   }
 
   /** Where the secrets in a text start and end. Secrets that overlap count as one. */
-  #secretsIn(text: string): { readonly starts: readonly number[]; readonly ends: readonly number[] } {
+  #secretsIn(text: string): {
+    readonly starts: readonly number[];
+    readonly ends: readonly number[];
+  } {
     const automaton = (this.#prepared.automaton ??= new PatternAutomaton(this.#shapes));
     const starts: number[] = [];
     const ends: number[] = [];
@@ -72,12 +75,25 @@ function shapesOf(secret: string): readonly string[] {
   if (secret.length < shortestInsideWords) return [secret];
   const url = encodeURIComponent(secret.toWellFormed());
   const json = JSON.stringify(secret).slice(1, -1);
-  const strictUrl = url.replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  const strictUrl = url.replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   const urls = [url, strictUrl, url.replaceAll("%20", "+"), strictUrl.replaceAll("%20", "+")];
-  const lowered = urls.map((each) => each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()));
+  const lowered = urls.map((each) =>
+    each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+  );
   const shell = secret.replaceAll("'", String.raw`'\''`);
   const jsons = [json, json.replaceAll("/", String.raw`\/`)];
-  return [secret, ...jsons, shell, ...urls, ...lowered, ...base64Shapes(secret), ...wrappedBase64Shapes(secret)];
+  return [
+    secret,
+    ...jsons,
+    shell,
+    ...urls,
+    ...lowered,
+    ...base64Shapes(secret),
+    ...wrappedBase64Shapes(secret),
+  ];
 }
 
 /**

@@ -30,15 +30,22 @@ export async function requestFile(
 ): Promise<Response> {
   const response = await follow(start, range, signal);
   const encoding = encodingOf(response);
-  if (encoding === undefined || (response.status !== 200 && response.status !== 206)) return response;
+  if (encoding === undefined || (response.status !== 200 && response.status !== 206))
+    return response;
   const isKnown = decodedEncodings.has(encoding);
   if (isKnown && !("range" in range) && response.status === 200) return response;
   await response.body?.cancel();
   if (isKnown && "range" in range) return requestFile(start, {}, signal);
-  throw new RefusedAnswer(`the server encodes the file as ${outsideLine(encoding)} although it was asked not to.`);
+  throw new RefusedAnswer(
+    `the server encodes the file as ${outsideLine(encoding)} although it was asked not to.`,
+  );
 }
 
-async function follow(start: string, range: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
+async function follow(
+  start: string,
+  range: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Response> {
   const first = new URL(start);
   let url = first;
   for (let redirects = 0; redirects <= mostRedirects; redirects += 1) {
@@ -67,7 +74,11 @@ async function follow(start: string, range: Readonly<Record<string, string>>, si
 
 /** Whether a plain http request to this URL stays on this computer, so that nobody on the way can change the answer. */
 export function isLoopback({ hostname }: URL): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."));
+  return (
+    hostname === "localhost" ||
+    hostname === "[::1]" ||
+    (isIP(hostname) === 4 && hostname.startsWith("127."))
+  );
 }
 
 /** Those that both Bun and Node decode. */
@@ -90,10 +101,14 @@ function redirected(from: URL, target: string): URL {
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new RefusedAnswer(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
   if (from.protocol === "https:" && url.protocol === "http:")
-    throw new RefusedAnswer(`the server redirects from https to the insecure ${outside(maskUrl(url))}.`);
+    throw new RefusedAnswer(
+      `the server redirects from https to the insecure ${outside(maskUrl(url))}.`,
+    );
   // From another computer, plain http requires a checksum, which the caller of the first URL did not need.
   if (url.protocol === "http:" && isLoopback(from) && !isLoopback(url))
-    throw new RefusedAnswer(`the server redirects from this computer to the insecure ${outside(maskUrl(url))}.`);
+    throw new RefusedAnswer(
+      `the server redirects from this computer to the insecure ${outside(maskUrl(url))}.`,
+    );
   return url;
 }
 
@@ -133,7 +148,10 @@ interface Extent {
 }
 
 /** Yields the same chunks. Throws `SentTooMuch` before the one that is too much. */
-export async function* bounded(chunks: AsyncIterable<Uint8Array>, extent: Extent): AsyncGenerator<Uint8Array> {
+export async function* bounded(
+  chunks: AsyncIterable<Uint8Array>,
+  extent: Extent,
+): AsyncGenerator<Uint8Array> {
   const { startBytes, totalBytes = 0 } = extent;
   const most = Math.min(extent.totalBytes ?? Infinity, extent.mostBytes);
   let bytes = startBytes;
@@ -165,7 +183,11 @@ export interface Download {
  * too much.
  */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
-  await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, download.clock), signal);
+  await retry(
+    (inner) => tryDownload(download, inner),
+    ruleOf(waits.download, download.clock),
+    signal,
+  );
 }
 
 async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {
@@ -186,13 +208,18 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SentTooMuch) throw await refused(download, error);
-    if (limit.hasExpired()) throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
+    if (limit.hasExpired())
+      throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
     throw explained(download, error);
   }
 }
 
 async function request(download: Download, size: number, signal: AbortSignal): Promise<Response> {
-  const response = await requestFile(download.url, size > 0 ? { range: `bytes=${size}-` } : {}, signal);
+  const response = await requestFile(
+    download.url,
+    size > 0 ? { range: `bytes=${size}-` } : {},
+    signal,
+  );
   // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
   if (response.status === 416 && size > 0) return new Response("", { status: 206 });
   if (response.ok) return response;
@@ -208,7 +235,10 @@ interface Receiving {
   readonly limit: Watchdog;
 }
 
-async function receive(download: Download, { file, response, startBytes, limit }: Receiving): Promise<void> {
+async function receive(
+  download: Download,
+  { file, response, startBytes, limit }: Receiving,
+): Promise<void> {
   const length = bodyLength(response);
   const totalBytes = length === undefined ? undefined : startBytes + length;
   const all: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
@@ -221,7 +251,11 @@ async function receive(download: Download, { file, response, startBytes, limit }
     download.onProgress(received.bytes, totalBytes);
   }
   if (totalBytes === undefined || received.bytes === totalBytes) return;
-  throw failed(download, `the transfer ended after ${received.bytes} of ${totalBytes} bytes.`, true);
+  throw failed(
+    download,
+    `the transfer ended after ${received.bytes} of ${totalBytes} bytes.`,
+    true,
+  );
 }
 
 function explained(download: Download, error: unknown): unknown {
@@ -238,7 +272,10 @@ function explained(download: Download, error: unknown): unknown {
 }
 
 /** Resuming such a download would only fill the disk. */
-async function refused({ path, shown, failure }: Download, error: SentTooMuch): Promise<ClusterError> {
+async function refused(
+  { path, shown, failure }: Download,
+  error: SentTooMuch,
+): Promise<ClusterError> {
   await rm(path, { force: true });
   return new ClusterError(failure.id, `Cannot download ${shown}: ${messageOf(error)}`, {
     hint: "Check the URL, or download the file yourself and pass its path. What was received is deleted.",
@@ -271,7 +308,10 @@ export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof DOMException && error.name === "TimeoutError")
     return { code: "ETIMEDOUT", ...reasons.ETIMEDOUT, isTls: false };
   const code = errorCode(error) ?? "no code";
-  const status = code === "ERR_PROXY_TUNNEL" && error instanceof Error && "status" in error ? Number(error.status) : 0;
+  const status =
+    code === "ERR_PROXY_TUNNEL" && error instanceof Error && "status" in error
+      ? Number(error.status)
+      : 0;
   if (status >= 400 && status < 500) return { ...proxyRefusal(status), isTls: false };
   if (status >= 500)
     return {
@@ -283,7 +323,11 @@ export function networkFailure(error: unknown): NetworkFailure {
   const known: Reason | undefined = Object.entries(reasons).find(([name]) => name === code)?.[1];
   if (known !== undefined) return { code, ...known, isTls: false };
   const tls = tlsReason(code);
-  return { code, ...(tls ?? { reason: "the request failed", transient: true }), isTls: tls !== undefined };
+  return {
+    code,
+    ...(tls ?? { reason: "the request failed", transient: true }),
+    isTls: tls !== undefined,
+  };
 }
 
 /** The code of a failure that the proxy's own settings cause, and not the host behind it. */
@@ -321,7 +365,10 @@ const reasons = {
   EPIPE: { reason: "the connection was lost", transient: true },
   ETIMEDOUT: { reason: "the host does not answer", transient: true },
   EHOSTUNREACH: { reason: "the host is unreachable", transient: true },
-  UnsupportedProxyProtocol: { reason: "the proxy's URL must begin with http:// or https://", transient: false },
+  UnsupportedProxyProtocol: {
+    reason: "the proxy's URL must begin with http:// or https://",
+    transient: false,
+  },
   Malformed_HTTP_Response: { reason: "the server does not speak HTTP", transient: true },
   TooManyRedirects: { reason: "the server redirects in a circle", transient: true },
   EFBIG: { reason: "the answer is too long", transient: false },
@@ -330,7 +377,8 @@ const reasons = {
 
 /** OpenSSL's names for certificate problems, and the protocol error of a server that doesn't speak TLS. */
 function tlsReason(code: string): Reason | undefined {
-  if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return { reason: "the TLS handshake failed", transient: false };
+  if (code === "EPROTO" || code.startsWith("ERR_SSL_"))
+    return { reason: "the TLS handshake failed", transient: false };
   return /CERT|SIGNATURE|TLS|SSL/.test(code)
     ? { reason: "the server's certificate is not trusted", transient: false }
     : undefined;

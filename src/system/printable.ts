@@ -27,7 +27,8 @@ const longestLine = 500;
  * that secrets in it are masked. Callers that quote text from outside use this, or one of the functions below. Takes linear time, and looks only at the
  * beginning of a long text.
  */
-export const outsideLine = (found: unknown, longest?: number): string => outside(plainLine(found, longest));
+export const outsideLine = (found: unknown, longest?: number): string =>
+  outside(plainLine(found, longest));
 
 /** Like `outsideLine` without marks, for data and tables. A message that quotes the line must mark it. */
 export function plainLine(found: unknown, longest: number = longestLine): string {
@@ -65,7 +66,8 @@ export function plainLines(text: string, count: number, longest?: number): strin
  * The last line that isn't blank, without the full stop, for a sentence of ours that ends with it. It usually says why a program failed. Empty if the
  * text is blank.
  */
-export const outsideReason = (text: string): string => withoutFullStop(outsideLines(text, 1)[0] ?? "");
+export const outsideReason = (text: string): string =>
+  withoutFullStop(outsideLines(text, 1)[0] ?? "");
 
 /** Removes punctuation and spaces at the end. A regular expression would take quadratic time. */
 export function withoutFullStop(given: string): string {
@@ -85,9 +87,13 @@ const longestOwnLine = 4000;
  */
 export function messageBlock(message: string): string {
   const [first = "", ...others] = message.trimEnd().split("\n", mostLines + 1);
-  const shown = others.slice(0, mostLines - 1).map((line) => (line.startsWith("  ") ? line : `  ${line}`));
+  const shown = others
+    .slice(0, mostLines - 1)
+    .map((line) => (line.startsWith("  ") ? line : `  ${line}`));
   const more = others.length < mostLines ? [] : ["  …"];
-  return [first, ...shown, ...more].map((line) => withoutCommands(shortened(line, longestOwnLine))).join("\n");
+  return [first, ...shown, ...more]
+    .map((line) => withoutCommands(shortened(line, longestOwnLine)))
+    .join("\n");
 }
 
 /**
@@ -105,7 +111,8 @@ function shortened(line: string, longest: number): string {
   return `${(space > longest / 2 ? cut.slice(0, space) : cut).trimEnd().toWellFormed()}…`;
 }
 
-export const isPlainLine = (text: string): boolean => !/[\n\t]/.test(text) && printable(text) === text;
+export const isPlainLine = (text: string): boolean =>
+  !/[\n\t]/.test(text) && printable(text) === text;
 
 /** Masks before, because a secret may contain unprintable characters, and after, because colours may have split it. */
 export function maskedPrintable(text: string, mask: (text: string) => string): string {
@@ -125,4 +132,5 @@ export const printableJson = (data: unknown): string =>
     .replaceAll("##", `#${unicodeEscape("#")}`);
 
 /** The escape of one UTF-16 code unit in JSON, YAML and other languages. */
-export const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+export const unicodeEscape = (unit: string): string =>
+  `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

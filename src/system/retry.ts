@@ -34,7 +34,8 @@ export async function retry<Result>(
       return await task(signal);
     } catch (error) {
       if (signal.aborted) throw abortReason(error, signal);
-      if (!(error instanceof ClusterError) || !tolerates(error) || failures >= mostTries) throw error;
+      if (!(error instanceof ClusterError) || !tolerates(error) || failures >= mostTries)
+        throw error;
       const pauseMs = rule.pauseMs(failures);
       if (clock.now() + pauseMs > deadlineMs) throw error;
       rule.onFailure?.(error);
@@ -50,7 +51,10 @@ export interface PollRule {
   /** The pause after a look without a result, given the number of looks so far (1, 2, …). */
   readonly pauseMs: (looks: number) => number;
   /** Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the end. */
-  readonly shows?: { readonly progress: Pick<Progress, "waiting">; readonly waitingFor: () => string };
+  readonly shows?: {
+    readonly progress: Pick<Progress, "waiting">;
+    readonly waitingFor: () => string;
+  };
   /** Failures that count as a look without a result. All others end the wait. */
   readonly tolerates?: (error: unknown) => boolean;
   /** Returns, for each pause, a signal that ends it early. */
@@ -99,7 +103,10 @@ async function lookOnce<Result>(
   look: (signal: AbortSignal) => Promise<Result | undefined>,
   { tolerates }: PollRule,
   signal: AbortSignal,
-): Promise<{ readonly result: Result | undefined; readonly failure?: { readonly error: unknown } }> {
+): Promise<{
+  readonly result: Result | undefined;
+  readonly failure?: { readonly error: unknown };
+}> {
   signal.throwIfAborted();
   try {
     return { result: await look(signal) };
@@ -111,7 +118,10 @@ async function lookOnce<Result>(
 }
 
 /** After each look, because a look may have shown what it waited for itself, and cleared that. */
-function show({ progress, waitingFor }: NonNullable<PollRule["shows"]>, shown: { text: string }): void {
+function show(
+  { progress, waitingFor }: NonNullable<PollRule["shows"]>,
+  shown: { text: string },
+): void {
   const text = waitingFor();
   if (text === "" && shown.text === "") return;
   shown.text = text;

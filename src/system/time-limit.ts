@@ -95,7 +95,10 @@ export function watchdog(limitMs: number, signal: AbortSignal): Watchdog {
  * Resolves with the result of the work, or rejects with the signal's reason as soon as it is aborted. The work goes on,
  * but its result is ignored.
  */
-export async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+export async function orAborted<Result>(
+  work: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
   if (signal.aborted) onAbort();
@@ -113,7 +116,9 @@ export async function orAborted<Result>(work: Promise<Result>, signal: AbortSign
  * is collected (seen with 300,000 calls on one signal): there are many commands, and the program's own signal lives
  * until the end.
  */
-export function eitherSignal(signals: readonly AbortSignal[]): Disposable & { readonly signal: AbortSignal } {
+export function eitherSignal(
+  signals: readonly AbortSignal[],
+): Disposable & { readonly signal: AbortSignal } {
   const either = new AbortController();
   const stops = signals.map((signal) => {
     const onAbort = (): void => either.abort(signal.reason);

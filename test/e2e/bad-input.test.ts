@@ -49,7 +49,11 @@ test.each<[string, readonly string[], string]>([
   ["broken YAML", [...create, "--extra-config", "broken.yaml"], "broken.yaml"],
   ["a missing YAML file", [...create, "--extra-config", "none.yaml"], "none.yaml"],
   ["a missing genconf folder", [...create, "--genconf-dir", "none"], "none"],
-  ["a genconf folder with config.yaml", [...create, "--genconf-dir", "genconf-with-config"], "--extra-config"],
+  [
+    "a genconf folder with config.yaml",
+    [...create, "--genconf-dir", "genconf-with-config"],
+    "--extra-config",
+  ],
   [
     "a missing license file",
     ["create", "--variant", "enterprise", "--license-key", "none.txt", "artifact.sh"],
@@ -57,12 +61,24 @@ test.each<[string, readonly string[], string]>([
   ],
   [
     "a superuser whose password nobody gave",
-    ["create", "--variant", "enterprise", "--wait", "--extra-config", "superuser.yaml", "artifact.sh"],
+    [
+      "create",
+      "--variant",
+      "enterprise",
+      "--wait",
+      "--extra-config",
+      "superuser.yaml",
+      "artifact.sh",
+    ],
     "--superuser-password",
   ],
   ["a superuser's password for nobody", [...create, "--superuser-password", "secret"], "--wait"],
   ["a relative local side", [...create, "--copy-to-master", "artifact.sh:/x"], "--copy-to-master"],
-  ["a relative remote side", [...create, "--copy-to-master", "/etc/hostname:x"], "--copy-to-master"],
+  [
+    "a relative remote side",
+    [...create, "--copy-to-master", "/etc/hostname:x"],
+    "--copy-to-master",
+  ],
   ["a security mode for oss", [...create, "--security-mode", "strict"], "--security-mode"],
   [
     "SELinux where there is none",
@@ -102,7 +118,15 @@ test("all problems of one command line are reported together", async () => {
     "/",
   ];
   const ran = await cloud().run(words, { cwd: cloud().folder });
-  for (const named of ["--variant", "--masters", "--agents", "list.yaml", "--bogus", "--cluster-id", "ARTIFACT_URL"]) {
+  for (const named of [
+    "--variant",
+    "--masters",
+    "--agents",
+    "list.yaml",
+    "--bogus",
+    "--cluster-id",
+    "ARTIFACT_URL",
+  ]) {
     expect(ran.stderr).toContain(named);
   }
   expect(ran.status).toBe(2);
@@ -111,23 +135,38 @@ test("all problems of one command line are reported together", async () => {
 // Shows R22, R60.
 test.each<[string, readonly string[], number, string]>([
   ["another variant", ["create", "--variant", "enterprise", "artifact.sh"], 1, "variant-mismatch"],
-  ["an artifact that is no script", ["create", "--variant", "oss", "page.html"], 1, "artifact-invalid"],
-  ["an artifact that does not exist", ["create", "--variant", "oss", "none.sh"], 1, "artifact-unreachable"],
+  [
+    "an artifact that is no script",
+    ["create", "--variant", "oss", "page.html"],
+    1,
+    "artifact-invalid",
+  ],
+  [
+    "an artifact that does not exist",
+    ["create", "--variant", "oss", "none.sh"],
+    1,
+    "artifact-unreachable",
+  ],
   [
     "a dead host",
     ["create", "--variant", "oss", "http://user:pass@127.0.0.1:9/a.sh?X-Signature=topsecret"],
     1,
     "artifact-unreachable",
   ],
-])("%s: an error with its id, nothing launched, no secret printed", async (_what, words, status, id) => {
-  const ran = await cloud().run([...words, "-vvv"], { cwd: cloud().folder });
-  expect(ran.stderr).toContain(`[${id}]`);
-  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
-  expect(ran.stderr).not.toMatch(/topsecret|pass@/);
-});
+])(
+  "%s: an error with its id, nothing launched, no secret printed",
+  async (_what, words, status, id) => {
+    const ran = await cloud().run([...words, "-vvv"], { cwd: cloud().folder });
+    expect(ran.stderr).toContain(`[${id}]`);
+    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
+    expect(ran.stderr).not.toMatch(/topsecret|pass@/);
+  },
+);
 
 test("none of this made a machine or a group", async () => {
-  const { counts } = (await cloud().control("requests")) as { counts: Readonly<Record<string, number>> };
+  const { counts } = (await cloud().control("requests")) as {
+    counts: Readonly<Record<string, number>>;
+  };
   expect(Object.keys(counts)).not.toContainAnyValues(["RunInstances", "CreateSecurityGroup"]);
 });
 
@@ -146,7 +185,10 @@ test("no credentials: 5, and what was looked for", async () => {
 
 test("JSON output is one object under failure and -vvv", async () => {
   const ran = await cloud().run(["inspect", "-c", "nobody", "--output", "json", "-vvv"]);
-  const { schemaVersion, error } = JSON.parse(ran.stdout) as { schemaVersion: number; error: { id: string } };
+  const { schemaVersion, error } = JSON.parse(ran.stdout) as {
+    schemaVersion: number;
+    error: { id: string };
+  };
   expect({ status: ran.status, schemaVersion, id: error.id }).toEqual({
     status: 3,
     schemaVersion: 1,

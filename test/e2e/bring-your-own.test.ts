@@ -25,7 +25,11 @@ const testing = await triedExamples("src/cluster/faults/README.md");
 /** The pages' commands name no cluster. */
 const clusterId = "default";
 
-const state: { folder?: string; environment?: Readonly<Record<string, string>>; before: ReadonlySet<string> } = {
+const state: {
+  folder?: string;
+  environment?: Readonly<Record<string, string>>;
+  before: ReadonlySet<string>;
+} = {
   before: new Set(),
 };
 const opened = new AsyncDisposableStack();
@@ -38,28 +42,58 @@ const images = async (): Promise<readonly string[]> =>
 
 /** Names of the containers of such a cluster, also of somebody else's. */
 const containersOfDefault = async (): Promise<string> =>
-  (await docker(["ps", "--all", `--filter=label=cluster-e2e.cluster-id=${clusterId}`, "--format={{.Names}}"])).trim();
+  (
+    await docker([
+      "ps",
+      "--all",
+      `--filter=label=cluster-e2e.cluster-id=${clusterId}`,
+      "--format={{.Names}}",
+    ])
+  ).trim();
 
 beforeAll(async () => {
-  if ((await containersOfDefault()) !== "") throw new Error(`Docker already has a cluster "${clusterId}"`);
+  if ((await containersOfDefault()) !== "")
+    throw new Error(`Docker already has a cluster "${clusterId}"`);
   state.before = new Set(await images());
   const folder = opened.use(await temporaryFolder()).path;
-  const [bin, home, work] = ["bin", "home", "work"].map((name) => join(folder, name)) as [string, string, string];
+  const [bin, home, work] = ["bin", "home", "work"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   for (const each of [bin, home, work]) await mkdir(each);
   await symlink(executablePath("cluster-container"), join(bin, "cluster-container"));
-  const server = serveOnLoopback(({ url }) => new Response(Bun.file(join(work, basename(new URL(url).pathname)))));
+  const server = serveOnLoopback(
+    ({ url }) => new Response(Bun.file(join(work, basename(new URL(url).pathname)))),
+  );
   opened.defer(async () => server.stop(true));
-  const path = [bin, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
+  const path = [
+    bin,
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+  ].join(":");
   state.folder = work;
   // The pages show long lines whole.
-  state.environment = { PATH: path, HOME: home, TMPDIR: folder, DOWNLOADS: server.url.origin, COLUMNS: "10000" };
+  state.environment = {
+    PATH: path,
+    HOME: home,
+    TMPDIR: folder,
+    DOWNLOADS: server.url.origin,
+    COLUMNS: "10000",
+  };
 }, limitMs);
 
 afterAll(async () => {
-  if (state.folder !== undefined && (await containersOfDefault()) !== "") await paste("cluster-container destroy");
+  if (state.folder !== undefined && (await containersOfDefault()) !== "")
+    await paste("cluster-container destroy");
   await opened.disposeAsync();
   // examples.test.ts, which may run at the same time, uses such images too.
-  for (const name of await images()) if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
+  for (const name of await images())
+    if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
 }, 120_000);
 
 /** Runs lines as a user's shell would after `cd`. */
@@ -71,7 +105,10 @@ async function paste(lines: string) {
 async function tryExample({ lines, status, output: shown }: TriedExample): Promise<void> {
   await nameDebianBase("12");
   const { status: found, output } = await paste(lines);
-  expect({ status: found, missing: missingLine(shown.trim(), output) }, output).toEqual({ status, missing: undefined });
+  expect({ status: found, missing: missingLine(shown.trim(), output) }, output).toEqual({
+    status,
+    missing: undefined,
+  });
 }
 
 describe("the README's clusters", () => {

@@ -31,9 +31,17 @@ afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
 }, 120_000);
 
-const play = async (options: readonly string[], inputs: JobRequest["inputs"], more: Partial<JobRequest> = {}) =>
+const play = async (
+  options: readonly string[],
+  inputs: JobRequest["inputs"],
+  more: Partial<JobRequest> = {},
+) =>
   state.runner!.play(
-    { platform: "./meter", options: [`--node-image=${nodeImage}`, "--agents=1", ...options].join("\n"), ...inputs },
+    {
+      platform: "./meter",
+      options: [`--node-image=${nodeImage}`, "--agents=1", ...options].join("\n"),
+      ...inputs,
+    },
     more,
   );
 
@@ -49,18 +57,22 @@ async function cancelStep(running: StepProcess): Promise<number> {
 }
 
 const said = async (running: StepProcess, text: string): Promise<void> =>
-  until(`the step says "${text}"`, async () => running.output().includes(text), { limitMs: 60_000 });
+  until(`the step says "${text}"`, async () => running.output().includes(text), {
+    limitMs: 60_000,
+  });
 
 test("a success: the command's output, its files, a summary and a report, and no cluster", async () => {
   const id = containers().id("success");
   const options = [`--cluster-id=${id}`, "--fetch=/tmp/result:results/", "--env=A=b c"];
-  const { steps, conclusion, summary } = await play(options, { command: 'echo "$A" | tee /tmp/result' });
+  const { steps, conclusion, summary } = await play(options, {
+    command: 'echo "$A" | tee /tmp/result',
+  });
   expect(conclusion, steps[step]?.output).toBe("success");
   expect(steps[step]?.output).toContain("\nb c\n");
   expect(await readFile(at("work", "results", "result"), "utf8")).toBe("b c\n");
-  expect(Object.values(junitOutcomes(await readFile(at("temp", "cluster-results", "junit.xml"))))).toEqual(
-    Array.from({ length: 5 }, () => "passed"),
-  );
+  expect(
+    Object.values(junitOutcomes(await readFile(at("temp", "cluster-results", "junit.xml")))),
+  ).toEqual(Array.from({ length: 5 }, () => "passed"));
   expect(summary).toStartWith("### The command succeeded\n");
   expect(await readdir(at("artifacts"))).toEqual([]);
   expect(await containers().things(id)).toEqual([]);
@@ -91,7 +103,11 @@ test.each(["Boot …", "is ready."])(
       took.seconds = await cancelStep(running);
       return true;
     };
-    const job = await play([`--cluster-id=${id}`], { command: "sleep 600" }, { during: { [step]: cancel } });
+    const job = await play(
+      [`--cluster-id=${id}`],
+      { command: "sleep 600" },
+      { during: { [step]: cancel } },
+    );
     expect(job.conclusion).toBe("cancelled");
     expect(took.seconds, job.steps[step]?.output).toBeLessThan(7.5);
     expect(job.steps[step]?.output).toContain("Remove what was created: done");
@@ -148,14 +164,23 @@ test.skipIf(noMirror !== undefined)(
   `the page's step for virtual machines installs QEMU, and permits the use of KVM if it is there (${noMirror ?? "here"})`,
   async () => {
     const page = await Bun.file(join(repository, "scripts", "ci", "README.md")).text();
-    const workflows = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => parse(text) as Workflow);
-    const [lines = ""] = workflows.flatMap(({ jobs }) => (jobs?.test.steps ?? []).flatMap(({ run }) => run ?? []));
-    const without = await state.runner!.run(`${lines}\nqemu-system-x86_64 --version && qemu-img --version`);
+    const workflows = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+      ([, text = ""]) => parse(text) as Workflow,
+    );
+    const [lines = ""] = workflows.flatMap(({ jobs }) =>
+      (jobs?.test.steps ?? []).flatMap(({ run }) => run ?? []),
+    );
+    const without = await state.runner!.run(
+      `${lines}\nqemu-system-x86_64 --version && qemu-img --version`,
+    );
     expect(without.status, without.output).toBe(0);
     // No udev runs in a container.
-    const udevadm = "printf '#!/bin/sh\\necho udevadm \"$@\"\\n' >/usr/bin/udevadm; chmod 755 /usr/bin/udevadm";
+    const udevadm =
+      "printf '#!/bin/sh\\necho udevadm \"$@\"\\n' >/usr/bin/udevadm; chmod 755 /usr/bin/udevadm";
     const prepared = `${udevadm}; mkdir -p /etc/udev/rules.d; mknod /dev/kvm c 10 232`;
-    const { status, output } = await state.runner!.run(`${prepared}\n${lines}\ncat /etc/udev/rules.d/*kvm*`);
+    const { status, output } = await state.runner!.run(
+      `${prepared}\n${lines}\ncat /etc/udev/rules.d/*kvm*`,
+    );
     expect(status, output).toBe(0);
     expect(output.trim().split("\n").slice(-3)).toEqual([
       "udevadm control --reload-rules",

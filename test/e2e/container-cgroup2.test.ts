@@ -51,14 +51,18 @@ const create = (name: string, path = "") =>
     `${path} cluster-container create --variant oss --agents 0 --public-agents 0 --memory 300m --cpus 1.5 ` +
       `--custom-volume ~/shared:/shared --node-image ${nodeImage} -c ${name} /opt/machine/idle.sh`,
   );
-const onNode = (name: string, line: string) => by("e2e", `cluster-container run -c ${name} --no-test-env '${line}'`);
+const onNode = (name: string, line: string) =>
+  by("e2e", `cluster-container run -c ${name} --no-test-env '${line}'`);
 
 /** Not over SSH: where a processor is translated, deciphering its 100 MB takes minutes. */
 async function bringProgram(): Promise<void> {
   const program = Bun.file(executablePath("cluster-container"));
   const server = serveOnLoopback(() => new Response(program), { host: "10.0.2.2" });
   const path = "/usr/local/bin/cluster-container";
-  const brought = await by("root", `curl -fsS -o ${path} http://10.0.2.2:${server.port}/ && chmod +x ${path}`);
+  const brought = await by(
+    "root",
+    `curl -fsS -o ${path} http://10.0.2.2:${server.port}/ && chmod +x ${path}`,
+  );
   await server.stop(true);
   expect(brought.status, brought.stderr).toBe(0);
 }
@@ -71,7 +75,9 @@ beforeAll(async () => {
   await Bun.write(join(machine, "bin", "docker"), unprivileged);
   // Not a copy, which keeps less of the code that QEMU translates: nested programs take half as long again there.
   const words =
-    "create --fresh-boot --variant oss --agents 0 --public-agents 0 --memory 3g --cpus 2 --disk-size 8g".split(" ");
+    "create --fresh-boot --variant oss --agents 0 --public-agents 0 --memory 3g --cpus 2 --disk-size 8g".split(
+      " ",
+    );
   const created = await vms().run([
     ...words,
     "--copy-to-master",
@@ -92,7 +98,10 @@ afterAll(async () => {
 }, 120_000);
 
 test("the machine is what most people have: cgroups 2 and AppArmor", async () => {
-  const { stdout } = await by("root", "docker info --format '{{.CgroupVersion}} {{json .SecurityOptions}}'");
+  const { stdout } = await by(
+    "root",
+    "docker info --format '{{.CgroupVersion}} {{json .SecurityOptions}}'",
+  );
   expect(stdout).toMatch(/^2 .*name=apparmor/);
 }, 120_000);
 
@@ -121,7 +130,10 @@ test("a node is privileged; its limits and volume are in force, and the machine'
   const facts = "{{.HostConfig.Privileged}} {{.AppArmorProfile}} {{.HostConfig.CgroupnsMode}}";
   const inspected = await by("e2e", `docker inspect --format '${facts}' $(docker ps --quiet)`);
   expect(inspected.stdout).toBe("true unconfined private\n");
-  const limits = await onNode("whole", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max; echo here >/shared/note");
+  const limits = await onNode(
+    "whole",
+    "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max; echo here >/shared/note",
+  );
   expect(limits.stdout, limits.stderr).toBe("314572800\n150000 100000\n");
   expect((await by("e2e", "cat shared/note")).stdout).toBe("here\n");
   expect((await onNode("whole", "systemctl restart systemd-sysctl")).status).toBe(0);
@@ -134,7 +146,10 @@ test("a killed node is told of, and destroy leaves nothing", async () => {
   expect(waited.status).toBe(1);
   expect(waited.stderr).toContain("status 137");
   expect((await by("e2e", "cluster-container destroy -c whole")).stdout).toBe("whole\n");
-  expect((await by("e2e", "docker ps --all --quiet; docker network ls --quiet --filter type=custom")).stdout).toBe("");
+  expect(
+    (await by("e2e", "docker ps --all --quiet; docker network ls --quiet --filter type=custom"))
+      .stdout,
+  ).toBe("");
 }, 300_000);
 
 test("where containers may not be privileged, named capabilities will do, in spite of AppArmor", async () => {
@@ -147,5 +162,7 @@ test("where containers may not be privileged, named capabilities will do, in spi
     "docker inspect --format '{{.HostConfig.Privileged}} {{.AppArmorProfile}}' $(docker ps --quiet)",
   );
   expect(inspected.stdout).toBe("false unconfined\n");
-  expect((await onNode("named", "cat /sys/fs/cgroup/memory.max; mkdir /sys/fs/cgroup/own")).status).toBe(0);
+  expect(
+    (await onNode("named", "cat /sys/fs/cgroup/memory.max; mkdir /sys/fs/cgroup/own")).status,
+  ).toBe(0);
 }, 900_000);

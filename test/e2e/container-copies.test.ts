@@ -5,7 +5,12 @@ import { dirname, join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { attackCommand, serviceScript } from "./support/overlay-attacker.ts";
-import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import {
+  docker,
+  nodeImage,
+  pathWithEngine,
+  startTestContainers,
+} from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string } = {};
@@ -36,10 +41,22 @@ async function things(...names: readonly string[]): Promise<readonly string[]> {
 beforeAll(async () => {
   state.containers = await startTestContainers();
   state.artifact = await buildArtifact("oss", containers().folder);
-  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait", state.artifact];
+  const options = [
+    "--public-agents",
+    "0",
+    "--memory",
+    "1g",
+    "--node-image",
+    nodeImage,
+    "--wait",
+    state.artifact,
+  ];
   const created = await run("create --variant oss", source(), ...options);
   if (created.status !== 0) throw new Error(created.stderr);
-  await on(source(), "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note");
+  await on(
+    source(),
+    "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note",
+  );
   expect((await run("snapshot create installed", source())).status).toBe(0);
 }, 300_000);
 
@@ -62,22 +79,39 @@ test("a plan says what a copy would be, and creates nothing", async () => {
 test("a copy runs beside its source with other keys, the same data, names and private addresses, and a lifetime of its own", async () => {
   await on(source(), "echo later >/root/note");
   const made = await copy(id("copy"), "--lifetime", "2h", "--wait", "--timeout", "3m");
-  expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({ status: 0, stdout: `${id("copy")}\n` });
+  expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
+    status: 0,
+    stdout: `${id("copy")}\n`,
+  });
   for (const cluster of [id("copy"), source()])
-    expect(await run("run", cluster, "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+    expect(await run("run", cluster, "srun", "-N1", "hostname")).toMatchObject({
+      stdout: "agent-0\n",
+    });
   expect(await on(id("copy"), deadline)).toBe("active");
   expect(await on(source(), deadline)).toBe("inactive");
   expect(await on(id("copy"), "cat /root/note /var/lib/docker/deep/note")).toBe("saved\nsaved");
   expect(await on(source(), "cat /root/note")).toBe("later");
 
   const [own, others] = [await nodesOf(id("copy")), await nodesOf(source())];
-  expect(own.map(({ privateAddress }) => privateAddress)).toEqual(others.map(({ privateAddress }) => privateAddress));
-  expect(own.filter(({ publicAddress }) => others.some((node) => node.publicAddress === publicAddress))).toEqual([]);
-  expect(await on(id("copy"), "ip -4 route get 192.0.2.1")).toContain(`src ${own[1]!.privateAddress} `);
-  expect(await on(id("copy"), "getent ahostsv4 master-0")).toStartWith(`${own[0]!.privateAddress} `);
-  expect(await on(id("copy"), "getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(own[1]!.privateAddress);
+  expect(own.map(({ privateAddress }) => privateAddress)).toEqual(
+    others.map(({ privateAddress }) => privateAddress),
+  );
+  expect(
+    own.filter(({ publicAddress }) => others.some((node) => node.publicAddress === publicAddress)),
+  ).toEqual([]);
+  expect(await on(id("copy"), "ip -4 route get 192.0.2.1")).toContain(
+    `src ${own[1]!.privateAddress} `,
+  );
+  expect(await on(id("copy"), "getent ahostsv4 master-0")).toStartWith(
+    `${own[0]!.privateAddress} `,
+  );
+  expect(await on(id("copy"), "getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(
+    own[1]!.privateAddress,
+  );
   expect(await on(id("copy"), `getent hosts ${own[0]!.privateAddress}`)).toMatch(/^\S+ +master-0$/);
-  expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe("1073741824");
+  expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe(
+    "1073741824",
+  );
 }, 120_000);
 
 test("neither cluster accepts the other's key, and no host key is in both", async () => {
@@ -98,7 +132,10 @@ test("neither cluster accepts the other's key, and no host key is in both", asyn
     return Bun.$`ssh ${options} ${files} root@${node!.publicAddress} true`.quiet().nothrow();
   };
   expect((await login(own, own, id("copy"))).exitCode).toBe(0);
-  for (const [folder, key, cluster] of [[own, others, id("copy")] as const, [others, own, source()] as const])
+  for (const [folder, key, cluster] of [
+    [own, others, id("copy")] as const,
+    [others, own, source()] as const,
+  ])
     expect((await login(folder, key, cluster)).stderr.toString()).toContain("Permission denied");
   expect(await on(id("copy"), "cat /root/.ssh/authorized_keys | wc -l")).toBe("1");
 });
@@ -108,14 +145,24 @@ test("nobody but the nodes reaches their private network: no other user of this 
   const [master, agent] = await nodesOf(id("copy"));
   const [victim, other] = [agent!.privateAddress, master!.privateAddress];
   const bridge = (
-    await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${id("copy")}`])
+    await docker([
+      "network",
+      "ls",
+      "--quiet",
+      `--filter=label=cluster-e2e.cluster-id=${id("copy")}`,
+    ])
   ).trim();
   const file = "/root/requests";
   await on(id("copy"), serviceScript(victim, file));
   const neighbour = `ip neigh show ${other} dev e2e0`;
   await on(id("copy"), `ping -c1 ${other}`);
   const before = await on(id("copy"), neighbour);
-  const words = attackCommand({ outer: agent!.publicAddress, victim, other, device: `br-${bridge}` });
+  const words = attackCommand({
+    outer: agent!.publicAddress,
+    victim,
+    other,
+    device: `br-${bridge}`,
+  });
   const asNobody = Bun.spawn([...words], {
     uid: 65_534,
     gid: 65_534,
@@ -123,7 +170,10 @@ test("nobody but the nodes reaches their private network: no other user of this 
     env: { PATH: "/usr/bin:/bin" },
     stdout: "pipe",
   });
-  expect([await asNobody.exited, await new Response(asNobody.stdout).text()]).toEqual([0, "sent\n"]);
+  expect([await asNobody.exited, await new Response(asNobody.stdout).text()]).toEqual([
+    0,
+    "sent\n",
+  ]);
   const onNode = [
     "runuser",
     "-u",
@@ -131,13 +181,18 @@ test("nobody but the nodes reaches their private network: no other user of this 
     "--",
     ...attackCommand({ outer: agent!.publicAddress, victim, other, device: "" }),
   ];
-  expect((await run("run --no-test-env --node master_0", id("copy"), ...onNode)).stdout).toBe("sent\n");
+  expect((await run("run --no-test-env --node master_0", id("copy"), ...onNode)).stdout).toBe(
+    "sent\n",
+  );
   // A node's own request arrives, and after the others.
   const request = `exec 3<>/dev/udp/${victim}/7777; echo from a node >&3`;
   await run("run --no-test-env --node master_0", id("copy"), "bash", "-c", request);
   await on(id("copy"), `until grep -q node ${file}; do sleep 0.1; done`);
   expect(await on(id("copy"), `cat ${file}`)).toBe("from a node");
-  expect([before.split(" ")[2], await on(id("copy"), neighbour)]).toEqual([expect.stringMatching(/^02:e2:/), before]);
+  expect([before.split(" ")[2], await on(id("copy"), neighbour)]).toEqual([
+    expect.stringMatching(/^02:e2:/),
+    before,
+  ]);
 }, 60_000);
 
 const refusals = [
@@ -163,7 +218,9 @@ test("nodes that are offline reach each other and nothing else, after a restart,
     return ran.stdout;
   };
   const networkOf = async (of: string) =>
-    (await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${of}`])).trim();
+    (
+      await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${of}`])
+    ).trim();
   const reachedFrom = async (of: string): Promise<boolean> => {
     const gateway = await docker([
       "network",
@@ -171,15 +228,25 @@ test("nodes that are offline reach each other and nothing else, after a restart,
       "--format={{(index .IPAM.Config 0).Gateway}}",
       await networkOf(of),
     ]);
-    await succeed("run --no-test-env --node all", of, "bash", "-c", listener.sending(of, [gateway]));
+    await succeed(
+      "run --no-test-env --node all",
+      of,
+      "bash",
+      "-c",
+      listener.sending(of, [gateway]),
+    );
     const heard = await listener.heard([gateway]);
     expect(heard.filter((text) => text !== of)).toEqual([]);
     return heard.length > 0;
   };
   const expectOffline = async (of: string) => {
     expect(await reachedFrom(of)).toBe(false);
-    expect(await docker(["network", "inspect", "--format={{.Internal}}", await networkOf(of)])).toBe("true");
-    expect(await on(of, "ip route show default; timeout 60 getent hosts www.example.com; echo $?")).toBe("2");
+    expect(
+      await docker(["network", "inspect", "--format={{.Internal}}", await networkOf(of)]),
+    ).toBe("true");
+    expect(
+      await on(of, "ip route show default; timeout 60 getent hosts www.example.com; echo $?"),
+    ).toBe("2");
     expect(await on(of, "ping -c1 master-0 >/dev/null && echo reached")).toBe("reached");
   };
   expect(await reachedFrom(source())).toBe(true);
@@ -210,7 +277,11 @@ test("nodes that are offline reach each other and nothing else, after a restart,
 
 test("a snapshot that lacks an image is refused before anything exists", async () => {
   expect((await run("snapshot create broken", source())).status).toBe(0);
-  const images = await docker(["images", "--format={{.Repository}}:{{.Tag}}", "localhost/cluster-e2e-snapshot"]);
+  const images = await docker([
+    "images",
+    "--format={{.Repository}}:{{.Tag}}",
+    "localhost/cluster-e2e-snapshot",
+  ]);
   await docker(["rmi", images.split("\n").find((name) => name.endsWith("-broken-agent_0"))!]);
   const refused = await run(`create --from ${source()}:broken`, id("refused"));
   expect(refused.status).toBe(1);
@@ -227,7 +298,8 @@ test("an interrupt removes the copy, and a program killed while it copies leaves
   expect(await interrupted.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
   expect(await things("cut")).toEqual([]);
   for (const moment of ["network", "run", "start"]) {
-    const lines = (real: string) => `[ "$1" != ${moment} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
+    const lines = (real: string) =>
+      `[ "$1" != ${moment} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
     const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
     const refused = await containers().run(words, { environment });
     expect([moment, refused.signal]).toEqual([moment, "SIGKILL"]);
@@ -242,7 +314,10 @@ test("`once` tests on a copy and removes it; the source and its snapshot stay", 
   const before = await things("source");
   const words = ["once", "--from", `${source()}:installed`, "--", "srun", "-N1", "hostname"];
   const ran = await containers().run(words);
-  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 0, stdout: "agent-0\n" });
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
+    status: 0,
+    stdout: "agent-0\n",
+  });
   expect(await things("source")).toEqual(before);
 }, 120_000);
 
@@ -253,14 +328,23 @@ test("a copy outlives its source, boots again, and can be saved and copied; the 
   expect((await run("stop", id("copy"))).status).toBe(0);
   expect((await run("start", id("copy"))).status).toBe(0);
   expect(await run("wait --timeout 3m", id("copy"))).toMatchObject({ status: 0 });
-  const third = await run(`create --from ${id("copy")}:again`, id("third"), "--wait", "--timeout", "3m");
+  const third = await run(
+    `create --from ${id("copy")}:again`,
+    id("third"),
+    "--wait",
+    "--timeout",
+    "3m",
+  );
   expect({ status: third.status }, third.stderr).toEqual({ status: 0 });
   // A snapshot doesn't save a lifetime.
   expect(await on(id("third"), deadline)).toBe("inactive");
-  const addresses = async (cluster: string) => (await nodesOf(cluster)).map(({ privateAddress }) => privateAddress);
+  const addresses = async (cluster: string) =>
+    (await nodesOf(cluster)).map(({ privateAddress }) => privateAddress);
   expect(await addresses(id("third"))).toEqual(await addresses(id("copy")));
   expect((await run("destroy --yes", id("copy"))).status).toBe(0);
-  expect(await run("run", id("third"), "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+  expect(await run("run", id("third"), "srun", "-N1", "hostname")).toMatchObject({
+    stdout: "agent-0\n",
+  });
   expect((await run("destroy --yes", id("third"))).status).toBe(0);
   expect(await things("source", "copy", "third")).toEqual([]);
 }, 240_000);

@@ -4,7 +4,12 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { executablePath } from "./support/executable.ts";
-import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import {
+  docker,
+  nodeImage,
+  pathWithEngine,
+  startTestContainers,
+} from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; environment?: Readonly<Record<string, string>> } = {};
@@ -42,16 +47,21 @@ const make = (id: string): Promise<string> => {
 };
 
 beforeEach(async () => {
-  await Promise.all(ids().map(async (id) => ((await containers().things(id)).length === 0 ? make(id) : "")));
+  await Promise.all(
+    ids().map(async (id) => ((await containers().things(id)).length === 0 ? make(id) : "")),
+  );
 });
 
 const destroy = (...words: readonly string[]) =>
   containers().run(["destroy", ...words], { environment: state.environment! });
 
-const left = async (): Promise<number> => (await Promise.all(ids().map(containers().things))).flat().length;
+const left = async (): Promise<number> =>
+  (await Promise.all(ids().map(containers().things))).flat().length;
 
 /** On a terminal, where `typed` is typed as soon as something is asked. */
-async function destroyOnTerminal(typed: string): Promise<{ readonly status: number | null; readonly shown: string }> {
+async function destroyOnTerminal(
+  typed: string,
+): Promise<{ readonly status: number | null; readonly shown: string }> {
   const shown: string[] = [];
   const asked = { already: false };
   const { promise: allShown, resolve } = Promise.withResolvers<void>();
@@ -95,17 +105,22 @@ test("where nobody can be asked, --all needs --yes", async () => {
   expect(await left()).toBe(2);
 });
 
-test.each(["n\n", "\n", "maybe\n", "\u0004"])("on a terminal, anything but yes removes nothing: %j", async (typed) => {
-  const ended = await destroyOnTerminal(typed);
-  expect(ended.status).toBe(1);
-  expect(ended.shown).toContain(`Remove 2 clusters: ${ids().join(", ")}? [y/N]`);
-  expect(ended.shown).toContain("Nothing was removed.");
-  expect(await left()).toBe(2);
-});
+test.each(["n\n", "\n", "maybe\n", "\u0004"])(
+  "on a terminal, anything but yes removes nothing: %j",
+  async (typed) => {
+    const ended = await destroyOnTerminal(typed);
+    expect(ended.status).toBe(1);
+    expect(ended.shown).toContain(`Remove 2 clusters: ${ids().join(", ")}? [y/N]`);
+    expect(ended.shown).toContain("Nothing was removed.");
+    expect(await left()).toBe(2);
+  },
+);
 
 /** Before anything is removed in earnest: without it, a fault in this file could cost somebody a cluster. */
 async function assertAlone(): Promise<void> {
-  const { stdout } = await containers().run(["list", "--quiet"], { environment: state.environment! });
+  const { stdout } = await containers().run(["list", "--quiet"], {
+    environment: state.environment!,
+  });
   expect(stdout.trim().split("\n").toSorted()).toEqual([...ids()]);
 }
 
@@ -132,9 +147,19 @@ test("a cluster of which labels tell no more than its ids can be listed and dest
   await make(id);
   const network = `cluster-e2e-${id}-${creationId}`;
   const values = { "cluster-id": id, "creation-id": creationId, role: "master", index: "0" };
-  const labels = Object.entries(values).map(([name, value]) => `--label=cluster-e2e.${name}=${value}`);
-  await docker(["create", ...labels, `--network=${network}`, `--name=cluster-e2e-${id}-master_0`, nodeImage]);
-  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id} +starting +oss +1 +0 +0`, "m"));
+  const labels = Object.entries(values).map(
+    ([name, value]) => `--label=cluster-e2e.${name}=${value}`,
+  );
+  await docker([
+    "create",
+    ...labels,
+    `--network=${network}`,
+    `--name=cluster-e2e-${id}-master_0`,
+    nodeImage,
+  ]);
+  expect((await containers().run(["list"])).stdout).toMatch(
+    new RegExp(`^${id} +starting +oss +1 +0 +0`, "m"),
+  );
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
   expect(await containers().things(id)).toEqual([]);
 });

@@ -42,7 +42,13 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
     expect(refused.pages).toEqual([]);
 
     // As src/platform/README.md says.
-    const words = ["run", "-c", id(), "--no-test-env", ..."curl -ks https://127.0.0.1/ca/cluster-ca.crt".split(" ")];
+    const words = [
+      "run",
+      "-c",
+      id(),
+      "--no-test-env",
+      ..."curl -ks https://127.0.0.1/ca/cluster-ca.crt".split(" "),
+    ];
     const authority = join(containers().folder, "ca.crt");
     await Bun.write(authority, (await containers().run(words)).stdout);
     await browser.trust(authority);
@@ -54,7 +60,9 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
         new RegExp(`^${id()} Slurm \\S+, enterprise, security strict .*agent-0 \\S+ idle`),
       ) as string,
     ]);
-    for (const { width, height, colours } of await Promise.all(pages.map(({ picture }) => look(picture)))) {
+    for (const { width, height, colours } of await Promise.all(
+      pages.map(({ picture }) => look(picture)),
+    )) {
       expect([width, height]).toEqual([1280, 960]);
       expect(colours).toBeGreaterThan(20);
     }
@@ -71,14 +79,30 @@ test("create --wait logs in as the superuser of its configuration, with a passwo
   const hash = (await openssl(["passwd", "-6", "-stdin"], `${password}\n`)).trim();
   const extra = join(containers().folder, "extra.yaml");
   const license = "license_key_contents: sample-license";
-  await Bun.write(extra, `superuser_username: operator\nsuperuser_password_hash: ${hash}\n${license}\n`);
+  await Bun.write(
+    extra,
+    `superuser_username: operator\nsuperuser_password_hash: ${hash}\n${license}\n`,
+  );
   const own = containers().id("operator");
-  const words = "create --variant enterprise --agents 1 --public-agents 0 --wait --timeout 5m --superuser-password -";
+  const words =
+    "create --variant enterprise --agents 1 --public-agents 0 --wait --timeout 5m --superuser-password -";
   const created = await containers().run(
-    [...words.split(" "), "--node-image", nodeImage, "--extra-config", extra, "-c", own, artifact()],
+    [
+      ...words.split(" "),
+      "--node-image",
+      nodeImage,
+      "--extra-config",
+      extra,
+      "-c",
+      own,
+      artifact(),
+    ],
     { stdin: `${password}\n` },
   );
-  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${own}\n` });
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${own}\n`,
+  });
   expect(created.stderr).toContain(`Cluster "${own}" is ready after`);
   expect((await containers().run(["destroy", "-c", own])).status).toBe(0);
 }, 400_000);

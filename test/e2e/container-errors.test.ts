@@ -1,7 +1,12 @@
 /** The container engine's errors, caused in the built executable: text, stream, exit code and JSON. */
 import { expect, test } from "bun:test";
 import { shareBackend } from "./support/shared-backend.ts";
-import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import {
+  docker,
+  nodeImage,
+  pathWithEngine,
+  startTestContainers,
+} from "./support/test-containers.ts";
 
 const { backend: containers, artifact } = shareBackend(startTestContainers);
 
@@ -38,24 +43,39 @@ const cases: readonly EngineErrorCase[] = [
   },
 ];
 
-test.each(cases.map((each) => [each.id, each] as const))("%s", async (id, { status, refused, daemon, says }) => {
-  const lines = `[ "$1 $2" != '${refused}' ] || { echo 'Error response from daemon: ${daemon}' >&2; exit 1; }`;
-  const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
-  const clusterId = containers().id("errors");
-  const words = ["create", "--variant", "oss", "--node-image", nodeImage, "-c", clusterId, artifact()];
-  const ran = await containers().run(words, { environment });
-  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
-  for (const text of [...says, `[${id}]`]) expect(ran.stderr).toContain(text);
-  const json = await containers().run([...words, "--output", "json"], { environment });
-  expect(json.status).toBe(status);
-  expect(JSON.parse(json.stdout)).toMatchObject({ schemaVersion: 1, error: { id } });
-  expect(await containers().things(clusterId)).toEqual([]);
-});
+test.each(cases.map((each) => [each.id, each] as const))(
+  "%s",
+  async (id, { status, refused, daemon, says }) => {
+    const lines = `[ "$1 $2" != '${refused}' ] || { echo 'Error response from daemon: ${daemon}' >&2; exit 1; }`;
+    const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };
+    const clusterId = containers().id("errors");
+    const words = [
+      "create",
+      "--variant",
+      "oss",
+      "--node-image",
+      nodeImage,
+      "-c",
+      clusterId,
+      artifact(),
+    ];
+    const ran = await containers().run(words, { environment });
+    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
+    for (const text of [...says, `[${id}]`]) expect(ran.stderr).toContain(text);
+    const json = await containers().run([...words, "--output", "json"], { environment });
+    expect(json.status).toBe(status);
+    expect(JSON.parse(json.stdout)).toMatchObject({ schemaVersion: 1, error: { id } });
+    expect(await containers().things(clusterId)).toEqual([]);
+  },
+);
 
 test("what destroy can't remove is named, and a second attempt removes it", async () => {
   const id = containers().id("sticky");
   const creationId = "0123456789abcdef";
-  const labels = [`--label=cluster-e2e.cluster-id=${id}`, `--label=cluster-e2e.creation-id=${creationId}`];
+  const labels = [
+    `--label=cluster-e2e.cluster-id=${id}`,
+    `--label=cluster-e2e.creation-id=${creationId}`,
+  ];
   const network = await docker(["network", "create", ...labels, `cluster-e2e-${id}-${creationId}`]);
   const lines = `[ "$1 $2" != 'network rm' ] || { echo 'Error response from daemon: it has active endpoints' >&2; exit 1; }`;
   const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => lines) };

@@ -8,8 +8,17 @@ import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { podmanLack } from "./support/container-engine.ts";
 import type { Ended } from "./support/executable.ts";
-import { type SecondComputer, computerLack, startSecondComputer } from "./support/second-computer.ts";
-import { type TestContainers, docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import {
+  type SecondComputer,
+  computerLack,
+  startSecondComputer,
+} from "./support/second-computer.ts";
+import {
+  type TestContainers,
+  docker,
+  nodeImage,
+  startTestContainers,
+} from "./support/test-containers.ts";
 
 const state: { first?: TestContainers; second?: SecondComputer } = {};
 const first = (): TestContainers => state.first!;
@@ -30,7 +39,16 @@ const onSecond: Run = async (words) => second().run(words);
 
 /** Creates a cluster from a file, and looks whether the platform runs jobs and the data is there. */
 async function createFrom(run: Run, path: string, id: string): Promise<void> {
-  const created = await succeed(run, ["create", "--from", path, "-c", id, "--wait", "--timeout", "3m"]);
+  const created = await succeed(run, [
+    "create",
+    "--from",
+    path,
+    "-c",
+    id,
+    "--wait",
+    "--timeout",
+    "3m",
+  ]);
   expect(created.stdout).toBe(`${id}\n`);
   expect(await run(["run", "-c", id, ...srun])).toMatchObject({ status: 0, stdout: "agent-0\n" });
   const read = await run(["run", "-c", id, "--no-test-env", "--node", "agent_0", notes]);
@@ -53,15 +71,26 @@ beforeAll(async () => {
   if (computerLack !== undefined) return;
   [state.first, state.second] = await Promise.all([startTestContainers(), startSecondComputer()]);
   const artifact = await buildArtifact("oss", first().folder);
-  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait", artifact];
+  const options = [
+    "--public-agents",
+    "0",
+    "--memory",
+    "1g",
+    "--node-image",
+    nodeImage,
+    "--wait",
+    artifact,
+  ];
   await succeed(onFirst, ["create", "--variant", "oss", "-c", source(), ...options]);
-  const write = "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note";
+  const write =
+    "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note";
   await succeed(onFirst, ["run", "-c", source(), "--no-test-env", "--node", "agent_0", write]);
   await succeed(onFirst, ["snapshot", "create", "installed", "-c", source()]);
 }, 300_000);
 
 afterAll(async () => {
-  for (const name of ["source", "back"]) await state.first?.run(["destroy", "--yes", "-c", first().id(name)]);
+  for (const name of ["source", "back"])
+    await state.first?.run(["destroy", "--yes", "-c", first().id(name)]);
   await state.second?.[Symbol.asyncDispose]();
   await state.first?.[Symbol.asyncDispose]();
 }, 200_000);
@@ -81,9 +110,23 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
 
   test("a file without its image is small, and works only where the image is", async () => {
     const path = join(first().folder, "upper.zst");
-    await succeed(onFirst, ["snapshot", "save", "installed", path, "-c", source(), "--without-base"]);
+    await succeed(onFirst, [
+      "snapshot",
+      "save",
+      "installed",
+      path,
+      "-c",
+      source(),
+      "--without-base",
+    ]);
     expect((await stat(path)).size).toBeLessThan((await stat(file())).size / 3);
-    const refused = await second().run(["create", "--from", await second().receive(path, "upper.zst"), "-c", "upper"]);
+    const refused = await second().run([
+      "create",
+      "--from",
+      await second().receive(path, "upper.zst"),
+      "-c",
+      "upper",
+    ]);
     expect(refused.stderr).toContain("[image-not-found]");
     expect(refused.stderr).toContain(nodeImage);
     expect(await things()).toEqual([]);
@@ -112,26 +155,43 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     const path = join(second().home, "cluster.zst");
     await createFrom(onSecond, path, "nightly");
     const keysIn = async (folder: string): Promise<readonly string[]> => {
-      const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith("known_hosts"));
-      const texts = await Promise.all(names.map(async (name) => readFile(join(folder, name), "utf8")));
+      const names = (await readdir(folder, { recursive: true })).filter((name) =>
+        name.endsWith("known_hosts"),
+      );
+      const texts = await Promise.all(
+        names.map(async (name) => readFile(join(folder, name), "utf8")),
+      );
       return [...new Set(texts.join("\n").match(/ssh-ed25519 \S+/g))];
     };
     const keys = [...(await keysIn(second().home)), ...(await keysIn(first().stateFolder))];
     expect(keys).toHaveLength(4);
     expect(new Set(keys).size).toBe(4);
     const memory = await second().docker(["ps", "--quiet", "--no-trunc", "--latest"]);
-    expect(await second().docker(["inspect", "--format={{.HostConfig.Memory}}", memory])).toBe("1073741824");
-    expect(await second().docker(["images", "--format={{.Repository}}"])).not.toContain("cluster-e2e");
+    expect(await second().docker(["inspect", "--format={{.HostConfig.Memory}}", memory])).toBe(
+      "1073741824",
+    );
+    expect(await second().docker(["images", "--format={{.Repository}}"])).not.toContain(
+      "cluster-e2e",
+    );
     await succeed(onSecond, ["snapshot", "create", "again", "-c", "nightly"]);
     await succeed(onSecond, ["snapshot", "restore", "again", "-c", "nightly"]);
   }, 200_000);
 
   test("beside it, once saves a cluster in which its command failed; the last cluster takes all images with it", async () => {
     const failed = join(second().home, "failed.zst");
-    const words = ["once", "--from", join(second().home, "cluster.zst"), "--no-test-env", "--save-on-failure", failed];
+    const words = [
+      "once",
+      "--from",
+      join(second().home, "cluster.zst"),
+      "--no-test-env",
+      "--save-on-failure",
+      failed,
+    ];
     const ran = await second().run([...words, "--", "exit 7"]);
     expect({ status: ran.status }, ran.stderr).toEqual({ status: 7 });
-    expect(ran.stderr).toContain("Bring the cluster back as it was: cluster-container create --from");
+    expect(ran.stderr).toContain(
+      "Bring the cluster back as it was: cluster-container create --from",
+    );
     expect((await stat(failed)).size).toBeGreaterThan(1e7);
     await succeed(onSecond, ["destroy", "--yes", "-c", "nightly"]);
     expect(await things()).toEqual([]);

@@ -52,18 +52,27 @@ test("a dry run says what would be made, and makes nothing", async () => {
 
 test("where no distribution is named, the one that suits this machine's cgroups is taken, and said", async () => {
   const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), artifact()];
-  const expected = (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
+  const expected =
+    (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
   const ran = await containers().run(words);
-  expect({ status: ran.status, said: /^Distribution +(.*)$/m.exec(ran.stdout)?.[1] }, ran.stderr).toEqual({
+  expect(
+    { status: ran.status, said: /^Distribution +(.*)$/m.exec(ran.stdout)?.[1] },
+    ran.stderr,
+  ).toEqual({
     status: 0,
     said: expected,
   });
-  expect((await containers().run(["doctor"])).stdout).toMatch(new RegExp(`cgroups .*nodes run ${expected} by default`));
+  expect((await containers().run(["doctor"])).stdout).toMatch(
+    new RegExp(`cgroups .*nodes run ${expected} by default`),
+  );
 });
 
 test("create prints the id on stdout, and says nothing of costs or an end", async () => {
   const created = await containers().run(createWords());
-  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect({ status: created.status, stdout: created.stdout }).toEqual({
+    status: 0,
+    stdout: `${id()}\n`,
+  });
   expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()}`);
   expect(created.stderr).not.toMatch(/[Cc]ost|terminate automatically|region/);
   expect(await containers().things(id())).toHaveLength(5);
@@ -86,7 +95,8 @@ test("wait returns when the platform is ready, and a job runs across the agents"
 }, 300_000);
 
 test("nodes have the volume and the limits, and find each other by name", async () => {
-  const run = (...words: readonly string[]) => containers().run(["run", "-c", id(), "--no-test-env", ...words]);
+  const run = (...words: readonly string[]) =>
+    containers().run(["run", "-c", id(), "--no-test-env", ...words]);
   expect((await run("--node", "agent_1", "cat /shared/note")).stdout).toBe("from outside\n");
   expect((await run("touch /shared/x")).status).not.toBe(0);
   expect((await run("getent hosts public-agent-0")).stdout).toContain("public-agent-0");
@@ -97,20 +107,28 @@ test("nodes have the volume and the limits, and find each other by name", async 
 
 test("a node is a machine: shared memory, ports, names in both directions, IPv6 on loopback, packets that get out", async () => {
   const run = async (line: string) =>
-    (await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_0", line])).stdout.trim();
+    (
+      await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_0", line])
+    ).stdout.trim();
   expect(await run("df --output=size -B1M /dev/shm | tail -n 1")).toBe("512");
   expect(await run("cat /proc/sys/net/ipv4/ip_unprivileged_port_start")).toBe("1024");
   const { nodes } = await containers().inspect(id());
-  const names = nodes.map(({ reference, privateAddress }) => `${privateAddress} ${reference.replaceAll("_", "-")}`);
-  expect(await run(`for a in ${nodes.map((node) => node.privateAddress).join(" ")}; do getent hosts $a; done`)).toMatch(
-    new RegExp(`^${names.map((line) => line.replace(" ", " +")).join("\n")}$`),
+  const names = nodes.map(
+    ({ reference, privateAddress }) => `${privateAddress} ${reference.replaceAll("_", "-")}`,
   );
+  expect(
+    await run(
+      `for a in ${nodes.map((node) => node.privateAddress).join(" ")}; do getent hosts $a; done`,
+    ),
+  ).toMatch(new RegExp(`^${names.map((line) => line.replace(" ", " +")).join("\n")}$`));
   expect(await run("getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(
     nodes.find(({ reference }) => reference === "agent_0")!.privateAddress,
   );
-  const bind = "import socket; socket.socket(socket.AF_INET6).bind((socket.getaddrinfo('::1', 0)[0][4]))";
+  const bind =
+    "import socket; socket.socket(socket.AF_INET6).bind((socket.getaddrinfo('::1', 0)[0][4]))";
   expect(await run(`grep -c ^::1 /etc/hosts; python3 -c "${bind}" && echo bound`)).toBe("1\nbound");
-  const way = (await Bun.$`ip -o route show default`.nothrow().text()).match(/ dev (\S+)/)?.[1] ?? "docker0";
+  const way =
+    (await Bun.$`ip -o route show default`.nothrow().text()).match(/ dev (\S+)/)?.[1] ?? "docker0";
   const outgoing = Number(await Bun.file(`/sys/class/net/${way}/mtu`).text());
   const format = '--format={{index .Options "com.docker.network.driver.mtu"}}';
   const engine = Number(await docker(["network", "inspect", format, "bridge"])) || 1500;
@@ -118,15 +136,27 @@ test("a node is a machine: shared memory, ports, names in both directions, IPv6 
 });
 
 test("a node is found by each of its names; its host key is its own", async () => {
-  const node = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "public_agent_0")!;
+  const node = (await containers().inspect(id())).nodes.find(
+    ({ reference }) => reference === "public_agent_0",
+  )!;
   const names = [node.reference, node.id, node.privateAddress];
   const ran = await Promise.all(
-    names.map((name) => containers().run(["run", "-c", id(), "--no-test-env", "--node", name, "hostname"])),
+    names.map((name) =>
+      containers().run(["run", "-c", id(), "--no-test-env", "--node", name, "hostname"]),
+    ),
   );
   expect(ran.map(({ stdout }) => stdout)).toEqual(names.map(() => "public-agent-0\n"));
   const keys = await Promise.all(
     ["master_0", node.reference].map((name) =>
-      containers().run(["run", "-c", id(), "--no-test-env", "--node", name, "cat /etc/ssh/ssh_host_*_key.pub"]),
+      containers().run([
+        "run",
+        "-c",
+        id(),
+        "--no-test-env",
+        "--node",
+        name,
+        "cat /etc/ssh/ssh_host_*_key.pub",
+      ]),
     ),
   );
   expect(new Set(keys.map(({ stdout }) => stdout)).size).toBe(2);
@@ -135,7 +165,12 @@ test("a node is found by each of its names; its host key is its own", async () =
 
 test("sync sends a checkout", async () => {
   const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
-  const checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, clusterNames);
+  const checkout = await makeCheckout(
+    join(containers().folder, "checkout"),
+    "oss",
+    files,
+    clusterNames,
+  );
   const synced = await containers().run(["sync", "-c", id(), checkout]);
   expect(synced.status).toBe(0);
   expect((await containers().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
@@ -148,7 +183,10 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   const opened = await containers().run(["web", "-c", id()]);
   expect(opened).toMatchObject({ status: 0, stdout: `${cluster.webUi}\n` });
   const config = join(containers().folder, "cluster.ssh");
-  await Bun.write(config, (await containers().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
+  await Bun.write(
+    config,
+    (await containers().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout,
+  );
   expect(await Bun.$`ssh -F ${config} agent_1 hostname`.text()).toBe("agent-1\n");
 });
 
@@ -163,10 +201,14 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
     expect(visit.refusal).toBeUndefined();
     const [page] = visit.pages;
     expect(page?.text).toMatch(
-      new RegExp(`^${id()} Slurm \\d+\\.\\d+\\S*, open source 1/1 masters up 3/3 agents registered`),
+      new RegExp(
+        `^${id()} Slurm \\d+\\.\\d+\\S*, open source 1/1 masters up 3/3 agents registered`,
+      ),
     );
     for (const { reference, privateAddress } of nodes) {
-      expect(page?.text).toMatch(new RegExp(`${reference.replaceAll("_", "-")} ${privateAddress} (?:up|idle)`));
+      expect(page?.text).toMatch(
+        new RegExp(`${reference.replaceAll("_", "-")} ${privateAddress} (?:up|idle)`),
+      );
     }
     const { width, height, colours } = await look(page!.picture);
     expect([width, height]).toEqual([1280, 960]);
@@ -175,12 +217,16 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
 });
 
 test("a console keeps 4 MB of each node at most, with the newest lines, whatever the engine's configuration says", async () => {
-  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  const agent = (await containers().inspect(id())).nodes.find(
+    ({ reference }) => reference === "agent_0",
+  )!;
   const flood =
     "head -c 12000000 /dev/zero | tr '\\0' x | fold -w 120 >/dev/console; echo the newest line >/dev/console";
   expect((await containers().run(["run", "-c", id(), "--node", "agent_0", flood])).status).toBe(0);
   const consoleText = async () => docker(["logs", "--tail=5", agent.id]);
-  await until("the newest line is kept", async () => (await consoleText()).includes("the newest line"));
+  await until("the newest line is kept", async () =>
+    (await consoleText()).includes("the newest line"),
+  );
   const [driver, path] = (
     await docker(["inspect", "--format={{.HostConfig.LogConfig.Type}} {{.LogPath}}", agent.id])
   ).split(" ");
@@ -193,7 +239,8 @@ test("a node that reboots itself comes back by itself at its address, without wh
   const agentNow = async () =>
     (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_1")!;
   const before = await agentNow();
-  const bootOf = async () => docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
+  const bootOf = async () =>
+    docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
   const firstBoot = await bootOf();
   const reboot = "touch /run/mark /var/mark; systemctl reboot";
   await containers().run(["run", "-c", id(), "--node", "agent_1", reboot]);
@@ -211,7 +258,9 @@ test("a node that reboots itself comes back by itself at its address, without wh
 }, 180_000);
 
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
-  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  const agent = (await containers().inspect(id())).nodes.find(
+    ({ reference }) => reference === "agent_0",
+  )!;
   await docker(["kill", agent.id]);
   const waited = await containers().run(["wait", "-c", id()]);
   expect(waited.status).toBe(1);
@@ -222,16 +271,29 @@ test("a container that was killed is told of at once by wait, run and list, and 
   expect(ran.stderr).toContain("[node-stopped]");
   const listed = await containers().run(["list"]);
   // The last column is there while another test's cluster has a lifetime.
-  expect(listed.stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +2 +1 +\\d+ \\w+( +–)?$`, "m"));
-  const logs = await containers().run(["logs", "-c", id(), "--output-dir", join(containers().folder, "logs")]);
+  expect(listed.stdout).toMatch(
+    new RegExp(`^${id()} +incomplete +oss +1 +2 +1 +\\d+ \\w+( +–)?$`, "m"),
+  );
+  const logs = await containers().run([
+    "logs",
+    "-c",
+    id(),
+    "--output-dir",
+    join(containers().folder, "logs"),
+  ]);
   expect(logs.status).toBe(0);
-  expect(await Bun.file(join(containers().folder, "logs", "agent_0.console.txt")).exists()).toBe(true);
+  expect(await Bun.file(join(containers().folder, "logs", "agent_0.console.txt")).exists()).toBe(
+    true,
+  );
 });
 
 // Shows R40.
 test("destroy removes everything, and a second time there is no such cluster", async () => {
   const destroyed = await containers().run(["destroy", "-c", id()]);
-  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({
+    status: 0,
+    stdout: `${id()}\n`,
+  });
   expect(await containers().things(id())).toEqual([]);
   expect(await containers().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
 });

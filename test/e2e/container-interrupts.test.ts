@@ -6,7 +6,12 @@ import { expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { onlySsh } from "../support/only-ssh.ts";
 import { shareBackend } from "./support/shared-backend.ts";
-import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import {
+  docker,
+  nodeImage,
+  pathWithEngine,
+  startTestContainers,
+} from "./support/test-containers.ts";
 
 const { backend: containers, artifact } = shareBackend(startTestContainers);
 
@@ -42,12 +47,16 @@ test.each(stages)(
     await creating.said(said);
     creating.interrupt("SIGINT");
     const ended = await creating.ended;
-    expect({ status: ended.status, signal: ended.signal }).toEqual({ status: undefined, signal: "SIGINT" });
+    expect({ status: ended.status, signal: ended.signal }).toEqual({
+      status: undefined,
+      signal: "SIGINT",
+    });
     expect(ended.stdout).toBe("");
     expect(await containers().things(id)).toEqual([]);
     // A container that never ran has written nothing.
     const hasConsole = (await filesOf(id)).some((name) => name.endsWith(".console.txt"));
-    if (!expectsConsole || said === "Boot …" || said === "Configure …") expect(hasConsole).toBe(expectsConsole);
+    if (!expectsConsole || said === "Boot …" || said === "Configure …")
+      expect(hasConsole).toBe(expectsConsole);
     await rm(containers().stateFolder, { recursive: true, force: true });
   },
   60_000,
@@ -65,8 +74,13 @@ test.each(stages)(
     await Bun.sleep(1_000);
     const left = await containers().things(id);
     if (left.length > 0) {
-      expect((await containers().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was interrupted)`);
-      expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+      expect((await containers().run(["doctor"])).stdout).toContain(
+        `cluster "${id}" (its create was interrupted)`,
+      );
+      expect(await containers().run(["destroy", "-c", id])).toMatchObject({
+        status: 0,
+        stdout: `${id}\n`,
+      });
     }
     expect(await containers().things(id)).toEqual([]);
   },
@@ -86,7 +100,10 @@ test("what a killed create has made and never started is told of as such", async
   const waited = await containers().run(["wait", "-c", id]);
   expect(waited.status).toBe(1);
   expect(waited.stderr).toContain("never started");
-  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+  expect(await containers().run(["destroy", "-c", id])).toMatchObject({
+    status: 0,
+    stdout: `${id}\n`,
+  });
   expect(await containers().things(id)).toEqual([]);
 }, 60_000);
 
@@ -99,7 +116,9 @@ test("after kill -9 the same create works at once, and nothing is doubled", asyn
   expect(await containers().things(id)).toHaveLength(3);
   expect(await containers().run(createWords(id))).toMatchObject({ status: 0, stdout: `${id}\n` });
   expect(await containers().things(id)).toHaveLength(3);
-  expect((await readdir(containers().stateFolder)).filter((name) => name.startsWith(`${id}-`))).toHaveLength(1);
+  expect(
+    (await readdir(containers().stateFolder)).filter((name) => name.startsWith(`${id}-`)),
+  ).toHaveLength(1);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 90_000);
 
@@ -109,7 +128,9 @@ test("of two creates of one id at the same moment one makes the cluster, and the
   expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
   expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
   expect(await containers().things(id)).toHaveLength(3);
-  expect((await containers().run(["run", "-c", id, "--no-test-env", "hostname"])).stdout).toBe("master-0\n");
+  expect((await containers().run(["run", "-c", id, "--no-test-env", "hostname"])).stdout).toBe(
+    "master-0\n",
+  );
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
 }, 90_000);
 
@@ -157,22 +178,35 @@ test.each([
     [],
     ["There is no executable program docker", "There is no executable program podman"],
   ],
-  ["there is no docker", "only ssh", ["--engine", "docker"], ["There is no executable program docker"]],
-  ["there is no podman", "only ssh", ["--engine", "podman"], ["There is no executable program podman"]],
+  [
+    "there is no docker",
+    "only ssh",
+    ["--engine", "docker"],
+    ["There is no executable program docker"],
+  ],
+  [
+    "there is no podman",
+    "only ssh",
+    ["--engine", "podman"],
+    ["There is no executable program podman"],
+  ],
   [
     "Docker does not run",
     { DOCKER_HOST: "unix:///nowhere.sock" },
     ["--engine", "docker"],
     ["Docker does not answer", "systemctl start docker"],
   ],
-] as const)("where %s, every command ends with 5 and says what to do", async (_, given, engine, says) => {
-  const environment = given === "only ssh" ? { PATH: await onlySsh(containers().folder) } : given;
-  for (const [command = "", ...words] of [["list"], ["destroy"], createWords("x")]) {
-    const ran = await containers().run([command, ...engine, ...words], { environment });
-    expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 5, stdout: "" });
-    for (const said of [...says, "[machine-not-set-up]"]) expect(ran.stderr).toContain(said);
-  }
-  const doctor = await containers().run(["doctor", ...engine], { environment });
-  expect(doctor.status).toBe(1);
-  for (const said of says) expect(doctor.stdout).toContain(said);
-});
+] as const)(
+  "where %s, every command ends with 5 and says what to do",
+  async (_, given, engine, says) => {
+    const environment = given === "only ssh" ? { PATH: await onlySsh(containers().folder) } : given;
+    for (const [command = "", ...words] of [["list"], ["destroy"], createWords("x")]) {
+      const ran = await containers().run([command, ...engine, ...words], { environment });
+      expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 5, stdout: "" });
+      for (const said of [...says, "[machine-not-set-up]"]) expect(ran.stderr).toContain(said);
+    }
+    const doctor = await containers().run(["doctor", ...engine], { environment });
+    expect(doctor.status).toBe(1);
+    for (const said of says) expect(doctor.stdout).toContain(said);
+  },
+);

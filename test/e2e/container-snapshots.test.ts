@@ -1,22 +1,39 @@
 /** Snapshots of a cluster of containers: created, restored, damaged, interrupted, and removed with the cluster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { buildArtifact } from "./support/artifacts.ts";
-import { docker, nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
+import {
+  docker,
+  nodeImage,
+  pathWithEngine,
+  startTestContainers,
+} from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers } = {};
 const containers = (): TestContainers => state.containers!;
 const id = (): string => containers().id("saved");
-const snapshot = (...words: readonly string[]) => containers().run(["snapshot", ...words, "-c", id()]);
+const snapshot = (...words: readonly string[]) =>
+  containers().run(["snapshot", ...words, "-c", id()]);
 const onAgent = async (script: string): Promise<string> => {
-  const ran = await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_0", script]);
+  const ran = await containers().run([
+    "run",
+    "-c",
+    id(),
+    "--no-test-env",
+    "--node",
+    "agent_0",
+    script,
+  ]);
   return ran.stdout.trim();
 };
 
 /** Every image and volume of the cluster's snapshots, also those without a name. */
 async function saved(): Promise<readonly string[]> {
   const filters = ["--quiet", `--filter=label=cluster-e2e.cluster-id=${id()}`];
-  const found = await Promise.all([docker(["images", ...filters]), docker(["volume", "ls", ...filters])]);
+  const found = await Promise.all([
+    docker(["images", ...filters]),
+    docker(["volume", "ls", ...filters]),
+  ]);
   return found
     .flatMap((text) => text.split("\n"))
     .filter((line) => line !== "")
@@ -27,7 +44,15 @@ beforeAll(async () => {
   state.containers = await startTestContainers();
   const artifact = await buildArtifact("oss", containers().folder);
   const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait"];
-  const created = await containers().run(["create", "--variant", "oss", "-c", id(), ...options, artifact]);
+  const created = await containers().run([
+    "create",
+    "--variant",
+    "oss",
+    "-c",
+    id(),
+    ...options,
+    artifact,
+  ]);
   if (created.status !== 0) throw new Error(created.stderr);
 }, 300_000);
 
@@ -37,14 +62,20 @@ afterAll(async () => {
 }, 120_000);
 
 test("a cluster comes back as it was saved: addresses, options, files, volumes; and runs a job without an installation", async () => {
-  await onAgent("echo before >/root/note; mkdir -p /var/lib/docker/deep; echo before >/var/lib/docker/deep/note");
+  await onAgent(
+    "echo before >/root/note; mkdir -p /var/lib/docker/deep; echo before >/var/lib/docker/deep/note",
+  );
   const before = await containers().inspect(id());
   expect(await snapshot("create", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
   const listed = await snapshot("list");
-  expect(listed.stdout).toMatch(/^NAME +CREATED +SIZE +STATE\ninstalled +(\S+ )?\d\d:\d\d UTC +\d+ MB +complete\n$/);
+  expect(listed.stdout).toMatch(
+    /^NAME +CREATED +SIZE +STATE\ninstalled +(\S+ )?\d\d:\d\d UTC +\d+ MB +complete\n$/,
+  );
   expect(Number(/(\d+) MB/.exec(listed.stdout)?.[1])).toBeGreaterThan(20);
 
-  await onAgent("rm -r /root/note /var/lib/docker/deep; touch /var/lib/docker/later; systemctl disable slurmd");
+  await onAgent(
+    "rm -r /root/note /var/lib/docker/deep; touch /var/lib/docker/later; systemctl disable slurmd",
+  );
   await docker(["kill", before.nodes[0]!.id]);
   const restored = await snapshot("restore", "installed");
   expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
@@ -59,9 +90,15 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
   expect(places(after)).toEqual(places(before));
   const agent = after.nodes.find(({ reference }) => reference === "agent_0")!;
   expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", agent.id])).toBe("1073741824");
-  expect(await onAgent("cat /root/note /var/lib/docker/deep/note; ls /var/lib/docker")).toBe("before\nbefore\ndeep");
-  expect(await containers().run(["wait", "-c", id(), "--timeout", "3m"])).toMatchObject({ status: 0 });
-  expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
+  expect(await onAgent("cat /root/note /var/lib/docker/deep/note; ls /var/lib/docker")).toBe(
+    "before\nbefore\ndeep",
+  );
+  expect(await containers().run(["wait", "-c", id(), "--timeout", "3m"])).toMatchObject({
+    status: 0,
+  });
+  expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
+    stdout: "agent-0\n",
+  });
 }, 200_000);
 
 test("the node's own files of names stay its own: replaced, and kept by a restart, a snapshot and a restore", async () => {
@@ -69,8 +106,10 @@ test("the node's own files of names stay its own: replaced, and kept by a restar
     'sed -i "s/localhost/localhost here/" /etc/hosts && echo "192.0.2.7 db.example.test" >>/etc/hosts && ' +
     'printf "nameserver 192.0.2.53\\n" >/tmp/servers && cat /etc/resolv.conf >>/tmp/servers && ' +
     "mv /tmp/servers /etc/resolv.conf && hostnamectl set-hostname renamed.example.test";
-  const look = "grep -c -e here -e db.example /etc/hosts; head -n 1 /etc/resolv.conf; getent hosts db.example.test";
-  const seen = async () => onAgent(`${look}; grep -c agent-0 /etc/hosts; hostname; cat /etc/hostname`);
+  const look =
+    "grep -c -e here -e db.example /etc/hosts; head -n 1 /etc/resolv.conf; getent hosts db.example.test";
+  const seen = async () =>
+    onAgent(`${look}; grep -c agent-0 /etc/hosts; hostname; cat /etc/hostname`);
   const expected =
     /^3\nnameserver 192\.0\.2\.53\n192\.0\.2\.7 +db\.example\.test\n1\nrenamed\.example\.test\nrenamed\.example\.test$/;
   await onAgent(change);
@@ -87,7 +126,12 @@ test("the node's own files of names stay its own: replaced, and kept by a restar
 }, 200_000);
 
 const cases = [
-  { id: "snapshot-exists", status: 1, words: ["create", "installed"], says: "delete that snapshot first" },
+  {
+    id: "snapshot-exists",
+    status: 1,
+    words: ["create", "installed"],
+    says: "delete that snapshot first",
+  },
   { id: "snapshot-not-found", status: 3, words: ["restore", "other"], says: "It has: installed." },
   { id: "bad-usage", status: 2, words: ["create", "No/Name"], says: "lower-case letters" },
   { id: "bad-usage", status: 2, words: ["restore"], says: "NAME: required by restore" },
@@ -105,14 +149,36 @@ test("a stopped node is named, keeps a snapshot from being made, and comes back 
   const before = await containers().inspect(id());
   expect((await run("node", "stop", "--force", "agents")).status).toBe(0);
   expect(await states()).toEqual(["running", "stopped"]);
-  const stopped = { id: "node-stopped", status: 1, words: ["fault", "partition", "--between", "agent_0"] };
-  const refused = await containers().run([...stopped.words.slice(0, 1), "-c", id(), ...stopped.words.slice(1)]);
+  const stopped = {
+    id: "node-stopped",
+    status: 1,
+    words: ["fault", "partition", "--between", "agent_0"],
+  };
+  const refused = await containers().run([
+    ...stopped.words.slice(0, 1),
+    "-c",
+    id(),
+    ...stopped.words.slice(1),
+  ]);
   expect(refused.status).toBe(stopped.status);
   expect(refused.stderr).toContain(`[${stopped.id}]`);
   // 1 may be the command's own status.
-  expect((await containers().run(["run", "-c", id(), "--node", "agent_0", "true"])).status).toBe(255);
-  const both = await containers().run(["run", "-c", id(), "--no-test-env", "--node", "all", "hostname"]);
-  expect({ status: both.status, stdout: both.stdout }).toEqual({ status: 255, stdout: "master_0: master-0\n" });
+  expect((await containers().run(["run", "-c", id(), "--node", "agent_0", "true"])).status).toBe(
+    255,
+  );
+  const both = await containers().run([
+    "run",
+    "-c",
+    id(),
+    "--no-test-env",
+    "--node",
+    "all",
+    "hostname",
+  ]);
+  expect({ status: both.status, stdout: both.stdout }).toEqual({
+    status: 255,
+    stdout: "master_0: master-0\n",
+  });
   expect((await run("wait")).stderr).toContain("agent_0");
   expect((await snapshot("create", "partly")).stderr).toContain("[machine-failed]");
   expect((await run("stop")).status).toBe(0);
@@ -131,13 +197,15 @@ test("a stopped node is named, keeps a snapshot from being made, and comes back 
 
 /** The program is killed as soon as it runs one of these commands of Docker, which still takes place. */
 async function killedAt(command: string, ...words: readonly string[]): Promise<string | undefined> {
-  const lines = (real: string) => `[ "$1" != ${command} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
+  const lines = (real: string) =>
+    `[ "$1" != ${command} ] || { ${real} "$@" & kill -KILL $PPID; wait; exit; }`;
   const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
   return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
 }
 
 test("extended attributes and access lists come back with a restore, and a restart leaves later ones alone", async () => {
-  const acl = "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
+  const acl =
+    "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
   const python = (line: string) => `python3 -c '${line}'`;
   const set = `import os; open("/srv/f", "w"); [os.setxattr("/srv/f", n, v) for n, v in [("user.note", b"saved"), ("trusted.t", b"t"), ("system.posix_acl_access", bytes.fromhex("${acl}"))]]; os.mkdir(b"/srv/d\\xff"); os.setxattr(b"/srv/d\\xff", "user.d", b"d")`;
   const seen = async () =>
@@ -160,7 +228,8 @@ test("extended attributes and access lists come back with a restore, and a resta
 }, 200_000);
 
 test("a stopped cluster whose network was pruned is listed, restored and started", async () => {
-  const addresses = async () => (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
+  const addresses = async () =>
+    (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
   const before = await addresses();
   const prune = async (): Promise<void> => {
     expect((await containers().run(["stop", "-c", id()])).status).toBe(0);
@@ -207,7 +276,10 @@ test("a restore that is killed, wherever it is, can be repeated", async () => {
     expect([moment, await killedAt(moment, "restore", "installed")]).toEqual([moment, "SIGKILL"]);
     expect((await containers().run(["list", "--quiet"])).stdout).toContain(id());
   }
-  const both = await Promise.all([snapshot("restore", "installed"), snapshot("restore", "installed")]);
+  const both = await Promise.all([
+    snapshot("restore", "installed"),
+    snapshot("restore", "installed"),
+  ]);
   expect(both.map(({ status }) => status)).toEqual([0, 0]);
   expect(await onAgent("cat /root/note")).toBe("before");
 }, 120_000);

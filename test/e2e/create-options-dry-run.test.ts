@@ -20,28 +20,62 @@ afterAll(async () => {
 });
 
 const dryRun = async (words: readonly string[]) =>
-  cloud().run(["create", "--dry-run", "--variant", "oss", ...words, join(cloud().folder, "artifact.sh")]);
+  cloud().run([
+    "create",
+    "--dry-run",
+    "--variant",
+    "oss",
+    ...words,
+    join(cloud().folder, "artifact.sh"),
+  ]);
 
 // Shows R97.
 test("as text: everything that a bill or a reviewer asks for", async () => {
-  const shown = await dryRun(["--linux-distribution", "debian-12", "--masters", "3", "--custom-tag", "team:storage"]);
+  const shown = await dryRun([
+    "--linux-distribution",
+    "debian-12",
+    "--masters",
+    "3",
+    "--custom-tag",
+    "team:storage",
+  ]);
   expect(shown.status).toBe(0);
-  const lines = new Map(shown.stdout.split("\n").map((line) => line.split(/ {2,}/, 2) as [string, string]));
+  const lines = new Map(
+    shown.stdout.split("\n").map((line) => line.split(/ {2,}/, 2) as [string, string]),
+  );
   expect(lines.get("Cluster")).toBe("default");
   expect(lines.get("Region")).toBe("us-west-2");
-  expect(lines.get("Image")).toMatch(/^ami-[0-9a-f]+ \(debian-12-amd64-20250903-2225\), user admin$/);
+  expect(lines.get("Image")).toMatch(
+    /^ami-[0-9a-f]+ \(debian-12-amd64-20250903-2225\), user admin$/,
+  );
   expect(lines.get("Machines")).toBe("5 × m5.large: 3 masters, 1 agent, 1 public agent");
-  expect(lines.get("Security group")).toMatch(/^cluster-e2e-default: TCP 22, 80, 443 from [\d.]+\/32;/);
+  expect(lines.get("Security group")).toMatch(
+    /^cluster-e2e-default: TCP 22, 80, 443 from [\d.]+\/32;/,
+  );
   expect(lines.get("Custom tags")).toBe("team=storage");
   expect(lines.get("Cost")).toStartWith("about $1.20 ");
-  expect(lines.get("Ends")).toMatch(/\d\d:\d\d UTC \(in (2 h|1 h 59 min)\), two hours after launch$/);
+  expect(lines.get("Ends")).toMatch(
+    /\d\d:\d\d UTC \(in (2 h|1 h 59 min)\), two hours after launch$/,
+  );
 });
 
 test("as JSON, with another image, type, subnet and range", async () => {
   const image = fixedId("ami", "us-west-2debian-12-amd64-20250814-2204");
-  const place = `--image ${image} --ssh-user admin --subnet ${subnet} --admin-cidr 10.1.0.0/16`.split(" ");
-  const shown = await dryRun([...place, "--instance-type", "c5.large", "--agents", "0", "--output", "json"]);
-  const { plan, schemaVersion } = JSON.parse(shown.stdout) as { readonly plan: object; readonly schemaVersion: number };
+  const place =
+    `--image ${image} --ssh-user admin --subnet ${subnet} --admin-cidr 10.1.0.0/16`.split(" ");
+  const shown = await dryRun([
+    ...place,
+    "--instance-type",
+    "c5.large",
+    "--agents",
+    "0",
+    "--output",
+    "json",
+  ]);
+  const { plan, schemaVersion } = JSON.parse(shown.stdout) as {
+    readonly plan: object;
+    readonly schemaVersion: number;
+  };
   expect(schemaVersion).toBe(1);
   expect(plan).toMatchObject({
     cluster: "default",
@@ -68,8 +102,12 @@ test("a type without a known price says so", async () => {
 
 // Shows R97.
 test("nothing but descriptions was asked for, and nothing is kept here", async () => {
-  const { counts } = (await cloud().control("requests")) as { readonly counts: Readonly<Record<string, number>> };
+  const { counts } = (await cloud().control("requests")) as {
+    readonly counts: Readonly<Record<string, number>>;
+  };
   expect(Object.keys(counts).filter((action) => !action.startsWith("Describe"))).toEqual([]);
-  const kept = await readdir(cloud().environment["XDG_STATE_HOME"]!, { recursive: true }).catch(() => []);
+  const kept = await readdir(cloud().environment["XDG_STATE_HOME"]!, { recursive: true }).catch(
+    () => [],
+  );
   expect(kept.filter((path) => path.includes("default"))).toEqual([]);
 });

@@ -22,7 +22,9 @@ test("a local artifact of another sum is refused before anything is launched", a
   expect(refused.stderr).toContain(`not ${otherSum}`);
   expect(refused.stderr).toContain("[artifact-invalid]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
-  const { counts } = (await cloud().control("requests")) as { readonly counts: Readonly<Record<string, number>> };
+  const { counts } = (await cloud().control("requests")) as {
+    readonly counts: Readonly<Record<string, number>>;
+  };
   expect(Object.keys(counts)).not.toContainAnyValues(["RunInstances", "CreateSecurityGroup"]);
 });
 

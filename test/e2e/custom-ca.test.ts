@@ -41,7 +41,9 @@ afterAll(async () => {
 }, 120_000);
 
 const createWords = (id: string, folder: string, key: string): readonly string[] => [
-  ...`create -c ${id} --variant enterprise --linux-distribution debian-12 --public-agents 0`.split(" "),
+  ...`create -c ${id} --variant enterprise --linux-distribution debian-12 --public-agents 0`.split(
+    " ",
+  ),
   "--license-key",
   join(cloud().folder, "license.txt"),
   "--extra-config",
@@ -62,7 +64,11 @@ async function handshakeWithMaster(rootPath: string): ReturnType<typeof handshak
 test.concurrent("a CA key that doesn't fit is refused with the artifact's words, and nothing is left", async () => {
   const mixed = join(cloud().folder, "mixed");
   await Bun.$`cp -R ${state.own!.folder} ${mixed} && cp ${state.other!.keyPath} ${mixed}/custom_ca.key`.quiet();
-  const refused = await cloud().run([...createWords("mixed", mixed, state.other!.keyPath), "--agents", "0"]);
+  const refused = await cloud().run([
+    ...createWords("mixed", mixed, state.other!.keyPath),
+    "--agents",
+    "0",
+  ]);
   expect(refused.stderr).toContain(
     "ca_certificate_key_path: genconf/custom_ca.key is not the key of genconf/custom_ca.crt, or is encrypted\n",
   );
@@ -75,7 +81,11 @@ test.concurrent("a CA key that doesn't fit is refused with the artifact's words,
 }, 300_000);
 
 test.concurrent("a key of another CA on the masters alone fails their installation, and wait says so in the installer's words", async () => {
-  const words = [...createWords("misfit", state.own!.folder, state.other!.keyPath), "--agents", "0"];
+  const words = [
+    ...createWords("misfit", state.own!.folder, state.other!.keyPath),
+    "--agents",
+    "0",
+  ];
   expect(await cloud().run(words)).toMatchObject({ status: 0, stdout: "misfit\n" });
   const waited = await cloud().run(["wait", "-c", "misfit", "--timeout", "6m"]);
   expect(waited.stderr).toContain(`${keyOnMaster} is not the key of the configured CA certificate`);
@@ -99,7 +109,12 @@ test("the default superuser is refused where --extra-config names another", asyn
 
 // Shows R56, R85.
 test("wait succeeds with that superuser's name and password", async () => {
-  const words = ["--superuser-username", superuser.name, "--superuser-password", superuser.password];
+  const words = [
+    "--superuser-username",
+    superuser.name,
+    "--superuser-password",
+    superuser.password,
+  ];
   const waited = await cloud().run(["wait", "--timeout", "6m", "-vvv", ...words]);
   expect(waited).toMatchObject({ status: 0, stdout: "" });
   expect(waited.stderr).not.toContain(superuser.password);
@@ -120,7 +135,9 @@ test("and to no other", async () => {
 });
 
 test("the key stands on the master for root alone, and the cluster hands out the root certificate", async () => {
-  expect((await cloud().run(["run", "stat", "-c", "%a %U", keyOnMaster])).stdout).toBe("600 root\n");
+  expect((await cloud().run(["run", "stat", "-c", "%a %U", keyOnMaster])).stdout).toBe(
+    "600 root\n",
+  );
   const sums = await cloud().run(["run", `sha256sum <${keyOnMaster}`]);
   expect(sums.stdout.split(" ")[0]).toBe(
     new Bun.CryptoHasher("sha256").update(await Bun.file(state.own!.keyPath).bytes()).digest("hex"),

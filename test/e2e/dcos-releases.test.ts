@@ -53,10 +53,22 @@ describe.each(rows)(`%s, %s (${rows.length} of ${all.length} rows)`, (release, v
     "is created, waited for, used, synced to, logged and destroyed",
     async () => {
       const artifact = await buildDcosArtifact(variant, release, containers().folder);
-      const license = variant === "enterprise" ? ["--license-key", join(containers().folder, "license.txt")] : [];
-      const own = ["--variant", variant, "--public-agents", "0", "--node-image", state.image!, ...license];
+      const license =
+        variant === "enterprise" ? ["--license-key", join(containers().folder, "license.txt")] : [];
+      const own = [
+        "--variant",
+        variant,
+        "--public-agents",
+        "0",
+        "--node-image",
+        state.image!,
+        ...license,
+      ];
       const created = await run("create", ...own, artifact);
-      expect({ status: created.status, stderr: created.status === 0 ? "" : created.stderr }).toEqual({
+      expect({
+        status: created.status,
+        stderr: created.status === 0 ? "" : created.stderr,
+      }).toEqual({
         status: 0,
         stderr: "",
       });
@@ -68,8 +80,13 @@ describe.each(rows)(`%s, %s (${rows.length} of ${all.length} rows)`, (release, v
       });
 
       // There are no public agents: the release's tests must not insist on them.
-      expect(await run("run", "python3 test_stand_in.py")).toMatchObject({ status: 0, stdout: "2 passed\n" });
-      expect((await run("run", "--node", "agent_0", "ls /etc/mesosphere/roles")).stdout).toBe("slave\n");
+      expect(await run("run", "python3 test_stand_in.py")).toMatchObject({
+        status: 0,
+        stdout: "2 passed\n",
+      });
+      expect((await run("run", "--node", "agent_0", "ls /etc/mesosphere/roles")).stdout).toBe(
+        "slave\n",
+      );
 
       const synced = await run("sync", state.checkout!);
       expect({ status: synced.status, stderr: synced.status === 0 ? "" : synced.stderr }).toEqual({
@@ -80,8 +97,12 @@ describe.each(rows)(`%s, %s (${rows.length} of ${all.length} rows)`, (release, v
       expect((await run("run", `ls ${folder}/test_new.py`)).stdout).toBe(`${folder}/test_new.py\n`);
 
       const logs = (await run("logs")).stdout.trim();
-      const installLog = (await readdir(logs, { recursive: true })).find((file) => /master_0.*install/.test(file))!;
-      expect(await readFile(join(logs, installLog), "utf8")).toContain("Checking if port 53 is free: PASS");
+      const installLog = (await readdir(logs, { recursive: true })).find((file) =>
+        /master_0.*install/.test(file),
+      )!;
+      expect(await readFile(join(logs, installLog), "utf8")).toContain(
+        "Checking if port 53 is free: PASS",
+      );
 
       expect(await run("destroy")).toMatchObject({ status: 0 });
       expect(await containers().things(id())).toEqual([]);

@@ -39,13 +39,20 @@ async function createWords(
   const extra = join(cloud().folder, `${id}.yaml`);
   // A cloud's machines keep the time; these have the clock of this machine, which perhaps nobody synchronizes.
   await Bun.write(extra, `check_time: false\n${keys}`);
-  return [...`create -c ${id} --variant ${variant} --extra-config`.split(" "), extra, ...state.machines, ...more];
+  return [
+    ...`create -c ${id} --variant ${variant} --extra-config`.split(" "),
+    extra,
+    ...state.machines,
+    ...more,
+  ];
 }
 
 const few = ["--agents", "0", "--public-agents", "0"];
 
 const filesOn = async (id: string, folder: string): Promise<readonly string[]> =>
-  (await cloud().run(["run", "-c", id, `cd ${folder} && find . -type f | LC_ALL=C sort`])).stdout.trim().split("\n");
+  (await cloud().run(["run", "-c", id, `cd ${folder} && find . -type f | LC_ALL=C sort`])).stdout
+    .trim()
+    .split("\n");
 
 /** What a test runner in the tests folder sees of the variables that are set for it. */
 const showVariables = `pwd; env | grep -E '^(CLUSTER|DCOS)_|_HOSTS=|^PYTHONPATH=' | LC_ALL=C sort`;
@@ -61,17 +68,26 @@ test("an open source release is created; Docker is started on machines where it 
 
 test("wait asks the units, 3dt and the masters; an open source cluster has no login to count agents with", async () => {
   expect(await cloud().run(["wait", "--timeout", "5m"])).toMatchObject({ status: 0, stdout: "" });
-  const units = await cloud().run(["run", "systemctl is-active dcos-stand-in docker; ls /opt/mesosphere/bin"]);
+  const units = await cloud().run([
+    "run",
+    "systemctl is-active dcos-stand-in docker; ls /opt/mesosphere/bin",
+  ]);
   expect(units.stdout).toBe("active\nactive\n3dt\ndcos-shell\n");
   const roles = ["master_0", "agent_0", "public_agent_0"].map(async (node) =>
     cloud().run(["run", "--no-test-env", "--node", node, "ls", "/etc/mesosphere/roles"]),
   );
-  expect((await Promise.all(roles)).map(({ stdout }) => stdout)).toEqual(["master\n", "slave\n", "slave_public\n"]);
+  expect((await Promise.all(roles)).map(({ stdout }) => stdout)).toEqual([
+    "master\n",
+    "slave\n",
+    "slave_public\n",
+  ]);
 }, 400_000);
 
 // Shows R113.
 test("run sets both families of variables, in the tests folder, after the environment file", async () => {
-  const [master, agent, publicAgent] = (await cloud().inspect("default")).nodes.map((node) => node.privateAddress);
+  const [master, agent, publicAgent] = (await cloud().inspect("default")).nodes.map(
+    (node) => node.privateAddress,
+  );
   const login = ["--login-uname", "bob", "--login-pw", "-"];
   const ran = await cloud().run(["run", ...login, showVariables], { stdin: "s3cret\n" });
   expect(ran.stdout.trim().split("\n")).toEqual([
@@ -113,8 +129,15 @@ test("an open source checkout is synced into this layout's folders", async () =>
   const synced = await cloud().run(["sync", checkout]);
   expect(synced.stdout).toStartWith("master_0: 4 files, 4 sent (");
   expect(synced.status).toBe(0);
-  expect(await filesOn("default", `${testsFolder}/`)).toEqual(["./conftest.py", "./test_new.py", "./util/tool.py"]);
-  expect(await filesOn("default", libraryFolder("python3.5"))).toEqual(["./__init__.py", "./cli.py"]);
+  expect(await filesOn("default", `${testsFolder}/`)).toEqual([
+    "./conftest.py",
+    "./test_new.py",
+    "./util/tool.py",
+  ]);
+  expect(await filesOn("default", libraryFolder("python3.5"))).toEqual([
+    "./__init__.py",
+    "./cli.py",
+  ]);
 });
 
 test("a checkout of the other layout is refused with the path looked for", async () => {
@@ -138,10 +161,21 @@ test("an enterprise release with a custom CA: its TLS, the superuser's login, an
     keys,
   );
   expect(await cloud().run(words)).toMatchObject({ status: 0, stdout: "paid\n" });
-  const refused = await cloud().run(["wait", "-c", "paid", "--timeout", "5m", "--superuser-password", "wrong"]);
+  const refused = await cloud().run([
+    "wait",
+    "-c",
+    "paid",
+    "--timeout",
+    "5m",
+    "--superuser-password",
+    "wrong",
+  ]);
   expect(refused.stderr).toContain("[login-refused]");
   expect(refused.status).toBe(1);
-  expect(await cloud().run(["wait", "-c", "paid", "--timeout", "5m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["wait", "-c", "paid", "--timeout", "5m"])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
   const { webUi, nodes } = await cloud().inspect("paid");
   expect(webUi).toStartWith("https://");
   const master = { host: nodes[0]!.publicAddress, address: nodes[0]!.privateAddress };
@@ -167,7 +201,9 @@ async function customAuthority(
 }
 
 test("an open source checkout stands beside an enterprise cluster's own tests", async () => {
-  expect(await cloud().run(["sync", "-c", "paid", join(cloud().folder, "oss")])).toMatchObject({ status: 0 });
+  expect(await cloud().run(["sync", "-c", "paid", join(cloud().folder, "oss")])).toMatchObject({
+    status: 0,
+  });
   expect(await filesOn("paid", `${testsFolder}/`)).toEqual([
     "./open_source_tests/test_new.py",
     "./test_stand_in.py",
@@ -191,7 +227,9 @@ test.concurrent("an artifact whose head tells nothing is asked on the node, whic
   const artifact = await buildDcosArtifact("oss", "1.13.9", cloud().folder);
   const mute = join(cloud().folder, "mute.sh");
   await Bun.write(mute, (await Bun.file(artifact).bytes()).filter(outsideSecondLine()));
-  const created = await cloud().run(await createWords("mute", "oss", ["--public-agents", "0", mute]));
+  const created = await cloud().run(
+    await createWords("mute", "oss", ["--public-agents", "0", mute]),
+  );
   expect(created).toMatchObject({ status: 0, stdout: "mute\n" });
   expect(await cloud().run(["wait", "-c", "mute", "--timeout", "5m"])).toMatchObject({ status: 0 });
 }, 400_000);
@@ -207,15 +245,27 @@ function outsideSecondLine(): (byte: number) => boolean {
 }
 
 test.concurrent.each([
-  ["install", "1.11.13", "install-failed", /the install script exited with status 1[^]*is away: FAIL/],
+  [
+    "install",
+    "1.11.13",
+    "install-failed",
+    /the install script exited with status 1[^]*is away: FAIL/,
+  ],
   ["download", "1.13.9", "install-failed", /the unit dcos-download failed[^]*404/],
-  ["setup", "2.1.2", "install-failed", /the unit dcos-setup failed[^]*the fault that was asked for/],
+  [
+    "setup",
+    "2.1.2",
+    "install-failed",
+    /the unit dcos-setup failed[^]*the fault that was asked for/,
+  ],
 ] as const)(
   "a failure at %s of %s ends the wait at once, with its log",
   async (at, release, id, words) => {
     const artifact = await buildDcosArtifact("oss", release, cloud().folder);
     const keys = `stand_in_fault: {role: master, at: ${at}}\n`;
-    expect(await cloud().run(await createWords(at, "oss", [...few, artifact], keys))).toMatchObject({ status: 0 });
+    expect(await cloud().run(await createWords(at, "oss", [...few, artifact], keys))).toMatchObject(
+      { status: 0 },
+    );
     const waited = await cloud().run(["wait", "-c", at, "--timeout", "5m"]);
     expect(waited.stderr).toContain(`[${id}]`);
     expect(waited.stderr).toMatch(words);
@@ -227,7 +277,9 @@ test.concurrent.each([
 test.concurrent("a node whose own check stays critical is waited for until the deadline, which tells what it said", async () => {
   const artifact = await buildDcosArtifact("oss", "1.11.13", cloud().folder);
   const keys = "stand_in_fault: {role: master, at: check}\n";
-  expect(await cloud().run(await createWords("check", "oss", [...few, artifact], keys))).toMatchObject({ status: 0 });
+  expect(
+    await cloud().run(await createWords("check", "oss", [...few, artifact], keys)),
+  ).toMatchObject({ status: 0 });
   const said = "master_0: its check says: fault: the fault that was asked for";
   const wait = async () => cloud().run(["wait", "-c", "check", "--timeout", "8s"]);
   const deadline = Date.now() + 120_000;

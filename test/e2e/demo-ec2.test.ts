@@ -51,7 +51,12 @@ test("it runs the main flow, finds no differences, leaves nothing, and its repor
   expect(text).toContain("Left in the account: nothing.");
   expect(text).toContain("| why it ended | Client.UserInitiatedShutdown");
   const { CLOUD_ACCESS_KEY_ID = "", CLOUD_SECRET_ACCESS_KEY = "" } = cloud().environment;
-  for (const secret of [CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY, cloud().folder, "ssh-ed25519"])
+  for (const secret of [
+    CLOUD_ACCESS_KEY_ID,
+    CLOUD_SECRET_ACCESS_KEY,
+    cloud().folder,
+    "ssh-ed25519",
+  ])
     expect(text).not.toContain(secret);
   expect(text).not.toMatch(/\b\d+\.\d+\.\d+\.\d+\b/);
   await expectNothingLeft();
@@ -72,7 +77,8 @@ test("it removes everything after Ctrl-C, and after a command that failed", asyn
   const seen = { text: "" };
   for await (const part of interrupted.child.stderr.pipeThrough(new TextDecoderStream())) {
     seen.text += part;
-    if (seen.text.includes("Boot …") && !seen.text.includes("SIGINT")) interrupted.child.kill("SIGINT");
+    if (seen.text.includes("Boot …") && !seen.text.includes("SIGINT"))
+      interrupted.child.kill("SIGINT");
   }
   expect(await interrupted.child.exited, seen.text).toBe(130);
   await expectNothingLeft();

@@ -27,13 +27,21 @@ afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
 });
 
-const doctor = (words: readonly string[] = [], environment: Readonly<Record<string, string>> = {}) =>
-  cloud().run(["doctor", ...words], { environment: { ...alone, ...environment } });
+const doctor = (
+  words: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+) => cloud().run(["doctor", ...words], { environment: { ...alone, ...environment } });
 
 /** The checks of the JSON output, by name. */
-async function checks(environment: Readonly<Record<string, string>>, words: readonly string[] = []) {
+async function checks(
+  environment: Readonly<Record<string, string>>,
+  words: readonly string[] = [],
+) {
   const ran = await doctor(["--output", "json", ...words], environment);
-  const answer = JSON.parse(ran.stdout) as { readonly schemaVersion: number; readonly checks: readonly Check[] };
+  const answer = JSON.parse(ran.stdout) as {
+    readonly schemaVersion: number;
+    readonly checks: readonly Check[];
+  };
   const byName = new Map(answer.checks.map((check) => [check.name, check]));
   const failed = answer.checks.filter(({ status }) => status === "fail").map(({ name }) => name);
   return { ...ran, ...answer, byName, failed };
@@ -45,7 +53,9 @@ const secret = (): string => cloud().environment["CLOUD_SECRET_ACCESS_KEY"]!;
 test("all well: 0, a line a check in the declared order, and no state folder made", async () => {
   const ran = await doctor();
   expect(ran.status).toBe(0);
-  const names = ran.stdout.split("\n").flatMap((line) => /^[✔!–] (\S.*?)(?: {2}|$)/.exec(line)?.[1] ?? []);
+  const names = ran.stdout
+    .split("\n")
+    .flatMap((line) => /^[✔!–] (\S.*?)(?: {2}|$)/.exec(line)?.[1] ?? []);
   expect(names).toEqual([
     "operating system",
     "runtime",
@@ -90,9 +100,15 @@ test("all messages begin in one column, and remedies stand below them", async ()
     .replaceAll(/^\S \S+\n.*\n/gm, "")
     .split("\n");
   const column = lines[0]!.search(/(?<= {2})\S/);
-  expect(lines.map((line) => line.slice(column - 2, column)).filter((gap) => gap !== "  ")).toEqual([]);
+  expect(lines.map((line) => line.slice(column - 2, column)).filter((gap) => gap !== "  ")).toEqual(
+    [],
+  );
   expect(lines.map((line) => line[column]).filter((start) => start === " ")).toEqual([]);
-  expect(lines.filter((line) => line.startsWith(" ")).every((line) => line.slice(column).startsWith("→ "))).toBe(true);
+  expect(
+    lines
+      .filter((line) => line.startsWith(" "))
+      .every((line) => line.slice(column).startsWith("→ ")),
+  ).toBe(true);
 });
 
 // Shows R61.
@@ -109,7 +125,10 @@ test("-v: source, account, region, the end of the credentials and times", async 
 test("JSON under -vvv: one object with every check, and no secret anywhere", async () => {
   const { status, schemaVersion, stdout, stderr, byName } = await checks({}, ["-vvv"]);
   expect({ status, schemaVersion }).toEqual({ status: 0, schemaVersion: 1 });
-  expect(byName.get("image")).toMatchObject({ status: "pass", milliseconds: expect.any(Number) as number });
+  expect(byName.get("image")).toMatchObject({
+    status: "pass",
+    milliseconds: expect.any(Number) as number,
+  });
   expect(stderr).toContain("ec2:DescribeImages in us-west-2 answered");
   expect(stdout + stderr).not.toContain(secret());
 });
@@ -119,7 +138,12 @@ test("JSON without -v: name, status, message, and a remedy where one is needed",
   const { status, byName } = await checks({});
   expect(status).toBe(1);
   expect(Object.keys(byName.get("ssh")!)).toEqual(["name", "status", "message"]);
-  expect(Object.keys(byName.get("ec2:RunInstances")!)).toEqual(["name", "status", "message", "remedy"]);
+  expect(Object.keys(byName.get("ec2:RunInstances")!)).toEqual([
+    "name",
+    "status",
+    "message",
+    "remedy",
+  ]);
 });
 
 // Shows R10.
@@ -132,7 +156,12 @@ test.each<[string, Readonly<Record<string, string>>, readonly string[], string]>
   ["a region that is not enabled", {}, ["--cloud-region", "af-south-1"], "region"],
   ["no default network", {}, ["--cloud-region", "sa-east-1"], "network"],
   ["no image", {}, ["--cloud-region", "ap-southeast-2"], "image"],
-  ["no way to ask for the own address", { CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9" }, [], "admin address"],
+  [
+    "no way to ask for the own address",
+    { CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9" },
+    [],
+    "admin address",
+  ],
 ])("%s: 1, and that check alone has failed", async (_what, environment, words, name) => {
   const { status, failed, byName, stdout, stderr } = await checks(environment, words);
   expect({ status, failed }).toEqual({ status: 1, failed: [name] });

@@ -6,7 +6,10 @@ import { shareBackend } from "./support/shared-backend.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 
 const license = "license-0123456789-not-to-be-seen";
-const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"), "enterprise");
+const { backend: cloud, artifact } = shareBackend(
+  async () => startTestCloud("container"),
+  "enterprise",
+);
 
 beforeAll(async () => {
   await Bun.write(join(cloud().folder, "license.txt"), `${license}\n`);
@@ -15,7 +18,9 @@ beforeAll(async () => {
 }, 300_000);
 
 const createWords = () =>
-  `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${artifact()}`.split(" ");
+  `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${artifact()}`.split(
+    " ",
+  );
 
 // Shows R54, R55.
 test("without a license the artifact's own words are shown, and nothing is left", async () => {
@@ -32,7 +37,12 @@ test("without a license the artifact's own words are shown, and nothing is left"
 // Shows R56.
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
   const environment = { CLUSTER_LICENSE_KEY_PATH: join(cloud().folder, "license.txt") };
-  const words = ["--security-mode", "strict", "--extra-config", join(cloud().folder, "security.yaml")];
+  const words = [
+    "--security-mode",
+    "strict",
+    "--extra-config",
+    join(cloud().folder, "security.yaml"),
+  ];
   const created = await cloud().run([...createWords(), ...words], { environment });
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
   expect(created.stderr).not.toContain(license);
@@ -49,7 +59,10 @@ test("a wrong superuser password is said, not waited for", async () => {
 
 // Shows R1.
 test("wait checks TLS against the cluster's CA and logs in", async () => {
-  expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
 }, 400_000);
 
 // Shows R73.
@@ -74,14 +87,38 @@ test("--security-mode won over --extra-config, and the license is the file's wit
 });
 
 test("without TLS the superuser logs in over HTTP; a license in --extra-config leaves the other sources unread", async () => {
-  const extra = ["--extra-config", join(cloud().folder, "licensed.yaml"), "--security-mode", "disabled"];
-  const words = ["-c", "plain", "--agents", "0", "--license-key", join(cloud().folder, "no-such-file"), ...extra];
+  const extra = [
+    "--extra-config",
+    join(cloud().folder, "licensed.yaml"),
+    "--security-mode",
+    "disabled",
+  ];
+  const words = [
+    "-c",
+    "plain",
+    "--agents",
+    "0",
+    "--license-key",
+    join(cloud().folder, "no-such-file"),
+    ...extra,
+  ];
   const environment = { CLUSTER_LICENSE_KEY_PATH: "/no/such/file" };
   const created = await cloud().run([...createWords(), ...words], { environment });
   expect(created).toMatchObject({ status: 0, stdout: "plain\n" });
   expect(created.stderr).not.toContain(license);
-  const refused = await cloud().run(["wait", "-c", "plain", "--superuser-password", "wrong", "--timeout", "5m"]);
+  const refused = await cloud().run([
+    "wait",
+    "-c",
+    "plain",
+    "--superuser-password",
+    "wrong",
+    "--timeout",
+    "5m",
+  ]);
   expect(refused.stderr).toContain("[login-refused]");
-  expect(await cloud().run(["wait", "-c", "plain", "--timeout", "5m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["wait", "-c", "plain", "--timeout", "5m"])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
   expect((await cloud().inspect("plain")).webUi).toStartWith("http://");
 }, 600_000);

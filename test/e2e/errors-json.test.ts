@@ -29,12 +29,27 @@ const alone = { AWS_EC2_METADATA_DISABLED: "true" };
 const wrongSecret = { ...alone, CLOUD_SECRET_ACCESS_KEY: "wrong" };
 
 const cases: readonly JsonCase[] = [
-  { command: "create --dry-run", words: createWords("other", "--dry-run"), status: 0, keys: ["plan"] },
-  { command: "create --dry-run", words: createWords("base", "--dry-run"), status: 1, keys: ["error"] },
+  {
+    command: "create --dry-run",
+    words: createWords("other", "--dry-run"),
+    status: 0,
+    keys: ["plan"],
+  },
+  {
+    command: "create --dry-run",
+    words: createWords("base", "--dry-run"),
+    status: 1,
+    keys: ["error"],
+  },
   { command: "create", words: createWords("base"), status: 1, keys: ["error"] },
   { command: "list", words: ["list"], status: 0, keys: ["clusters"] },
   { command: "list --quiet", words: ["list", "--quiet"], status: 0, keys: ["clusters"] },
-  { command: "list --all-regions", words: ["list", "--all-regions"], status: 0, keys: ["clusters", "unreachable"] },
+  {
+    command: "list --all-regions",
+    words: ["list", "--all-regions"],
+    status: 0,
+    keys: ["clusters", "unreachable"],
+  },
   { command: "list", words: ["list"], environment: wrongSecret, status: 5, keys: ["error"] },
   { command: "inspect", words: ["inspect", "-c", "base"], status: 0, keys: ["cluster"] },
   { command: "inspect", words: ["inspect", "-c", "nobody"], status: 3, keys: ["error"] },
@@ -68,7 +83,10 @@ describeOnBench("JSON under -vvv", (bench) => {
       const { cloud } = bench();
       await using _prepared = await given.prepare?.(bench());
       const words = [...given.words, "--output", "json", "-vvv"];
-      const ran = await cloud.run(words, { cwd: cloud.folder, environment: given.environment ?? {} });
+      const ran = await cloud.run(words, {
+        cwd: cloud.folder,
+        environment: given.environment ?? {},
+      });
       const answer = JSON.parse(ran.stdout) as Readonly<Record<string, unknown>>;
       expect({ status: ran.status, keys: Object.keys(answer) }).toEqual({
         status: given.status,

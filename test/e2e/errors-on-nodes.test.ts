@@ -7,11 +7,17 @@ import { temporaryFolder } from "./support/temporary-folder.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
 
 /** A key pair of nobody's. */
-async function strangeKey(): Promise<{ readonly privateHalf: string; readonly publicHalf: string }> {
+async function strangeKey(): Promise<{
+  readonly privateHalf: string;
+  readonly publicHalf: string;
+}> {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "key");
   await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${path}`;
-  const [privateHalf, line] = await Promise.all([readFile(path, "utf8"), readFile(`${path}.pub`, "utf8")]);
+  const [privateHalf, line] = await Promise.all([
+    readFile(path, "utf8"),
+    readFile(`${path}.pub`, "utf8"),
+  ]);
   return { privateHalf, publicHalf: line.split(" ")[1]! };
 }
 
@@ -38,7 +44,11 @@ const cases: readonly ErrorCase[] = [
     status: 4,
     words: ["wait", "-c", "base", "--timeout", "1s"],
     prepare: answering({ pattern: "e2e-readiness", stdout: "layout=\n", readsStdin: true }),
-    says: ["The cluster with 1 node was not ready after ", "master_0: not installed yet", "more time with --timeout"],
+    says: [
+      "The cluster with 1 node was not ready after ",
+      "master_0: not installed yet",
+      "more time with --timeout",
+    ],
     hasLog: true,
   },
   {
@@ -78,7 +88,10 @@ const cases: readonly ErrorCase[] = [
         },
         { pattern: "e2e-upgrade-lock", stdout: "held\n" },
         { pattern: "head -c .* .*config\\.yaml", stdout: "bootstrap_url: http://example.org\n" },
-        { pattern: "--generate-node-upgrade-script 0\\.9", stdout: "http://example.org/upgrade/node.sh\n" },
+        {
+          pattern: "--generate-node-upgrade-script 0\\.9",
+          stdout: "http://example.org/upgrade/node.sh\n",
+        },
       )(given);
     },
     says: [
@@ -96,7 +109,9 @@ const cases: readonly ErrorCase[] = [
     words: ["upgrade", "-c", "base", "release.sh"],
     prepare: async (given) => {
       await writeFile(join(given.cloud.folder, "release.sh"), "#!/bin/bash\n# variant: ee\n");
-      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(given);
+      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(
+        given,
+      );
     },
     says: [
       'Another upgrade of cluster "base" is running, since 12:34:56 UTC.',
@@ -108,7 +123,11 @@ const cases: readonly ErrorCase[] = [
     id: "configuration-refused",
     status: 1,
     words: createWords("other"),
-    prepare: answering({ pattern: "artifact\\.sh --genconf", status: 1, stdout: "resolvers: must be a list\n" }),
+    prepare: answering({
+      pattern: "artifact\\.sh --genconf",
+      status: 1,
+      stdout: "resolvers: must be a list\n",
+    }),
     says: ["resolvers: must be a list\n", "Change --extra-config"],
     hasLog: true,
   },
@@ -124,7 +143,10 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["wait", "-c", "base"],
     prepare: refusingLogin,
-    says: ['refused the login of the superuser "admin"', "the --superuser-username and the --superuser-password"],
+    says: [
+      'refused the login of the superuser "admin"',
+      "the --superuser-username and the --superuser-password",
+    ],
     hasLog: true,
   },
   {
@@ -132,15 +154,26 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
     prepare: withFile("id_ed25519", async () => (await strangeKey()).privateHalf),
-    says: ["master_0 (", "refused the login of admin", "cluster-cloud inspect", "cluster-cloud doctor"],
+    says: [
+      "master_0 (",
+      "refused the login of admin",
+      "cluster-cloud inspect",
+      "cluster-cloud doctor",
+    ],
     hasLog: true,
   },
   {
     id: "host-key-changed",
     status: 1,
     words: ["sync", "-c", "base", "checkout"],
-    prepare: withFile("known_hosts", async (text) => text.replace(/AAAA\S+/, (await strangeKey()).publicHalf)),
-    says: ["master_0 (", "a host key other than the pinned one: expected SHA256:", "Nothing was sent"],
+    prepare: withFile("known_hosts", async (text) =>
+      text.replace(/AAAA\S+/, (await strangeKey()).publicHalf),
+    ),
+    says: [
+      "master_0 (",
+      "a host key other than the pinned one: expected SHA256:",
+      "Nothing was sent",
+    ],
     hasLog: true,
   },
   {

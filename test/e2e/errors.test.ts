@@ -5,7 +5,11 @@
 import { behaving, createWords, striking, testErrors } from "./support/error-cases.ts";
 import type { ErrorCase } from "./support/error-cases.ts";
 
-const nobody = { CLOUD_ACCESS_KEY_ID: "", CLOUD_SECRET_ACCESS_KEY: "", AWS_EC2_METADATA_DISABLED: "true" };
+const nobody = {
+  CLOUD_ACCESS_KEY_ID: "",
+  CLOUD_SECRET_ACCESS_KEY: "",
+  AWS_EC2_METADATA_DISABLED: "true",
+};
 
 const cases: readonly ErrorCase[] = [
   {
@@ -53,7 +57,10 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: createWords("other"),
     environment: { XDG_STATE_HOME: "/proc/nowhere" },
-    says: ["/proc/nowhere/cluster-e2e/cloud/us-west-2/other-", "Set XDG_STATE_HOME to another folder"],
+    says: [
+      "/proc/nowhere/cluster-e2e/cloud/us-west-2/other-",
+      "Set XDG_STATE_HOME to another folder",
+    ],
   },
   {
     id: "machine-not-set-up",
@@ -106,13 +113,22 @@ const cases: readonly ErrorCase[] = [
     id: "image-not-found",
     status: 1,
     words: ["create", "--variant", "oss", "open.sh", "--cloud-region", "ap-southeast-2"],
-    says: ['centos-7 ("CentOS Linux 7 x86_64*"', "in region ap-southeast-2", "--image and --ssh-user"],
+    says: [
+      'centos-7 ("CentOS Linux 7 x86_64*"',
+      "in region ap-southeast-2",
+      "--image and --ssh-user",
+    ],
   },
   {
     id: "cluster-exists",
     status: 1,
     words: createWords("base"),
-    says: ['A cluster "base" already exists', "in region us-west-2", "It ends ", "another --cluster-id"],
+    says: [
+      'A cluster "base" already exists',
+      "in region us-west-2",
+      "It ends ",
+      "another --cluster-id",
+    ],
   },
   {
     id: "capacity-lacking",
@@ -130,7 +146,12 @@ const cases: readonly ErrorCase[] = [
     id: "cloud-failed",
     status: 1,
     words: ["list"],
-    prepare: striking({ action: "DescribeInstances", when: "before", code: "Odd", message: "The moon is full" }),
+    prepare: striking({
+      action: "DescribeInstances",
+      when: "before",
+      code: "Odd",
+      message: "The moon is full",
+    }),
     says: [
       "ec2:DescribeInstances failed in region us-west-2: The moon is full (Odd)",
       "support can look up the request ",
@@ -146,13 +167,20 @@ const cases: readonly ErrorCase[] = [
     id: "artifact-invalid",
     status: 1,
     words: createWords("other", "--artifact-sha256", "a".repeat(64)),
-    says: ["artifact.sh has the SHA-256 checksum ", `, not ${"a".repeat(64)}`, "Check --artifact-sha256"],
+    says: [
+      "artifact.sh has the SHA-256 checksum ",
+      `, not ${"a".repeat(64)}`,
+      "Check --artifact-sha256",
+    ],
   },
   {
     id: "artifact-invalid",
     status: 1,
     words: ["create", "--variant", "oss", "page.html"],
-    says: ["page.html is not a release artifact: it is a web page", "without a login or a download page"],
+    says: [
+      "page.html is not a release artifact: it is a web page",
+      "without a login or a download page",
+    ],
   },
   {
     id: "variant-mismatch",
@@ -160,7 +188,13 @@ const cases: readonly ErrorCase[] = [
     words: ["create", "--variant", "enterprise", "open.sh"],
     says: ["open.sh is the oss variant, but --variant is enterprise", "Pass --variant oss"],
   },
-  { id: "output-lost", status: 1, words: ["list"], stdout: "/dev/full", says: ["Cannot write the result: ENOSPC"] },
+  {
+    id: "output-lost",
+    status: 1,
+    words: ["list"],
+    stdout: "/dev/full",
+    says: ["Cannot write the result: ENOSPC"],
+  },
 ];
 
 // Shows R90.

@@ -5,16 +5,18 @@ import { type Ended, repository } from "./support/executable.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
-const packages = "nftables munge python3 slurm-client slurmctld slurmd etcd-server etcd-client".split(" ");
+const packages =
+  "nftables munge python3 slurm-client slurmctld slurmd etcd-server etcd-client".split(" ");
 const limitMs = 300_000;
 
 const state: { cloud?: TestCloud } = {};
 const cloud = (): TestCloud => state.cloud!;
 
 beforeAll(async () => {
-  const image = await Bun.$`${join(repository, "test/machine-image/with-packages")} examples ${packages}`
-    .quiet()
-    .text();
+  const image =
+    await Bun.$`${join(repository, "test/machine-image/with-packages")} examples ${packages}`
+      .quiet()
+      .text();
   state.cloud = await startTestCloud("container", image.trim());
 }, limitMs);
 
@@ -54,7 +56,8 @@ test(
     const { status, stderr } = await created("etcd");
     expect(status, stderr).toBe(0);
     const fault = (line: string) => cloud().run(["fault", ...line.split(" "), "-c", "etcd"]);
-    const onNode = (node: string, line: string) => cloud().run(["run", "-c", "etcd", "--node", node, line]);
+    const onNode = (node: string, line: string) =>
+      cloud().run(["run", "-c", "etcd", "--node", node, line]);
     const cut = await fault("partition --between master_2 --for 10m");
     expect(cut).toMatchObject({
       status: 0,
@@ -65,10 +68,18 @@ test(
     });
     expect((await onNode("master_2", "timeout 60 ./etcd-test")).status).not.toBe(0);
     const oneWay = await fault("partition --between master_0 --and master_1 --one-way --for 10m");
-    expect(oneWay).toMatchObject({ status: 0, stderr: expect.stringContaining("0 of 1 ping answered") });
+    expect(oneWay).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining("0 of 1 ping answered"),
+    });
     const healed = await fault("heal");
-    expect(healed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/) });
-    expect(await cloud().run(["wait", "-c", "etcd", "--timeout", "2m"])).toMatchObject({ status: 0 });
+    expect(healed).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/),
+    });
+    expect(await cloud().run(["wait", "-c", "etcd", "--timeout", "2m"])).toMatchObject({
+      status: 0,
+    });
     expect(await onNode("master_0", "./etcd-test")).toMatchObject({
       status: 0,
       stdout: expect.stringContaining("3 of 3 members answer"),

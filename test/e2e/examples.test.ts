@@ -25,7 +25,9 @@ const containers = (): TestContainers => state.containers!;
 const images = async (): Promise<readonly string[]> =>
   (await docker(["images", "--format={{.Repository}}:{{.Tag}}"]))
     .split("\n")
-    .filter((name) => /^localhost\/cluster-e2e-node:debian-1[23]-folder-|^debian:1[23]$/.test(name));
+    .filter((name) =>
+      /^localhost\/cluster-e2e-node:debian-1[23]-folder-|^debian:1[23]$/.test(name),
+    );
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
@@ -36,7 +38,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
   // bring-your-own.test.ts, which may run at the same time, uses such images too.
-  for (const name of await images()) if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
+  for (const name of await images())
+    if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
 }, 120_000);
 
 interface Cluster {
@@ -53,10 +56,23 @@ async function withExample(
   steps: (cluster: Cluster) => Promise<void>,
 ): Promise<void> {
   const id = containers().id(`${name}-${release}`);
-  const options = ["--linux-distribution", `debian-${release}`, "--wait", "--timeout", "10m", "-c", id];
+  const options = [
+    "--linux-distribution",
+    `debian-${release}`,
+    "--wait",
+    "--timeout",
+    "10m",
+    "-c",
+    id,
+  ];
   await nameDebianBase(release);
-  const created = await containers().run(["create", ...options, ...words, `example:${name}`], { limitMs });
-  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({ status: 0, stdout: `${id}\n` });
+  const created = await containers().run(["create", ...options, ...words, `example:${name}`], {
+    limitMs,
+  });
+  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
+    status: 0,
+    stdout: `${id}\n`,
+  });
   // They are in the image.
   expect(created.stderr).not.toContain("installing ");
   const run = async (command: readonly string[], node = "master_0"): Promise<string> => {
@@ -65,7 +81,10 @@ async function withExample(
     return ran.stdout.trim();
   };
   await steps({ id, run });
-  expect(await containers().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+  expect(await containers().run(["destroy", "-c", id])).toMatchObject({
+    status: 0,
+    stdout: `${id}\n`,
+  });
 }
 
 /** Runs the recipes for a platform on the page "Test a platform", word by word. They name no cluster, so a program of that name adds the id. */
@@ -81,7 +100,11 @@ async function tryRecipes(platform: string, id: string): Promise<void> {
   const recipes = await triedExamples("src/cluster/faults/README.md", `tried with ${platform}`);
   expect(recipes).not.toEqual([]);
   for (const { lines, status: expected, output: shown } of recipes) {
-    const { status, output } = await tryShell('exec env "$@"', ["sh", ...variables, "sh", "-euc", lines], folder);
+    const { status, output } = await tryShell(
+      'exec env "$@"',
+      ["sh", ...variables, "sh", "-euc", lines],
+      folder,
+    );
     expect({ status, missing: missingLine(shown.trim(), output) }, output).toEqual({
       status: expected,
       missing: undefined,
@@ -122,7 +145,10 @@ test.each(releasesFor("12"))(
   "slurm on Debian %s: a job runs on both agents at once, the page lists them, and a paused agent is down",
   async (release) => {
     await withExample("slurm", release, [], async ({ id, run }) => {
-      expect((await run(["srun", "-N2", "hostname"])).split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
+      expect((await run(["srun", "-N2", "hostname"])).split("\n").toSorted()).toEqual([
+        "agent-0",
+        "agent-1",
+      ]);
       expect(await run(["./slurm-test"])).toBe("agent-0\nagent-1");
       const page = await fetch((await containers().inspect(id)).webUi);
       expect(page.status).toBe(200);
@@ -183,7 +209,8 @@ test.each(releasesFor("12"))(
   "pacemaker on Debian %s: all nodes are online with a quorum, and the resource moves when its node stops or loses its power",
   async (release) => {
     await withExample("pacemaker", release, [], async ({ id, run }) => {
-      const locate = async (): Promise<readonly string[]> => (await run(["./pacemaker-test"])).split("\n");
+      const locate = async (): Promise<readonly string[]> =>
+        (await run(["./pacemaker-test"])).split("\n");
       const [, first] = await locate();
       await tryRecipes("pacemaker", id);
       const [status, place = ""] = await locate();
@@ -205,14 +232,19 @@ test.each(releasesFor("12"))(
 test.each(releasesFor("13"))(
   "swarm on Debian %s: managers and workers have joined, and a service has a replica on every worker",
   async (release) => {
-    await withExample("swarm", release, ["--masters", "3", "--public-agents", "1"], async ({ id, run }) => {
-      const lines = (await run(["./swarm-test"])).split("\n");
-      expect(lines.filter((line) => line.includes("is a manager"))).toHaveLength(3);
-      const workers = ["agent-0", "agent-1", "public-agent-0"];
-      expect(lines.slice(3)).toEqual(workers.map((worker) => `${worker} runs a replica`));
-      const web = await containers().run(["web", "-c", id]);
-      expect(web.stdout + web.stderr).toContain("has no web UI");
-    });
+    await withExample(
+      "swarm",
+      release,
+      ["--masters", "3", "--public-agents", "1"],
+      async ({ id, run }) => {
+        const lines = (await run(["./swarm-test"])).split("\n");
+        expect(lines.filter((line) => line.includes("is a manager"))).toHaveLength(3);
+        const workers = ["agent-0", "agent-1", "public-agent-0"];
+        expect(lines.slice(3)).toEqual(workers.map((worker) => `${worker} runs a replica`));
+        const web = await containers().run(["web", "-c", id]);
+        expect(web.stdout + web.stderr).toContain("has no web UI");
+      },
+    );
   },
   limitMs,
 );

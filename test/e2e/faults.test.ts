@@ -20,18 +20,21 @@ const isReachable = async (): Promise<boolean> =>
 
 async function faults(): Promise<readonly string[]> {
   const { stdout } = await fault("list --output json");
-  return (JSON.parse(stdout) as { readonly faults: readonly { readonly kind: string }[] }).faults.map(
-    ({ kind }) => kind,
-  );
+  return (
+    JSON.parse(stdout) as { readonly faults: readonly { readonly kind: string }[] }
+  ).faults.map(({ kind }) => kind);
 }
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-  const image = await Bun.$`${join(repository, "test/machine-image/with-packages")} faults nftables`.quiet().text();
+  const image = await Bun.$`${join(repository, "test/machine-image/with-packages")} faults nftables`
+    .quiet()
+    .text();
   const platform = join(containers().folder, "platform");
   await mkdir(platform);
   await Bun.write(join(platform, "platform.yaml"), 'name: nothing\nversion: "1.0"\n');
-  for (const name of ["install", "check"]) await writeFile(join(platform, name), "#!/bin/sh\n", { mode: 0o755 });
+  for (const name of ["install", "check"])
+    await writeFile(join(platform, name), "#!/bin/sh\n", { mode: 0o755 });
   const create = words("create --wait --masters 1 --agents 1 --public-agents 0");
   const created = await containers().run([...create, "--node-image", image.trim(), platform]);
   expect(created.status, created.stderr).toBe(0);
@@ -43,7 +46,10 @@ afterAll(async () => {
 }, 120_000);
 
 test("the nodes end a fault whose program was killed", async () => {
-  const killed = containers().start(["fault", ...words("partition --between agent_0 --for 15s --wait")]);
+  const killed = containers().start([
+    "fault",
+    ...words("partition --between agent_0 --for 15s --wait"),
+  ]);
   await killed.said("The fault shows");
   killed.interrupt("SIGKILL");
   await killed.ended;
@@ -62,7 +68,10 @@ test("a partition cuts nodes off from each other, not from here; list and inspec
     stdout: expect.stringContaining("partition between agent_0 and master_0, until "),
   });
   interrupted.interrupt("SIGINT");
-  expect(await interrupted.ended).toMatchObject({ signal: "SIGINT", stderr: expect.stringContaining("Healed") });
+  expect(await interrupted.ended).toMatchObject({
+    signal: "SIGINT",
+    stderr: expect.stringContaining("Healed"),
+  });
   expect([await faults(), await isReachable()]).toEqual([[], true]);
 }, 120_000);
 
@@ -75,7 +84,8 @@ test("a partition cuts off whatever address the nodes send from, virtual ones an
   const pings = ["192.0.2.1", "-I 192.0.2.2 master-0", "fd00:e2e::1"];
   const arrive = async (): Promise<readonly boolean[]> => {
     const tried: boolean[] = [];
-    for (const each of pings) tried.push((await onNode("agent_0", `ping -c1 -W2 ${each} >/dev/null`)).status === 0);
+    for (const each of pings)
+      tried.push((await onNode("agent_0", `ping -c1 -W2 ${each} >/dev/null`)).status === 0);
     return tried;
   };
   expect(await arrive()).toEqual([true, true, true]);
@@ -88,19 +98,27 @@ test("a partition cuts off whatever address the nodes send from, virtual ones an
 
 test("a restart of a node heals its part, and heal ends the others' part", async () => {
   await onNode("agent_0", "mkdir -p /data && mount -t tmpfs -o size=16m none /data");
-  expect(await fault("disk agent_0 --fill /data --leave 1M --for 10m")).toMatchObject({ status: 0 });
+  expect(await fault("disk agent_0 --fill /data --leave 1M --for 10m")).toMatchObject({
+    status: 0,
+  });
   expect(await fault("partition --between agent_0 --for 10m")).toMatchObject({ status: 0 });
   // What a power cut leaves in the way of a disk: systemd removes it at boot.
   await onNode("agent_0", "cp -p /etc/tmpfiles.d/cluster-e2e-fault-*.conf /root; mkdir /data-left");
-  const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+  const agent = (await containers().inspect(id())).nodes.find(
+    ({ reference }) => reference === "agent_0",
+  )!;
   await docker(["kill", agent.id]);
   await docker(["start", agent.id]);
   await until("the node is back", async () => (await onNode("agent_0", "true")).status === 0);
-  expect((await onNode("agent_0", "ls /etc/tmpfiles.d; ls -A /data; nft list tables | grep cluster_e2e")).stdout).toBe(
-    "",
-  );
+  expect(
+    (await onNode("agent_0", "ls /etc/tmpfiles.d; ls -A /data; nft list tables | grep cluster_e2e"))
+      .stdout,
+  ).toBe("");
   expect(await fault("heal agent_0")).toMatchObject({ status: 0, stdout: "" });
-  expect(await fault("heal")).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/) });
+  expect(await fault("heal")).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/),
+  });
   expect([await faults(), await isReachable()]).toEqual([[], true]);
 }, 120_000);
 
@@ -108,7 +126,10 @@ test("what a node or a container lacks is an error that says so, and nothing is 
   await onNode("agent_0", "mv /usr/sbin/nft /root/nft");
   const lacking = await fault("partition --between agent_0");
   await onNode("agent_0", "mv /root/nft /usr/sbin/nft");
-  expect(lacking).toMatchObject({ status: 1, stderr: expect.stringMatching(/agent_0: .*nftables/) });
+  expect(lacking).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/agent_0: .*nftables/),
+  });
   expect(await isReachable()).toBe(true);
   const clock = await fault("clock master_0 --offset +1h");
   expect(clock).toMatchObject({ status: 2, stderr: expect.stringContaining("[bad-usage]") });
@@ -134,10 +155,16 @@ test.each([
   ["partition --between nobody"],
   ["list agent_0"],
 ])("fault %s is refused before anything is asked", async (line) => {
-  expect(await fault(line)).toMatchObject({ status: 2, stderr: expect.stringContaining("[bad-usage]") });
+  expect(await fault(line)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("[bad-usage]"),
+  });
 });
 
 test("a node that the cluster lacks, and a partition without a second side, are errors", async () => {
-  expect(await fault("heal agent_7")).toMatchObject({ status: 3, stderr: expect.stringContaining("[node-not-found]") });
+  expect(await fault("heal agent_7")).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining("[node-not-found]"),
+  });
   expect(await fault("partition --between all")).toMatchObject({ status: 2 });
 });

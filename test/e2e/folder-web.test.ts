@@ -48,7 +48,9 @@ beforeAll(async () => {
   await extend("install", install);
   await chmod(join(folder, "install"), 0o755);
   await Bun.write(join(folder, "serve.py"), serve);
-  expect(await cloud().run(["pack", "--output-file", artifact, folder])).toMatchObject({ status: 0 });
+  expect(await cloud().run(["pack", "--output-file", artifact, folder])).toMatchObject({
+    status: 0,
+  });
   state.sha256 = createHash("sha256")
     .update(await Bun.file(artifact).bytes())
     .digest("hex");
@@ -95,8 +97,14 @@ test("inspect and web show where it is", async () => {
   expect(webUi).toBe(`https://${master!.publicAddress}:80/status`);
   const web = await cloud().run(["web"]);
   expect(web).toMatchObject({ status: 0, stdout: `${webUi}\n` });
-  expect(web.stderr.replaceAll(/\s+/g, " ")).toContain("certificate authority: /etc/meter/ca.pem on the masters");
-  const { stdout: certificate } = await cloud().run(["run", "--no-test-env", "cat /etc/meter/ca.pem"]);
+  expect(web.stderr.replaceAll(/\s+/g, " ")).toContain(
+    "certificate authority: /etc/meter/ca.pem on the masters",
+  );
+  const { stdout: certificate } = await cloud().run([
+    "run",
+    "--no-test-env",
+    "cat /etc/meter/ca.pem",
+  ]);
   const checkServerIdentity = (): undefined => undefined;
   const answer = await fetch(webUi, { tls: { ca: certificate, checkServerIdentity } });
   expect(await answer.text()).toBe("up\n");

@@ -25,7 +25,8 @@ async function copyOfPlatform(name: string): Promise<string> {
   return folder;
 }
 
-const create = (...words: readonly string[]) => containers().run(["create", "--node-image", nodeImage, ...words]);
+const create = (...words: readonly string[]) =>
+  containers().run(["create", "--node-image", nodeImage, ...words]);
 const runOn = (...words: readonly string[]) => containers().run(["run", "-c", id(), ...words]);
 
 test("a dry run shows the platform's name and version, and its default numbers of nodes", async () => {
@@ -34,7 +35,9 @@ test("a dry run shows the platform's name and version, and its default numbers o
   expect(ran.stdout).toMatch(/^Platform +meter 1\.0$/m);
   expect(ran.stdout).toContain("3: 1 master, 2 agents, 0 public agents");
   const shown = await create("--dry-run", "--output", "json", "-c", id(), platform());
-  expect(JSON.parse(shown.stdout)).toMatchObject({ plan: { platform: { name: "meter", version: "1.0" } } });
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    plan: { platform: { name: "meter", version: "1.0" } },
+  });
 });
 
 test("numbers that the platform doesn't allow are refused, and so are options that only releases have", async () => {
@@ -44,18 +47,38 @@ test("numbers that the platform doesn't allow are refused, and so are options th
   expect(counts.stderr).toContain("--public-agents: the platform meter allows at most 0, not 1");
   const none = await create("--dry-run", "--agents", "0", platform());
   expect(none.stderr).toContain("--agents: the platform meter needs at least 1, not 0");
-  const words = "--variant oss --security-mode strict --license-key /key --wait --superuser-password x".split(" ");
-  const options = await create("--dry-run", ...words, "--artifact-sha256", "a".repeat(64), platform());
+  const words =
+    "--variant oss --security-mode strict --license-key /key --wait --superuser-password x".split(
+      " ",
+    );
+  const options = await create(
+    "--dry-run",
+    ...words,
+    "--artifact-sha256",
+    "a".repeat(64),
+    platform(),
+  );
   expect(options.status).toBe(2);
-  const refused = ["--variant", "--security-mode", "--license-key", "--superuser-password", "--artifact-sha256"];
+  const refused = [
+    "--variant",
+    "--security-mode",
+    "--license-key",
+    "--superuser-password",
+    "--artifact-sha256",
+  ];
   for (const name of refused)
-    expect(options.stderr).toContain(`${name}: only releases of the platform have it, but not ${platform()}`);
+    expect(options.stderr).toContain(
+      `${name}: only releases of the platform have it, but not ${platform()}`,
+    );
 });
 
 test("a dry run lists every mistake of a folder at once", async () => {
   const broken = await copyOfPlatform("broken");
   await Bun.$`chmod -x ${broken}/install && rm ${broken}/check`;
-  await Bun.write(join(broken, "platform.yaml"), "name: Meter\nversion: 1\ncolour: blue\nports: [0]\n");
+  await Bun.write(
+    join(broken, "platform.yaml"),
+    "name: Meter\nversion: 1\ncolour: blue\nports: [0]\n",
+  );
   const ran = await create("--dry-run", "--agents", "-1", broken);
   expect(ran.status).toBe(2);
   for (const part of ["name", "version", "colour", "ports", "install", "check", "--agents"])
@@ -76,7 +99,9 @@ test("create --wait installs it on all nodes, and leaves nothing packed behind",
     stdout: `${id()}\n`,
   });
   expect(created.stderr).toContain(`Cluster "${id()}" is ready after`);
-  expect((await readdir(containers().folder)).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
+  expect(
+    (await readdir(containers().folder)).filter((name) => name.startsWith("cluster-e2e-")),
+  ).toEqual([]);
 }, 300_000);
 
 test("the scripts' environment is that of run, which works in the folder's tests", async () => {
@@ -84,9 +109,14 @@ test("the scripts' environment is that of run, which works in the folder's tests
   const names =
     "ID NODE ROLE INDEX PRIVATE_ADDRESS PUBLIC_ADDRESS MASTERS AGENTS PUBLIC_AGENTS CONFIG_FILE SECRET_FILE";
   const words = names.split(" ").map((name) => `CLUSTER_${name}`);
-  const ran = await runOn("--node", "agent_1", `pwd; for name in ${words.join(" ")}; do echo "$name=\${!name}"; done`);
+  const ran = await runOn(
+    "--node",
+    "agent_1",
+    `pwd; for name in ${words.join(" ")}; do echo "$name=\${!name}"; done`,
+  );
   const { nodes } = await containers().inspect(id());
-  const addresses = (role: string) => nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
+  const addresses = (role: string) =>
+    nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
   const own = addresses("agent")[1];
   expect(ran.stdout.trim().split("\n")).toEqual([
     "/opt/cluster-platform/folder/tests",
@@ -122,7 +152,9 @@ test("sync and run --sync-dir send the folder's tests", async () => {
 }, 60_000);
 
 test("list and inspect show that it has neither a variant nor a web UI, and so does web", async () => {
-  expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +running +none +1 +2 +0 `, "m"));
+  expect((await containers().run(["list"])).stdout).toMatch(
+    new RegExp(`^${id()} +running +none +1 +2 +0 `, "m"),
+  );
   const inspected = await containers().run(["inspect", "-c", id()]);
   expect(inspected.stdout).toMatch(/^Variant +none$/m);
   expect(inspected.stdout).toMatch(/^Web UI +none$/m);
@@ -133,7 +165,9 @@ test("list and inspect show that it has neither a variant nor a web UI, and so d
 
 test("logs has the platform's own units and files, without its secrets", async () => {
   const folder = join(containers().folder, "logs");
-  expect(await containers().run(["logs", "-c", id(), "--output-dir", folder])).toMatchObject({ status: 0 });
+  expect(await containers().run(["logs", "-c", id(), "--output-dir", folder])).toMatchObject({
+    status: 0,
+  });
   const read = (name: string): Promise<string> => Bun.file(join(folder, name)).text();
   expect(await read("agent_0.install.log")).toContain("reading the meter on agent_0, agent, ");
   expect(await read("agent_0.platform-units.txt")).toContain("the meter runs");
@@ -157,7 +191,9 @@ test("destroy removes it", async () => {
 
 test("a packed folder is an artifact like any other; an install script that fails is shown with its last lines", async () => {
   const artifact = join(containers().folder, "meter.sh");
-  expect(await containers().run(["pack", "--output-file", artifact, platform()])).toMatchObject({ status: 0 });
+  expect(await containers().run(["pack", "--output-file", artifact, platform()])).toMatchObject({
+    status: 0,
+  });
   expect((await stat(artifact)).size).toBeGreaterThan(1000);
   const variant = await create("--dry-run", "--variant", "oss", artifact);
   expect(variant.status).toBe(2);
@@ -168,7 +204,9 @@ test("a packed folder is an artifact like any other; an install script that fail
   const words = ["--wait", "--agents", "1", "--extra-config", extra, "-c", clusterId, artifact];
   const created = await create(...words);
   expect(created.status).toBe(1);
-  expect(created.stderr).toContain("The installation failed on agent_0: the install script exited with status 3.");
+  expect(created.stderr).toContain(
+    "The installation failed on agent_0: the install script exited with status 3.",
+  );
   expect(created.stderr).toContain("the meter is broken");
   await containers().run(["destroy", "-c", clusterId]);
 }, 300_000);

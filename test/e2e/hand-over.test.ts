@@ -19,7 +19,8 @@ const runThere = (...words: readonly string[]) =>
 
 // Shows R96.
 test("create appends what it has made to the step's summary, with the time until it was ready", async () => {
-  const words = "create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0 --wait --summary";
+  const words =
+    "create --variant oss --linux-distribution debian-12 --agents 0 --public-agents 0 --wait --summary";
   const created = await cloud().run([...words.split(" "), artifact()], {
     environment: { GITHUB_STEP_SUMMARY: summary() },
   });
@@ -40,7 +41,12 @@ test("another computer imports the cluster, and then syncs a checkout and runs i
   expect((await stat(exported())).mode & 0o777).toBe(0o600);
   expect(await runThere("sync", cloud().folder)).toMatchObject({ status: 2 });
   const tests = { "conftest.py": "# conftest\n", "run-all*": "#!/bin/sh\necho ran from $PWD\n" };
-  const checkout = await makeCheckout(join(cloud().folder, "checkout"), "oss", { tests, library: {} }, clusterNames);
+  const checkout = await makeCheckout(
+    join(cloud().folder, "checkout"),
+    "oss",
+    { tests, library: {} },
+    clusterNames,
+  );
   expect(await runThere("sync", checkout)).toMatchObject({
     status: 5,
     stderr: expect.stringContaining("[key-missing]"),
@@ -48,7 +54,9 @@ test("another computer imports the cluster, and then syncs a checkout and runs i
   expect(await runThere("import", exported())).toMatchObject({ status: 0, stdout: "default\n" });
   const synced = await runThere("sync", checkout, "--output", "json");
   expect(synced.status, synced.stderr).toBe(0);
-  expect(JSON.parse(synced.stdout)).toMatchObject({ masters: [{ node: "master_0", files: 2, sentFiles: 2 }] });
+  expect(JSON.parse(synced.stdout)).toMatchObject({
+    masters: [{ node: "master_0", files: 2, sentFiles: 2 }],
+  });
   expect(await runThere("run", "./run-all")).toMatchObject({
     status: 0,
     stdout: "ran from /opt/cluster/active/integration-test\n",
@@ -60,17 +68,39 @@ test("run brings files and folders back after the command, whose exit status sta
   const here = join(cloud().folder, "fetched");
   const line =
     "mkdir -p reports/deep && echo 1 >reports/a.xml && echo 2 >reports/deep/b.xml && echo log >/tmp/out.log; exit 37";
-  const fetches = ["--fetch", `reports:${join(here, "reports")}`, "--fetch", `/tmp/out.log:${here}/`];
+  const fetches = [
+    "--fetch",
+    `reports:${join(here, "reports")}`,
+    "--fetch",
+    `/tmp/out.log:${here}/`,
+  ];
   const ran = await runThere("run", ...fetches, line);
   expect(ran.status, ran.stderr).toBe(37);
   const files = await readdir(here, { recursive: true });
-  expect(files.toSorted()).toEqual(["out.log", "reports", "reports/a.xml", "reports/deep", "reports/deep/b.xml"]);
+  expect(files.toSorted()).toEqual([
+    "out.log",
+    "reports",
+    "reports/a.xml",
+    "reports/deep",
+    "reports/deep/b.xml",
+  ]);
   expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("2\n");
   expect(await readFile(join(here, "out.log"), "utf8")).toBe("log\n");
   const missing = await runThere("run", "--fetch", `/tmp/nothing:${join(here, "nothing")}`, "true");
-  expect(missing).toMatchObject({ status: 255, stderr: expect.stringContaining("[transfer-failed]") });
+  expect(missing).toMatchObject({
+    status: 255,
+    stderr: expect.stringContaining("[transfer-failed]"),
+  });
   const outside = `mkdir -p /tmp/hostile && ln -sfn /etc/passwd /tmp/hostile/link`;
-  const hostile = await runThere("run", "--fetch", `/tmp/hostile:${join(here, "hostile")}`, outside);
-  expect(hostile).toMatchObject({ status: 255, stderr: expect.stringContaining("leads out of the folder") });
+  const hostile = await runThere(
+    "run",
+    "--fetch",
+    `/tmp/hostile:${join(here, "hostile")}`,
+    outside,
+  );
+  expect(hostile).toMatchObject({
+    status: 255,
+    stderr: expect.stringContaining("leads out of the folder"),
+  });
   expect((await readdir(here)).toSorted()).toEqual(["out.log", "reports"]);
 }, 120_000);

@@ -3,8 +3,11 @@ import { expect, test } from "bun:test";
 import { executablePath, run } from "./support/executable.ts";
 
 const programs = ["cluster-cloud", "cluster-container", "cluster-vm"] as const;
-const ask = async (program: (typeof programs)[number], words: readonly string[], environment = {}) =>
-  run(program, words, { environment });
+const ask = async (
+  program: (typeof programs)[number],
+  words: readonly string[],
+  environment = {},
+) => run(program, words, { environment });
 
 test.each(programs)("%s prints the same help, prepared or not", async (program) => {
   const prepared = await ask(program, ["--help"]);
@@ -33,5 +36,8 @@ test("help fits a narrow terminal", async () => {
 });
 
 test("a word that is no command has no help, whatever objects of the language are called", async () => {
-  expect(await ask("cluster-vm", ["constructor", "--help"])).toMatchObject({ status: 2, stdout: "" });
+  expect(await ask("cluster-vm", ["constructor", "--help"])).toMatchObject({
+    status: 2,
+    stdout: "",
+  });
 });

@@ -15,7 +15,9 @@ interface CopiedMachine extends AsyncDisposable {
 
 /** The tags of the cluster's master, by names without our prefix. */
 async function masterTags({ base, cloud }: ErrorBench): Promise<Readonly<Record<string, string>>> {
-  const { tags } = (await cloud.machines()).find(({ instanceId }) => instanceId === base.nodes[0]!.id)!;
+  const { tags } = (await cloud.machines()).find(
+    ({ instanceId }) => instanceId === base.nodes[0]!.id,
+  )!;
   const own = Object.entries(tags).filter(([key]) => key.startsWith("cluster-e2e:"));
   return Object.fromEntries(own.map(([key, value]) => [key.replace("cluster-e2e:", ""), value]));
 }
@@ -27,7 +29,8 @@ async function launch(
 ): Promise<CopiedMachine> {
   const attacker = attackerIn(bench.cloud);
   const id = await attacker.launch({ ...(await masterTags(bench)), ...changes }, place);
-  const state = async () => (await bench.cloud.machines()).find(({ instanceId }) => instanceId === id)?.state;
+  const state = async () =>
+    (await bench.cloud.machines()).find(({ instanceId }) => instanceId === id)?.state;
   await until(async () => (await state()) === "running");
   // Tags of new machines are not seen at once.
   await Bun.sleep(100);
@@ -111,7 +114,11 @@ describeOnBench("somebody else in the account", (bench) => {
     const attacker = attackerIn(cloud);
     await attacker.tag(id, { "expires-at": "2020-01-01T00:00:00Z" });
     // It ends after the step that removes what expired clusters left.
-    await cloud.control("faults", { action: "RunInstances", when: "before", code: "UnauthorizedOperation" });
+    await cloud.control("faults", {
+      action: "RunInstances",
+      when: "before",
+      code: "UnauthorizedOperation",
+    });
     const ran = await cloud.run(createWords("other"), { cwd: cloud.folder });
     expect(ran.stderr).toContain("[not-permitted]");
     await attacker.tag(id, { "expires-at": former! });
@@ -124,12 +131,16 @@ describeOnBench("somebody else in the account", (bench) => {
     const { cloud } = bench();
     const range = "192.0.2.0/24";
     const attacker = attackerIn(cloud);
-    const [{ groupId: own } = { groupId: "" }] = (await cloud.control("groups")) as readonly { groupId: string }[];
+    const [{ groupId: own } = { groupId: "" }] = (await cloud.control("groups")) as readonly {
+      groupId: string;
+    }[];
     expect((await cloud.run(["admit", "-c", "base", range])).status).toBe(0);
     const twin = await attacker.copyGroup(own, range);
     {
       await using _foreign = await launch(bench(), { "index-base": "5" }, twin);
-      const refused = await cloud.run(["admit", "-c", "base", "--remove", range], { environment: elsewhere() });
+      const refused = await cloud.run(["admit", "-c", "base", "--remove", range], {
+        environment: elsewhere(),
+      });
       expect([refused.status, refused.stdout]).toEqual([1, ""]);
       for (const groupId of [own, twin.groupId]) {
         expect(refused.stderr).toContain(groupId);

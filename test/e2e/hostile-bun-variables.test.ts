@@ -6,14 +6,27 @@ import { run } from "./support/executable.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const programs = ["cluster-cloud", "cluster-container", "cluster-vm"] as const;
-const children = ["ssh", "docker", "podman", "qemu-system-x86_64", "qemu-system-aarch64", "qemu-img"];
+const children = [
+  "ssh",
+  "docker",
+  "podman",
+  "qemu-system-x86_64",
+  "qemu-system-aarch64",
+  "qemu-img",
+];
 
 interface Diagnosis {
-  readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message: string;
+  }[];
 }
 
 /** A folder with programs that write their environment to a file, to be put in front of the PATH. */
-async function spies(folder: string): Promise<{ readonly path: string; readonly environments: () => Promise<string> }> {
+async function spies(
+  folder: string,
+): Promise<{ readonly path: string; readonly environments: () => Promise<string> }> {
   const log = join(folder, "environments");
   for (const name of children) {
     const real = Bun.which(name) ?? "/bin/false";
@@ -23,7 +36,10 @@ async function spies(folder: string): Promise<{ readonly path: string; readonly 
     );
     await chmod(join(folder, "bin", name), 0o755);
   }
-  return { path: `${join(folder, "bin")}:${process.env["PATH"]}`, environments: () => Bun.file(log).text() };
+  return {
+    path: `${join(folder, "bin")}:${process.env["PATH"]}`,
+    environments: () => Bun.file(log).text(),
+  };
 }
 
 // Shows R128.

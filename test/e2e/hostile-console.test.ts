@@ -44,12 +44,18 @@ test.skipIf(missing !== undefined || process.platform !== "linux")(
     const pid = (await vms.machines(id)).get("master_0")!;
     const written = await writtenBy(pid);
     while ((await writtenBy(pid)) < written + mostBytes * 1.5) await Bun.sleep(200);
-    const names = (await readdir(vms.stateFolder, { recursive: true })).filter((name) => /console[^/]*$/.test(name));
-    const sizes = await Promise.all(names.map(async (name) => (await stat(join(vms.stateFolder, name))).size));
+    const names = (await readdir(vms.stateFolder, { recursive: true })).filter((name) =>
+      /console[^/]*$/.test(name),
+    );
+    const sizes = await Promise.all(
+      names.map(async (name) => (await stat(join(vms.stateFolder, name))).size),
+    );
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(mostBytes);
     const logs = join(vms.folder, "logs");
     await vms.run(["logs", "-c", id, "--output-dir", logs]);
-    expect(await readFile(join(logs, "master_0.console.txt"), "utf8")).toEndWith("A".repeat(900_000));
+    expect(await readFile(join(logs, "master_0.console.txt"), "utf8")).toEndWith(
+      "A".repeat(900_000),
+    );
     creating.interrupt("SIGINT");
     await creating.ended;
     expect((await vms.machines(id)).size).toBe(0);

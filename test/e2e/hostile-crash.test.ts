@@ -76,7 +76,11 @@ async function crash(name: string, words: readonly string[], stdin: string): Pro
 test.skipIf(process.platform !== "linux")(
   "a crash leaves no core dump",
   async () => {
-    const { coreLimit, left } = await crash("core", ["run", "--login-pw", "-", "true"], "pässw0rd\n");
+    const { coreLimit, left } = await crash(
+      "core",
+      ["run", "--login-pw", "-", "true"],
+      "pässw0rd\n",
+    );
     // One byte: less is no hindrance for programs that collect dumps.
     expect({ coreLimit, left }).toEqual({ coreLimit: "1", left: [] });
   },

@@ -3,7 +3,12 @@
  * own.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { DescribeImagesCommand, DescribeInstancesCommand, EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
+import {
+  DescribeImagesCommand,
+  DescribeInstancesCommand,
+  EC2Client,
+  RunInstancesCommand,
+} from "@aws-sdk/client-ec2";
 import { until } from "../support/until.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
@@ -32,7 +37,12 @@ beforeAll(async () => {
   // text.
   const variants = ["none", ...Object.keys(soundTags)];
   for (const changed of variants) {
-    const tags = { ...soundTags, "cluster-id": `sound-${changed}`, "creation-id": creationId(), [changed]: hostile };
+    const tags = {
+      ...soundTags,
+      "cluster-id": `sound-${changed}`,
+      "creation-id": creationId(),
+      [changed]: hostile,
+    };
     await client.send(
       new RunInstancesCommand({
         ImageId: Images[0]!.ImageId!,
@@ -42,7 +52,10 @@ beforeAll(async () => {
         TagSpecifications: [
           {
             ResourceType: "instance",
-            Tags: Object.entries(tags).map(([name, Value]) => ({ Key: `cluster-e2e:${name}`, Value })),
+            Tags: Object.entries(tags).map(([name, Value]) => ({
+              Key: `cluster-e2e:${name}`,
+              Value,
+            })),
           },
         ],
       }),
@@ -75,28 +88,39 @@ const soundTags: Readonly<Record<string, string>> = {
 
 const creationId = (): string => crypto.randomUUID().replaceAll("-", "").slice(0, 16);
 
-function expectHarmless({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
+function expectHarmless({
+  stdout,
+  stderr,
+}: {
+  readonly stdout: string;
+  readonly stderr: string;
+}): void {
   for (const text of [stdout, stderr]) {
     expect(text).not.toMatch(controls);
     expect(text).not.toMatch(/^Error: forged/m);
   }
 }
 
-test.each(["list", "list -vvv", "list --quiet", "list --all-regions", "list --output json", "doctor -v"])(
-  "%s",
-  async (line) => {
-    const ended = await cloud().run(line.split(" "));
-    expectHarmless(ended);
-    if (line.startsWith("list")) expect(ended.stdout).toContain("sound-none");
-    if (line.includes("json")) expect(JSON.parse(ended.stdout)).toMatchObject({ schemaVersion: 1 });
-  },
-);
+test.each([
+  "list",
+  "list -vvv",
+  "list --quiet",
+  "list --all-regions",
+  "list --output json",
+  "doctor -v",
+])("%s", async (line) => {
+  const ended = await cloud().run(line.split(" "));
+  expectHarmless(ended);
+  if (line.startsWith("list")) expect(ended.stdout).toContain("sound-none");
+  if (line.includes("json")) expect(JSON.parse(ended.stdout)).toMatchObject({ schemaVersion: 1 });
+});
 
 test.each(["text", "json", "ssh-config"])(
   "inspect --output %s, of every cluster that there is or seems to be",
   async (format) => {
     const ids = ["none", ...Object.keys(soundTags)].map((changed) => `sound-${changed}`);
-    for (const id of ids) expectHarmless(await cloud().run(["inspect", "-c", id, "-v", "--output", format]));
+    for (const id of ids)
+      expectHarmless(await cloud().run(["inspect", "-c", id, "-v", "--output", format]));
   },
 );
 

@@ -14,12 +14,23 @@ interface HostileImage extends AsyncDisposable {
 }
 
 /** The usual image with these files above it, by absolute path; all are programs. */
-async function buildHostileImage(name: string, files: Readonly<Record<string, string>>): Promise<HostileImage> {
+async function buildHostileImage(
+  name: string,
+  files: Readonly<Record<string, string>>,
+): Promise<HostileImage> {
   const folder = join(containers().folder, name);
-  for (const [path, text] of Object.entries(files)) await Bun.write(join(folder, "root", path), text);
-  const unit = "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/attack\n[Install]\nRequiredBy=ssh.service\n";
-  await Bun.write(join(folder, "root/etc/systemd/system/attack.service"), `[Unit]\nBefore=ssh.service\n${unit}`);
-  const lines = ["COPY root /", "RUN chmod 755 /usr/local/bin/* /usr/local/sbin/*; systemctl enable attack.service"];
+  for (const [path, text] of Object.entries(files))
+    await Bun.write(join(folder, "root", path), text);
+  const unit =
+    "[Service]\nType=oneshot\nExecStart=/usr/local/sbin/attack\n[Install]\nRequiredBy=ssh.service\n";
+  await Bun.write(
+    join(folder, "root/etc/systemd/system/attack.service"),
+    `[Unit]\nBefore=ssh.service\n${unit}`,
+  );
+  const lines = [
+    "COPY root /",
+    "RUN chmod 755 /usr/local/bin/* /usr/local/sbin/*; systemctl enable attack.service",
+  ];
   await Bun.write(join(folder, "Dockerfile"), [`FROM ${nodeImage}`, ...lines, ""].join("\n"));
   const image = `localhost/${containers().id(name)}`;
   await shell('docker build --quiet --tag "$0" "$1"', [image, folder], "/");
@@ -32,12 +43,30 @@ async function buildHostileImage(name: string, files: Readonly<Record<string, st
 }
 
 /** Creates a cluster whose nodes share a folder that the attack writes to. */
-async function create(image: HostileImage, name: string, agents: number): Promise<{ ran: Ended; shared: string }> {
+async function create(
+  image: HostileImage,
+  name: string,
+  agents: number,
+): Promise<{ ran: Ended; shared: string }> {
   const shared = join(containers().folder, `${name}-shared`);
   await mkdir(shared);
   const counts = ["--masters", "1", "--agents", String(agents), "--public-agents", "0"];
-  const from = ["--variant", "oss", "--node-image", image.name, "--custom-volume", `${shared}:/shared`];
-  const ran = await containers().run(["create", ...from, ...counts, "-c", containers().id(name), artifact()]);
+  const from = [
+    "--variant",
+    "oss",
+    "--node-image",
+    image.name,
+    "--custom-volume",
+    `${shared}:/shared`,
+  ];
+  const ran = await containers().run([
+    "create",
+    ...from,
+    ...counts,
+    "-c",
+    containers().id(name),
+    artifact(),
+  ]);
   return { ran, shared };
 }
 
@@ -57,11 +86,16 @@ master-0)
 esac
 `;
   const sshrc = "hostname >>/shared/logins\n";
-  await using image = await buildHostileImage("impostor", { "usr/local/sbin/attack": attack, "etc/ssh/sshrc": sshrc });
+  await using image = await buildHostileImage("impostor", {
+    "usr/local/sbin/attack": attack,
+    "etc/ssh/sshrc": sshrc,
+  });
   const { ran, shared } = await create(image, "impostor", 1);
   expect(await contents(join(shared, "stolen"))).toBe("");
   expect(await contents(join(shared, "logins"))).not.toContain("master-0");
   expect(ran).toMatchObject({ status: 1, stdout: "" });
-  expect(ran.stderr).toMatch(/master_0 .* presented a host key other than the pinned one.*\[host-key-changed\]/s);
+  expect(ran.stderr).toMatch(
+    /master_0 .* presented a host key other than the pinned one.*\[host-key-changed\]/s,
+  );
   expect(await containers().things(containers().id("impostor"))).toEqual([]);
 }, 300_000);

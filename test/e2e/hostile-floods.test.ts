@@ -12,16 +12,22 @@ import type { TestCloud } from "./support/test-cloud.ts";
 
 const state: { cloud?: TestCloud } = {};
 const cloud = (): TestCloud => state.cloud!;
-const createWords = "create -v --variant enterprise --linux-distribution debian-12 --agents 0 --public-agents 0".split(
-  " ",
-);
+const createWords =
+  "create -v --variant enterprise --linux-distribution debian-12 --agents 0 --public-agents 0".split(
+    " ",
+  );
 
 beforeAll(async () => {
   state.cloud = await startTestCloud("container");
   const { folder } = cloud();
   await Bun.write(join(folder, "license.txt"), "license");
   const artifact = await writeTalkingArtifact(folder, "exit 0");
-  const created = await cloud().run([...createWords, "--license-key", join(folder, "license.txt"), artifact]);
+  const created = await cloud().run([
+    ...createWords,
+    "--license-key",
+    join(folder, "license.txt"),
+    artifact,
+  ]);
   expect(created.status, created.stderr).toBe(0);
 }, 300_000);
 
@@ -44,7 +50,13 @@ for n in range(${count}): os.symlink('x', '/links-${count}/l%d' % n)"`);
 test("a fetched folder with 20,000 links arrives", async () => {
   await linksOnMaster(20_000);
   const target = join(cloud().folder, "fetched", "links");
-  const ran = await cloud().run(["run", "--no-test-env", "--fetch", `/links-20000:${target}`, "true"]);
+  const ran = await cloud().run([
+    "run",
+    "--no-test-env",
+    "--fetch",
+    `/links-20000:${target}`,
+    "true",
+  ]);
   expect(ran.status, ran.stderr).toBe(0);
   expect(await readdir(target)).toHaveLength(20_000);
 }, 200_000);
@@ -52,7 +64,14 @@ test("a fetched folder with 20,000 links arrives", async () => {
 test("Ctrl-C while a folder with 90,000 links is fetched leaves nothing", async () => {
   await linksOnMaster(90_000);
   const parent = join(cloud().folder, "interrupted");
-  const running = cloud().start(["run", "-v", "--no-test-env", "--fetch", `/links-90000:${parent}/links`, "true"]);
+  const running = cloud().start([
+    "run",
+    "-v",
+    "--no-test-env",
+    "--fetch",
+    `/links-90000:${parent}/links`,
+    "true",
+  ]);
   await running.said("Fetch …");
   running.interrupt("SIGINT");
   const ended = await running.ended;
@@ -75,7 +94,8 @@ test.each([
       running.interrupt("SIGINT");
     }
     const ended = await running.ended;
-    const expected = how === "ends" ? { status: 1, signal: undefined } : { status: undefined, signal: "SIGINT" };
+    const expected =
+      how === "ends" ? { status: 1, signal: undefined } : { status: undefined, signal: "SIGINT" };
     expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual(expected);
     if (how === "ends") expect(ended.stderr).toContain("[artifact-invalid]");
     expect((await cloud().machines()).map(({ instanceId }) => instanceId)).toEqual(
@@ -135,7 +155,8 @@ async function deepCheckout(levels: number): Promise<string> {
   for (let level = 0; level <= levels; level += 1) {
     await mkdir(join(tests, `f${level}`));
     if (level === levels) break;
-    for (const name of ["a", "b"]) await symlink(join("..", `f${level + 1}`), join(tests, `f${level}`, name));
+    for (const name of ["a", "b"])
+      await symlink(join("..", `f${level + 1}`), join(tests, `f${level}`, name));
   }
   return folder;
 }
@@ -143,7 +164,9 @@ async function deepCheckout(levels: number): Promise<string> {
 // The last test: afterwards no command can read this cluster's secrets.
 test("a wait whose first master sends 20,000 secrets that begin alike ends, and Ctrl-C ends it", async () => {
   const words = "seq -f secret-%06.0f 20000 >/secrets; rm /usr/bin/head";
-  await onMaster(`${words}; printf '#!/bin/sh\\nexec cat /secrets\\n' >/usr/bin/head; chmod 755 /usr/bin/head`);
+  await onMaster(
+    `${words}; printf '#!/bin/sh\\nexec cat /secrets\\n' >/usr/bin/head; chmod 755 /usr/bin/head`,
+  );
   const limited = await cloud().run(["wait", "--timeout", "3s"], { limitMs: 60_000 });
   expect(limited.signal, limited.stderr).toBeUndefined();
   const running = cloud().start(["wait", "-vv", "--timeout", "30m"], { limitMs: 60_000 });

@@ -72,13 +72,17 @@ function attackWith(name: "docker" | "podman"): void {
     const told = await containers().run(["list", "-v"]);
     expect(told.stderr).toMatch(/container \S+: its name does not match the node in its labels/);
     const doctor = await containers().run(["doctor"]);
-    expect(doctor.stdout + doctor.stderr).toContain("its name does not match the node in its labels");
+    expect(doctor.stdout + doctor.stderr).toContain(
+      "its name does not match the node in its labels",
+    );
   }, 60_000);
 
   test("one that has a node's name as well is left alone, since it is in no cluster's network", async () => {
     const id = await makeContainer(`--name=cluster-e2e-${containers().id("theirs")}-master_0`);
     await expectLeftAlone(id);
-    expect((await containers().run(["list", "-v"])).stderr).toContain("it is not in the network of the cluster");
+    expect((await containers().run(["list", "-v"])).stderr).toContain(
+      "it is not in the network of the cluster",
+    );
     await engine("rm", "--force", id);
   }, 60_000);
 
@@ -86,7 +90,10 @@ function attackWith(name: "docker" | "podman"): void {
     const clusterId = containers().id("theirs");
     const network = `cluster-e2e-${clusterId}-${creationId}`;
     await engine("network", "create", network);
-    const id = await makeContainer(`--name=cluster-e2e-${clusterId}-master_0`, `--network=${network}`);
+    const id = await makeContainer(
+      `--name=cluster-e2e-${clusterId}-master_0`,
+      `--network=${network}`,
+    );
     await expectLeftAlone(id);
     await engine("rm", "--force", id);
     await engine("network", "rm", network);
@@ -95,9 +102,14 @@ function attackWith(name: "docker" | "podman"): void {
   test("destroying a cluster removes its own containers, and none that only claims to belong to it", async () => {
     const clusterId = containers().id("theirs");
     const network = `cluster-e2e-${clusterId}-${creationId}`;
-    const labels = Object.entries(labelsOf(clusterId)).map(([key, value]) => `--label=cluster-e2e.${key}=${value}`);
+    const labels = Object.entries(labelsOf(clusterId)).map(
+      ([key, value]) => `--label=cluster-e2e.${key}=${value}`,
+    );
     await engine("network", "create", ...labels, network);
-    const own = await makeContainer(`--name=cluster-e2e-${clusterId}-master_0`, `--network=${network}`);
+    const own = await makeContainer(
+      `--name=cluster-e2e-${clusterId}-master_0`,
+      `--network=${network}`,
+    );
     const foreign = await makeContainer();
     const ran = await containers().run(["destroy", "-c", clusterId]);
     expect([ran.status, await isThere(own), await isThere(foreign)]).toEqual([0, false, true]);
@@ -110,9 +122,13 @@ function attackWith(name: "docker" | "podman"): void {
     const labels = Object.entries({ ...labelsOf(clusterId), "creation-id": "x/../../../../.ssh" });
     const words = labels.map(([key, value]) => `--label=cluster-e2e.${key}=${value}`);
     const id = await makeContainer(...words, `--name=cluster-e2e-${clusterId}-master_0`);
-    expect((await containers().run(["list", "--quiet"])).stdout.split("\n")).not.toContain(clusterId);
+    expect((await containers().run(["list", "--quiet"])).stdout.split("\n")).not.toContain(
+      clusterId,
+    );
     expect((await containers().run(["inspect", "-c", clusterId])).status).toBe(3);
-    expect((await containers().run(["list", "-v"])).stderr).toContain("its label cluster-e2e.creation-id is malformed");
+    expect((await containers().run(["list", "-v"])).stderr).toContain(
+      "its label cluster-e2e.creation-id is malformed",
+    );
     await engine("rm", "--force", id);
   }, 60_000);
 }

@@ -26,7 +26,17 @@ beforeAll(async () => {
   const license = join(containers().folder, "license.txt");
   await Bun.write(license, "a-license\n");
   const artifact = await writeTalkingArtifact(containers().folder, installCheck);
-  const words = ["create", "--variant", "enterprise", "--license-key", license, ...one, "-c", id(), artifact];
+  const words = [
+    "create",
+    "--variant",
+    "enterprise",
+    "--license-key",
+    license,
+    ...one,
+    "-c",
+    id(),
+    artifact,
+  ];
   const created = await containers().run(words);
   expect(created.status, created.stderr).toBe(0);
   shared.node = (await containers().inspect(id())).nodes[0]!.id;
@@ -60,7 +70,14 @@ echo '{}' >/opt/cluster/etc/version.json
 // Shows R132.
 test("a node's check forges no line, and its text is short", async () => {
   for (const more of [[], ["--output", "json"], ["-v"]]) {
-    const { status, stdout, stderr } = await containers().run(["wait", "-c", id(), "--timeout", "12s", ...more]);
+    const { status, stdout, stderr } = await containers().run([
+      "wait",
+      "-c",
+      id(),
+      "--timeout",
+      "12s",
+      ...more,
+    ]);
     expect(status, stderr).toBe(4);
     expect(stderr).toContain("its check says: aaaa");
     expect(stderr).not.toMatch(harmful);
@@ -76,7 +93,17 @@ test("an artifact whose --version prints 600,000 dots fails at once, with a shor
     artifact,
     `#!/bin/bash\n# variant: oss\nhead -c 600000 /dev/zero | tr '\\0' . >&2\necho x >&2\nexit 3\n`,
   );
-  const words = ["create", "--variant", "oss", ...one, "-c", containers().id("dots"), "--timeout", "3m", artifact];
+  const words = [
+    "create",
+    "--variant",
+    "oss",
+    ...one,
+    "-c",
+    containers().id("dots"),
+    "--timeout",
+    "3m",
+    artifact,
+  ];
   const { status, stderr } = await containers().run(words);
   expect(status, stderr.slice(0, 2000)).toBe(1);
   expect(stderr).toContain("[artifact-invalid]");
@@ -111,9 +138,21 @@ while True:
 
 test("whoever answers on a node's address forges no line before the key exchange", async () => {
   const { engine } = containers();
-  await engine.run(["exec", shared.node!, "sh", "-c", "systemctl stop ssh.socket ssh sshd; pkill -x sshd; true"]);
+  await engine.run([
+    "exec",
+    shared.node!,
+    "sh",
+    "-c",
+    "systemctl stop ssh.socket ssh sshd; pkill -x sshd; true",
+  ]);
   await engine.run(["exec", "--detach", shared.node!, "python3", "-c", disconnectingServer]);
-  const connects = ["exec", shared.node!, "bash", "-c", "</dev/tcp/127.0.0.1/22 && echo yes || true"];
+  const connects = [
+    "exec",
+    shared.node!,
+    "bash",
+    "-c",
+    "</dev/tcp/127.0.0.1/22 && echo yes || true",
+  ];
   await until("the server answers", async () => (await engine.run(connects)).includes("yes"));
   for (const words of [
     ["run", "-c", id(), "true"],

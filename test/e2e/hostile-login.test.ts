@@ -8,7 +8,10 @@ import { buildArtifact } from "./support/artifacts.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
-const lack = process.getuid?.() === 0 ? undefined : "skipped: listening to all of this machine's networks needs root";
+const lack =
+  process.getuid?.() === 0
+    ? undefined
+    : "skipped: listening to all of this machine's networks needs root";
 if (lack !== undefined) console.warn(lack);
 
 const password = "pass-0123456789-not-to-be-seen";
@@ -24,7 +27,10 @@ afterAll(async () => {
 }, 120_000);
 
 /** Notes what comes from these addresses or goes there, on every network of this machine. */
-async function listen(file: string, addresses: readonly string[]): Promise<{ heard(): Promise<string> }> {
+async function listen(
+  file: string,
+  addresses: readonly string[],
+): Promise<{ heard(): Promise<string> }> {
   const program = `
 import socket, sys
 addresses = {socket.inet_aton(address) for address in sys.argv[2:]}
@@ -37,7 +43,10 @@ with open(sys.argv[1], "wb", buffering=0) as out:
         if frame[12:14] == b"\\x08\\x00" and addresses & {frame[26:30], frame[30:34]}:
             out.write(frame + b"\\n")
 `;
-  const child = Bun.spawn(["python3", "-c", program, file, ...addresses], { stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn(["python3", "-c", program, file, ...addresses], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   await child.stdout.getReader().read();
   return {
     heard: async () => {
@@ -53,15 +62,30 @@ test.skipIf(lack !== undefined)(
   "without TLS neither the superuser's password nor a token crosses the network",
   async () => {
     const folder = cloud().folder;
-    const hash = (await Bun.$`openssl passwd -6 -stdin < ${Buffer.from(`${password}\n`)}`.text()).trim();
-    await Bun.write(join(folder, "extra.yaml"), `superuser_password_hash: ${hash}\nlicense_key_contents: sample\n`);
-    const words = "create --variant enterprise --linux-distribution debian-12 --agents 1 --public-agents 0".split(" ");
+    const hash = (
+      await Bun.$`openssl passwd -6 -stdin < ${Buffer.from(`${password}\n`)}`.text()
+    ).trim();
+    await Bun.write(
+      join(folder, "extra.yaml"),
+      `superuser_password_hash: ${hash}\nlicense_key_contents: sample\n`,
+    );
+    const words =
+      "create --variant enterprise --linux-distribution debian-12 --agents 1 --public-agents 0".split(
+        " ",
+      );
     const more = ["--security-mode", "disabled", "--extra-config", join(folder, "extra.yaml")];
-    const created = await cloud().run([...words, ...more, await buildArtifact("enterprise", folder)]);
+    const created = await cloud().run([
+      ...words,
+      ...more,
+      await buildArtifact("enterprise", folder),
+    ]);
     expect(created.status, created.stderr).toBe(0);
 
     const { nodes } = await cloud().inspect("default");
-    const addresses = nodes.flatMap(({ publicAddress, privateAddress }) => [publicAddress, privateAddress]);
+    const addresses = nodes.flatMap(({ publicAddress, privateAddress }) => [
+      publicAddress,
+      privateAddress,
+    ]);
     // The platform's own files, which the nodes fetch during the installation, speak of logins too.
     for (const { reference } of nodes) {
       const until = "until [ -e /var/lib/cluster-e2e/install.status ]; do sleep 0.2; done";

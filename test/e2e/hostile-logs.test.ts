@@ -36,8 +36,25 @@ test("a process of nobody's cannot have a file written, or another log replaced"
   const license = join(containers.folder, "license.txt");
   await Bun.write(license, "a-license\n");
   const artifact = await writeTalkingArtifact(containers.folder, "exit 0\n");
-  const words = ["--variant", "enterprise", "--license-key", license, "--agents", "0", "--public-agents", "0"];
-  const created = await containers.run(["create", ...words, "--node-image", nodeImage, "-c", id, artifact]);
+  const words = [
+    "--variant",
+    "enterprise",
+    "--license-key",
+    license,
+    "--agents",
+    "0",
+    "--public-agents",
+    "0",
+  ];
+  const created = await containers.run([
+    "create",
+    ...words,
+    "--node-image",
+    nodeImage,
+    "-c",
+    id,
+    artifact,
+  ]);
   expect(created.status, created.stderr).toBe(0);
   const { nodes } = await containers.inspect(id);
   const node = nodes[0]!.id;

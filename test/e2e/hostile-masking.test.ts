@@ -40,13 +40,19 @@ beforeAll(async () => {
     "--node-image",
     nodeImage,
   ];
-  const own = ["--license-key", join(folder, "license.txt"), "--extra-config", join(folder, "extra.yaml")];
+  const own = [
+    "--license-key",
+    join(folder, "license.txt"),
+    "--extra-config",
+    join(folder, "extra.yaml"),
+  ];
   const created = await containers().run([...words, ...own, "-c", id(), artifact]);
   expect(created.status, created.stderr).toBe(0);
   state.elsewhere = join(folder, "elsewhere");
   await cp(join(folder, "state"), state.elsewhere, { recursive: true });
   for (const name of await readdir(state.elsewhere, { recursive: true }))
-    if (name.endsWith("/log") || name.endsWith("creation.json")) await rm(join(state.elsewhere, name));
+    if (name.endsWith("/log") || name.endsWith("creation.json"))
+      await rm(join(state.elsewhere, name));
 }, 400_000);
 
 afterAll(async () => {
@@ -78,7 +84,9 @@ test("JSON is masked and harmless too, and quotes the same lines", async () => {
   const waited = await elsewhere(["wait", "--output", "json", "-c", id(), "--timeout", "2m"]);
   expectHarmless(waited.stdout);
   const { error } = JSON.parse(waited.stdout) as { readonly error: { readonly message: string } };
-  expect(error.message).toContain("\uFFFD[2J\uFFFD]0;title\uFFFD \uFFFD2J \uFFFD the disk smells of smoke");
+  expect(error.message).toContain(
+    "\uFFFD[2J\uFFFD]0;title\uFFFD \uFFFD2J \uFFFD the disk smells of smoke",
+  );
 }, 180_000);
 
 // Shows R124.
@@ -100,13 +108,29 @@ test("saved logs hold neither, nor does the log of what was done", async () => {
 }, 180_000);
 
 test("run masks its own values in what it says itself, and leaves the command's output as it is", async () => {
-  const values = ["--env", "TOKEN=token-of-mine", "--login-uname", "user-of-mine", "--login-pw", "password-of-mine"];
-  const refused = await elsewhere(["run", "-c", id(), ...values, "--fetch", "token-of-mine", "true"]);
+  const values = [
+    "--env",
+    "TOKEN=token-of-mine",
+    "--login-uname",
+    "user-of-mine",
+    "--login-pw",
+    "password-of-mine",
+  ];
+  const refused = await elsewhere([
+    "run",
+    "-c",
+    id(),
+    ...values,
+    "--fetch",
+    "token-of-mine",
+    "true",
+  ]);
   expect(refused.status).toBe(2);
   expect(refused.stderr).toContain("***");
   expect(refused.stderr).not.toContain("token-of-mine");
   const line = `printf '\\033[1m%s %s\\n' "$TOKEN" "$CLUSTER_LOGIN_PW"`;
   const ran = await elsewhere(["run", "-vvv", "-c", id(), "--no-test-env", ...values, line]);
   expect(ran.stdout).toBe("\u001B[1mtoken-of-mine password-of-mine\n");
-  for (const value of ["token-of-mine", "user-of-mine", "password-of-mine"]) expect(ran.stderr).not.toContain(value);
+  for (const value of ["token-of-mine", "user-of-mine", "password-of-mine"])
+    expect(ran.stderr).not.toContain(value);
 }, 180_000);

@@ -21,8 +21,18 @@ beforeAll(async () => {
   const { folder } = containers();
   await Bun.write(join(folder, "license.txt"), "a-license-of-this-test\n");
   // The last lines of a failed installer's log, which wait shows.
-  const artifact = await writeTalkingArtifact(folder, `echo 'the install of master_0 smells of ${secret}'; exit 3`);
-  const words = ["--variant", "enterprise", "--license-key", join(folder, "license.txt"), "--agents", "0"];
+  const artifact = await writeTalkingArtifact(
+    folder,
+    `echo 'the install of master_0 smells of ${secret}'; exit 3`,
+  );
+  const words = [
+    "--variant",
+    "enterprise",
+    "--license-key",
+    join(folder, "license.txt"),
+    "--agents",
+    "0",
+  ];
   const nodes = ["--public-agents", "0", "--node-image", nodeImage];
   const created = await containers().run(["create", ...words, ...nodes, "-c", id(), artifact]);
   expect(created.status, created.stderr).toBe(0);
@@ -44,13 +54,21 @@ async function declare(secrets: readonly string[]): Promise<void> {
 
 interface Failure {
   readonly schemaVersion: number;
-  readonly error: { readonly id: string; readonly message: string; readonly facts: Record<string, unknown> };
+  readonly error: {
+    readonly id: string;
+    readonly message: string;
+    readonly facts: Record<string, unknown>;
+  };
 }
 
 test("a first master that names 20,000 secrets stops nothing, and uncovers nothing", async () => {
   // The attacker's node sends more than it is asked for.
-  await attack(`printf '#!/bin/sh\\nexec cat\\n' >/usr/local/bin/head; chmod 755 /usr/local/bin/head`);
-  await attack(`awk 'BEGIN { print "passwords:"; for (i = 0; i < 20000; i++) print "- alike" i }' >${configuration}`);
+  await attack(
+    `printf '#!/bin/sh\\nexec cat\\n' >/usr/local/bin/head; chmod 755 /usr/local/bin/head`,
+  );
+  await attack(
+    `awk 'BEGIN { print "passwords:"; for (i = 0; i < 20000; i++) print "- alike" i }' >${configuration}`,
+  );
   try {
     for (const words of [
       ["wait", "--timeout", "60s"],
@@ -69,13 +87,36 @@ test("a first master that names 20,000 secrets stops nothing, and uncovers nothi
 }, 300_000);
 
 test("secrets hide no key of JSON, no id, no node's name and none of our own words", async () => {
-  await declare(["schemaVersion", "error", "message", "install-failed", "master_0", "The", "failed", "last lines"]);
-  const waited = await containers().run(["wait", "--output", "json", "-vvv", "-c", id(), "--timeout", "2m"]);
+  await declare([
+    "schemaVersion",
+    "error",
+    "message",
+    "install-failed",
+    "master_0",
+    "The",
+    "failed",
+    "last lines",
+  ]);
+  const waited = await containers().run([
+    "wait",
+    "--output",
+    "json",
+    "-vvv",
+    "-c",
+    id(),
+    "--timeout",
+    "2m",
+  ]);
   expect(waited.status, waited.stderr).toBe(1);
   const { schemaVersion, error } = JSON.parse(waited.stdout) as Failure;
   expect(schemaVersion).toBe(1);
-  expect(error).toMatchObject({ id: "install-failed", facts: { failures: [{ node: "master_0" }] } });
-  expect(error.message).toStartWith("The installation failed on master_0: the install script exited with status 3.\n");
+  expect(error).toMatchObject({
+    id: "install-failed",
+    facts: { failures: [{ node: "master_0" }] },
+  });
+  expect(error.message).toStartWith(
+    "The installation failed on master_0: the install script exited with status 3.\n",
+  );
   expect(error.message).toContain("The last lines of its log:\n");
   expect(error.message).toContain("  the install of *** smells of ***");
   expect(waited.stdout + waited.stderr).not.toContain(secret.slice(-20));
@@ -84,7 +125,15 @@ test("secrets hide no key of JSON, no id, no node's name and none of our own wor
 
 test("a password that is one of our words hides it only in what the nodes say", async () => {
   await declare([]);
-  const waited = await containers().run(["wait", "-c", id(), "--timeout", "2m", "--superuser-password", "install"]);
+  const waited = await containers().run([
+    "wait",
+    "-c",
+    id(),
+    "--timeout",
+    "2m",
+    "--superuser-password",
+    "install",
+  ]);
   expect(waited.stderr).toContain(
     "Error: The installation failed on master_0: the install script exited with status 3.\n",
   );
@@ -96,9 +145,14 @@ test("settings in --env are no secrets; neither they nor secrets change our own 
   const { folder } = containers();
   const elsewhere = join(folder, "us-west-2");
   await cp(join(folder, "state"), elsewhere, { recursive: true });
-  await Bun.write(join(folder, "run.env"), "REGION=us-west-2\nBRANCH=master\nUX=fail\nWORD=cluster\n");
+  await Bun.write(
+    join(folder, "run.env"),
+    "REGION=us-west-2\nBRANCH=master\nUX=fail\nWORD=cluster\n",
+  );
   const run = (...words: string[]) =>
-    containers().run(["run", "-c", id(), ...words, "true"], { environment: { XDG_STATE_HOME: elsewhere } });
+    containers().run(["run", "-c", id(), ...words, "true"], {
+      environment: { XDG_STATE_HOME: elsewhere },
+    });
   for (const values of [
     ["--env", "BRANCH=master", "--env", "UX=fail"],
     ["--env-file", join(folder, "run.env")],
@@ -106,7 +160,12 @@ test("settings in --env are no secrets; neither they nor secrets change our own 
     const refused = await run(...values, "--node", "master_9");
     expect(refused.stderr).toContain(`Cluster "${id()}" has no node "master_9".`);
     expect(refused.stderr).toEndWith("[node-not-found]\n");
-    const failed = await run(...values, "--no-test-env", "--fetch", `/missing:${join(folder, "missing")}`);
+    const failed = await run(
+      ...values,
+      "--no-test-env",
+      "--fetch",
+      `/missing:${join(folder, "missing")}`,
+    );
     expect(failed.stderr).toEndWith("[transfer-failed]\n");
     expect(existsSync(/^Log: (.*)$/m.exec(failed.stderr)?.[1] ?? ""), failed.stderr).toBe(true);
   }

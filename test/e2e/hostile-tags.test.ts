@@ -40,7 +40,11 @@ afterAll(async () => {
 async function launch(changed: Readonly<Record<string, string>>): Promise<string> {
   const id = await state.attacker!.launch({ ...tags, ...changed });
   const limitMs = Date.now() + 10_000;
-  while (!(await cloud().machines()).some((machine) => machine.instanceId === id && machine.state === "running")) {
+  while (
+    !(await cloud().machines()).some(
+      (machine) => machine.instanceId === id && machine.state === "running",
+    )
+  ) {
     if (Date.now() > limitMs) throw new Error(`${id} does not run`);
     await Bun.sleep(50);
   }
@@ -108,7 +112,9 @@ test("a user that would add lines to ssh's configuration starts nothing, also wh
   const marker = inFolder("started");
   const victim = await makeVictim("cloud", "us-west-2", "default-0123456789abcdef");
   const before = await look(victim);
-  await launch({ "ssh-user": `admin\n  ProxyCommand touch ${marker}\n  LocalCommand touch ${marker}` });
+  await launch({
+    "ssh-user": `admin\n  ProxyCommand touch ${marker}\n  LocalCommand touch ${marker}`,
+  });
   await expectNoCluster(marker);
   expect(await look(victim)).toEqual(before);
 }, 60_000);
@@ -124,32 +130,37 @@ test.each([
   ["web-ui", "javascript"],
   ["ssh-user", "-oProxyCommand=id"],
   ["expires-at", "tomorrow"],
-])("an instance whose %s is %j is named by -v and by doctor, and is in nobody's way", async (name, value) => {
-  const id = await launch({ [name]: value });
-  const said = `instance ${id}: its tag cluster-e2e:${name} is malformed`;
-  const listed = await cloud().run(["list", "-v"]);
-  expect({ status: listed.status, stdout: listed.stdout }).toEqual({ status: 0, stdout: "" });
-  expect(listed.stderr).toContain(said);
-  const doctor = await cloud().run(["doctor"]);
-  expect(doctor.stdout.replaceAll(/\s+/g, " ")).toContain(said);
-  const shown = listed.stderr + doctor.stdout + doctor.stderr;
-  expect(shown.replaceAll(/[\n\t]/g, " ")).not.toMatch(/\p{Cc}/u);
-  const words = [
-    "create",
-    "--dry-run",
-    "--variant",
-    "oss",
-    "--linux-distribution",
-    "debian-12",
-    inFolder("artifact.sh"),
-  ];
-  const planned = await cloud().run(words);
-  expect({ status: planned.status, stderr: planned.status === 0 ? "" : planned.stderr }).toEqual({
-    status: 0,
-    stderr: "",
-  });
-  expect((await cloud().machines()).map(({ instanceId, state: now }) => [instanceId, now])).toEqual([[id, "running"]]);
-});
+])(
+  "an instance whose %s is %j is named by -v and by doctor, and is in nobody's way",
+  async (name, value) => {
+    const id = await launch({ [name]: value });
+    const said = `instance ${id}: its tag cluster-e2e:${name} is malformed`;
+    const listed = await cloud().run(["list", "-v"]);
+    expect({ status: listed.status, stdout: listed.stdout }).toEqual({ status: 0, stdout: "" });
+    expect(listed.stderr).toContain(said);
+    const doctor = await cloud().run(["doctor"]);
+    expect(doctor.stdout.replaceAll(/\s+/g, " ")).toContain(said);
+    const shown = listed.stderr + doctor.stdout + doctor.stderr;
+    expect(shown.replaceAll(/[\n\t]/g, " ")).not.toMatch(/\p{Cc}/u);
+    const words = [
+      "create",
+      "--dry-run",
+      "--variant",
+      "oss",
+      "--linux-distribution",
+      "debian-12",
+      inFolder("artifact.sh"),
+    ];
+    const planned = await cloud().run(words);
+    expect({ status: planned.status, stderr: planned.status === 0 ? "" : planned.stderr }).toEqual({
+      status: 0,
+      stderr: "",
+    });
+    expect(
+      (await cloud().machines()).map(({ instanceId, state: now }) => [instanceId, now]),
+    ).toEqual([[id, "running"]]);
+  },
+);
 
 // Shows R135.
 test("a cluster's folder that is a link to another place is not used", async () => {

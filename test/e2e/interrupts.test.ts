@@ -9,7 +9,9 @@ import { startTestCloud } from "./support/test-cloud.ts";
 const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 
 const createWords = (id: string) =>
-  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${artifact()}`.split(" ");
+  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${artifact()}`.split(
+    " ",
+  );
 
 /** Resolves when the cloud has been asked for this action by now. */
 async function asked(action: string): Promise<void> {
@@ -24,7 +26,8 @@ async function groups(): Promise<unknown> {
   return cloud().control("groups");
 }
 
-const stateFolder = (): string => join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2");
+const stateFolder = (): string =>
+  join(cloud().environment["XDG_STATE_HOME"]!, "cluster-e2e", "cloud", "us-west-2");
 
 /** What the state folders of this cluster id hold. */
 async function filesOf(id: string): Promise<readonly string[]> {
@@ -41,7 +44,12 @@ interface Stage {
   readonly logs: "nothing" | "log" | "console";
 }
 
-const delayed = (action: string, when: "before" | "after", delayMs: number) => ({ action, when, times: 3, delayMs });
+const delayed = (action: string, when: "before" | "after", delayMs: number) => ({
+  action,
+  when,
+  times: 3,
+  delayMs,
+});
 
 const stages: readonly Stage[] = [
   {
@@ -63,8 +71,16 @@ const stages: readonly Stage[] = [
     logs: "log",
   },
   { when: "while machines boot", reached: (creating) => creating.said("Boot …"), logs: "log" },
-  { when: "while nodes are prepared", reached: (creating) => creating.said(": Prepare …"), logs: "console" },
-  { when: "while the artifact is sent", reached: (creating) => creating.said("Fetch artifact …"), logs: "console" },
+  {
+    when: "while nodes are prepared",
+    reached: (creating) => creating.said(": Prepare …"),
+    logs: "console",
+  },
+  {
+    when: "while the artifact is sent",
+    reached: (creating) => creating.said("Fetch artifact …"),
+    logs: "console",
+  },
   {
     when: "while the installation is started",
     reached: (creating) => creating.said("Start installation …"),
@@ -82,7 +98,10 @@ test.each([...stages])(
     await reached(creating);
     creating.interrupt("SIGINT");
     const ended = await creating.ended;
-    expect({ status: ended.status, signal: ended.signal }).toEqual({ status: undefined, signal: "SIGINT" });
+    expect({ status: ended.status, signal: ended.signal }).toEqual({
+      status: undefined,
+      signal: "SIGINT",
+    });
     expect(ended.stdout).toBe("");
     expect(await cloud().machines()).toEqual([]);
     expect(await groups()).toEqual([]);
@@ -105,7 +124,9 @@ test("after kill -9 the same create works, and nothing is doubled", async () => 
   const again = await cloud().run(createWords("killed"));
   expect(again).toMatchObject({ status: 0, stdout: "killed\n" });
   expect(await cloud().machines()).toHaveLength(2);
-  expect(await cloud().run(["wait", "-c", "killed", "--timeout", "5m"])).toMatchObject({ status: 0 });
+  expect(await cloud().run(["wait", "-c", "killed", "--timeout", "5m"])).toMatchObject({
+    status: 0,
+  });
   const folders = await readdir(stateFolder());
   expect(folders.filter((name) => name.startsWith("killed-"))).toHaveLength(1);
 }, 500_000);

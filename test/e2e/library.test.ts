@@ -14,7 +14,8 @@ const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("co
 
 /** The Node on the PATH, where it is one that the library is for. */
 const node = await nodeProgram();
-if (node === undefined) console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
+if (node === undefined)
+  console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
 
 // Shows R79.
 test("the example runs a job under Bun and leaves nothing", async () => {
@@ -31,7 +32,10 @@ test.skipIf(node === undefined)(
     expect((await run([process.execPath, "run", "build:library"])).status).toBe(0);
     const consumer = await makeConsumer();
     const tsc = join(repository, "node_modules", ".bin", "tsc");
-    expect(await run([process.execPath, "--bun", tsc, "--project", consumer])).toMatchObject({ status: 0, stdout: "" });
+    expect(await run([process.execPath, "--bun", tsc, "--project", consumer])).toMatchObject({
+      status: 0,
+      stdout: "",
+    });
     const ran = await run([node!, join(consumer, "library.js"), artifact()]);
     expectJob(ran);
     await expectNothingLeft();
@@ -41,7 +45,12 @@ test.skipIf(node === undefined)(
 
 test("an enterprise cluster knows its superuser, and a body that fails leaves nothing", async () => {
   const enterprise = await buildArtifact("enterprise", cloud().folder);
-  const ran = await run([process.execPath, join(examples, "library-enterprise.ts"), enterprise, license]);
+  const ran = await run([
+    process.execPath,
+    join(examples, "library-enterprise.ts"),
+    enterprise,
+    license,
+  ]);
   expect(ran.stdout, ran.stderr).toBe(
     [
       "wrong password: login-refused",
@@ -115,7 +124,10 @@ async function makeConsumer(): Promise<string> {
   const folder = join(cloud().folder, "consumer");
   await mkdir(join(folder, "node_modules", "@types"), { recursive: true });
   await symlink(repository, join(folder, "node_modules", "cluster-e2e"));
-  await symlink(join(repository, "node_modules", "@types", "node"), join(folder, "node_modules", "@types", "node"));
+  await symlink(
+    join(repository, "node_modules", "@types", "node"),
+    join(folder, "node_modules", "@types", "node"),
+  );
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   const compilerOptions = {
     target: "es2022",
@@ -133,7 +145,10 @@ async function makeConsumer(): Promise<string> {
       return `page-${index}.ts`;
     }),
   );
-  await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["library.ts", ...pages] }));
+  await writeFile(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["library.ts", ...pages] }),
+  );
   await copyFile(example, join(folder, "library.ts"));
   return folder;
 }
@@ -141,7 +156,9 @@ async function makeConsumer(): Promise<string> {
 async function nodeProgram(): Promise<string | undefined> {
   const path = Bun.which("node");
   if (path === null) return undefined;
-  const version = await new Response(Bun.spawn([path, "--version"], { stdout: "pipe" }).stdout).text();
+  const version = await new Response(
+    Bun.spawn([path, "--version"], { stdout: "pipe" }).stdout,
+  ).text();
   const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
   return major > 20 || (major === 20 && minor >= 5) ? path : undefined;
 }

@@ -33,7 +33,10 @@ test("create prints the id on stdout, and what it did and what comes next on std
   expect(created.stderr).toContain("Next: cluster-cloud wait --cluster-id default");
   expect(created.stderr).toMatch(/The cluster ends .*\d\d:\d\d UTC \(in 1 h 5\d min\)/);
   expect(created.stderr).toContain("The cost is at most $");
-  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: "default\n" });
+  expect({ status: created.status, stdout: created.stdout }).toEqual({
+    status: 0,
+    stdout: "default\n",
+  });
 });
 
 // Shows R1.
@@ -56,13 +59,18 @@ test("a job runs across the agents", async () => {
   expect(ran.status).toBe(0);
   const names = ran.stdout.trim().split("\n");
   expect(new Set(names).size).toBe(2);
-  const agents = await Promise.all([0, 1].map((index) => cloud().run(["run", "--node", `agent_${index}`, "hostname"])));
+  const agents = await Promise.all(
+    [0, 1].map((index) => cloud().run(["run", "--node", `agent_${index}`, "hostname"])),
+  );
   expect(names.toSorted()).toEqual(agents.map(({ stdout }) => stdout.trim()).toSorted());
 });
 
 // Shows R69.
 test("one word is a shell line, several words are exactly these arguments", async () => {
-  expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({ status: 0, stdout: "2\n" });
+  expect(await cloud().run(["run", "echo 'a' | wc -c"])).toMatchObject({
+    status: 0,
+    stdout: "2\n",
+  });
   const words = ["a b", "it's", "$HOME", "", "*", "new\nline"];
   const ran = await cloud().run(["run", "printf", "[%s]", ...words]);
   expect(ran.stdout).toBe(words.map((word) => `[${word}]`).join(""));
@@ -70,7 +78,10 @@ test("one word is a shell line, several words are exactly these arguments", asyn
 
 // Shows R92.
 test("run passes stdin and the remote command's own status", async () => {
-  expect(await cloud().run(["run", "cat"], { stdin: "piped\n" })).toMatchObject({ status: 0, stdout: "piped\n" });
+  expect(await cloud().run(["run", "cat"], { stdin: "piped\n" })).toMatchObject({
+    status: 0,
+    stdout: "piped\n",
+  });
   expect((await cloud().run(["run", "exit 37"])).status).toBe(37);
   expect((await cloud().run(["run", "no-such-program"])).status).toBe(127);
 });
@@ -79,7 +90,16 @@ test("run passes stdin and the remote command's own status", async () => {
 test("run sets the test environment, and only what was asked for with --no-test-env", async () => {
   const file = `${cloud().folder}/own.env`;
   await Bun.write(file, "MORE=loses to --env\nFROM_FILE=two words\n");
-  const login = ["--login-uname", "bob", "--login-pw", "-", "--env-file", file, "--env", "MORE=it's $5"];
+  const login = [
+    "--login-uname",
+    "bob",
+    "--login-pw",
+    "-",
+    "--env-file",
+    file,
+    "--env",
+    "MORE=it's $5",
+  ];
   const show =
     'pwd; printf \'%s\\n\' "$CLUSTER_LOGIN_UNAME" "$CLUSTER_LOGIN_PW" "$MORE" "$FROM_FILE" "$CLUSTER_NUM_AGENTS" "$MASTER_HOSTS"';
   const master = nodeOf(await cloud().inspect("default"), "master_0");
@@ -94,20 +114,37 @@ test("run sets the test environment, and only what was asked for with --no-test-
     master.privateAddress,
     "",
   ]);
-  const unset = await cloud().run(["run", "--no-test-env", ...login, show], { stdin: "s3cret word\n" });
-  expect(unset.stdout.split("\n").slice(1)).toEqual(["bob", "s3cret word", "it's $5", "two words", "", "", ""]);
+  const unset = await cloud().run(["run", "--no-test-env", ...login, show], {
+    stdin: "s3cret word\n",
+  });
+  expect(unset.stdout.split("\n").slice(1)).toEqual([
+    "bob",
+    "s3cret word",
+    "it's $5",
+    "two words",
+    "",
+    "",
+    "",
+  ]);
   expect(unset.stdout.split("\n")[0]).not.toContain("/opt/cluster");
 });
 
 // Shows R31, R33, R63, R77, R87.
 test("inspect names the nodes and the key, and its ssh-config logs in", async () => {
   const cluster = await cloud().inspect("default");
-  expect(cluster.nodes.map((node) => node.reference)).toEqual(["master_0", "agent_0", "agent_1", "public_agent_0"]);
+  expect(cluster.nodes.map((node) => node.reference)).toEqual([
+    "master_0",
+    "agent_0",
+    "agent_1",
+    "public_agent_0",
+  ]);
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
   const config = `${cloud().folder}/cluster.ssh`;
   await Bun.write(config, (await cloud().run(["inspect", "--output", "ssh-config"])).stdout);
   const logins = await Promise.all(
-    ["master_0", "public_agent_0"].map((name) => Bun.$`ssh -F ${config} ${name} echo in`.nothrow().text()),
+    ["master_0", "public_agent_0"].map((name) =>
+      Bun.$`ssh -F ${config} ${name} echo in`.nothrow().text(),
+    ),
   );
   expect(logins).toEqual(["in\n", "in\n"]);
   expect((await fetch(cluster.webUi)).status).toBe(200);
@@ -118,7 +155,9 @@ test("a node is found by any of its four names, and an unknown one ends with 3",
   const cluster = await cloud().inspect("default");
   const node = nodeOf(cluster, "public_agent_0");
   const names = [node.reference, node.id, node.publicAddress, node.privateAddress];
-  const ran = await Promise.all(names.map((name) => cloud().run(["run", "--no-test-env", "--node", name, "hostname"])));
+  const ran = await Promise.all(
+    names.map((name) => cloud().run(["run", "--no-test-env", "--node", name, "hostname"])),
+  );
   expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1);
   expect(ran[0]!.stdout).not.toBe("");
   const unknown = await cloud().run(["run", "--node", "agent_7", "hostname"]);
@@ -148,7 +187,8 @@ test("a host key that was never seen is refused with 255", async () => {
   const pinned = await Bun.file(knownHosts).text();
   const keyOf = (reference: string): string => {
     const { publicAddress } = nodeOf(cluster, reference);
-    const line = pinned.split("\n").find((candidate) => candidate.startsWith(`${publicAddress} `)) ?? "";
+    const line =
+      pinned.split("\n").find((candidate) => candidate.startsWith(`${publicAddress} `)) ?? "";
     return line.slice(publicAddress.length);
   };
   await Bun.write(knownHosts, pinned.replace(keyOf("master_0"), keyOf("agent_0")));
@@ -162,12 +202,19 @@ test("a host key that was never seen is refused with 255", async () => {
 });
 
 test("a restarted node comes back with its addresses and its host key, and the platform is ready again", async () => {
-  const onAgent = (line: string) => cloud().run(["run", "--no-test-env", "--node", "agent_1", line]);
+  const onAgent = (line: string) =>
+    cloud().run(["run", "--no-test-env", "--node", "agent_1", line]);
   const boot = "cut -d ' ' -f 22 /proc/1/stat";
   const [before, booted] = [await cloud().inspect("default"), await onAgent(boot)];
-  expect(await cloud().run(["node", "restart", "agent_1"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["node", "restart", "agent_1"])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
   const again = await onAgent(boot);
-  expect({ status: again.status, isLater: Number(again.stdout) > Number(booted.stdout) }, again.stderr).toEqual({
+  expect(
+    { status: again.status, isLater: Number(again.stdout) > Number(booted.stdout) },
+    again.stderr,
+  ).toEqual({
     status: 0,
     isLater: true,
   });
@@ -187,12 +234,22 @@ test("the clock of a container's computer stays as it is", async () => {
 test("a slow network begins, or the error names what the kernel lacks", async () => {
   const fault = (line: string) => cloud().run(["fault", ...line.split(" ")]);
   const slow = await fault("network agent_0 --delay 300ms --loss 1% --rate 1mbit --for 10m");
-  if (slow.status !== 0) expect(slow).toMatchObject({ status: 1, stderr: expect.stringContaining("sch_netem") });
+  if (slow.status !== 0)
+    expect(slow).toMatchObject({ status: 1, stderr: expect.stringContaining("sch_netem") });
   else {
     expect(slow.stderr).toMatch(/a round trip takes 3\d\d(?:\.\d+)? ms/);
-    expect(await fault("heal")).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/) });
+    expect(await fault("heal")).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/),
+    });
   }
-  const queues = await cloud().run(["run", "--no-test-env", "--node", "agent_0", "tc qdisc show | grep -c e2e"]);
+  const queues = await cloud().run([
+    "run",
+    "--no-test-env",
+    "--node",
+    "agent_0",
+    "tc qdisc show | grep -c e2e",
+  ]);
   expect(queues.stdout).toBe("0\n");
 }, 60_000);
 

@@ -30,7 +30,8 @@ const dockerImages = async (): Promise<readonly string[]> =>
     .filter((name) => isOurs(name) || releases.some((release) => base(release).endsWith(name)));
 
 /** examples.test.ts, which may run at the same time, builds images for folders. */
-const isOurs = (name: string): boolean => name.startsWith(`${built}:debian-`) && !name.includes("-folder-");
+const isOurs = (name: string): boolean =>
+  name.startsWith(`${built}:debian-`) && !name.includes("-folder-");
 
 beforeAll(async () => {
   state.onDocker = await startTestContainers();
@@ -54,7 +55,11 @@ afterAll(async () => {
   for (const name of await dockerImages()) if (!state.before.has(name)) await docker(["rmi", name]);
 }, 120_000);
 
-const createWords = (containers: TestContainers, layout: "cluster" | "dcos", distribution: string) => [
+const createWords = (
+  containers: TestContainers,
+  layout: "cluster" | "dcos",
+  distribution: string,
+) => [
   ..."create --variant oss --agents 0 --public-agents 0 --linux-distribution".split(" "),
   distribution,
   "-c",
@@ -87,7 +92,10 @@ async function runCluster(
 }
 
 /** An image that Docker had before the test is not built again. */
-function expectBuilt(containers: TestContainers, { image, said }: { readonly image: string; readonly said: string }) {
+function expectBuilt(
+  containers: TestContainers,
+  { image, said }: { readonly image: string; readonly said: string },
+) {
   const wasThere = containers === state.onDocker && state.before.has(image);
   expect(said.includes("Build the node image"), said).toBe(!wasThere);
 }
@@ -106,7 +114,10 @@ async function runBothLayouts(containers: TestContainers): Promise<void> {
   expect(dcos.image).toMatch(/:debian-12-dcos-[0-9a-f]{16}$/);
   expectBuilt(containers, dcos);
   expect(dcos.said).not.toContain("installing ");
-  const [fewer, more] = [await layersOf(containers, cluster.image), await layersOf(containers, dcos.image)];
+  const [fewer, more] = [
+    await layersOf(containers, cluster.image),
+    await layersOf(containers, dcos.image),
+  ];
   expect(more.slice(0, -1)).toEqual([...fewer]);
 }
 
@@ -143,7 +154,9 @@ describe("on Docker", () => {
       expect(await docker(["images", "--quiet", bad])).toBe("");
       await Bun.$`tar -c -C ${folder} daemon.json | docker import - ${bad}`.quiet();
       try {
-        const failed = await run(createWords(state.onDocker!, "dcos", "ubuntu-22"), { limitMs: 120_000 });
+        const failed = await run(createWords(state.onDocker!, "dcos", "ubuntu-22"), {
+          limitMs: 120_000,
+        });
         expect(failed.stderr).toContain("docker build failed (at \"RUN printf '#!/bin/sh");
         expect(failed.stderr).toContain("[image-not-found]");
         expect(failed.stderr).not.toContain("policy-rc.d && chmod");

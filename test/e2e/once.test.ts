@@ -22,8 +22,16 @@ afterAll(async () => {
 }, 120_000);
 
 const path = (name: string): string => join(containers().folder, name);
-const onceWords = (...words: readonly string[]) => ["once", "--node-image", nodeImage, "--agents", "1", ...words];
-const once = (id: string, ...words: readonly string[]) => containers().run(onceWords("-c", id, ...words));
+const onceWords = (...words: readonly string[]) => [
+  "once",
+  "--node-image",
+  nodeImage,
+  "--agents",
+  "1",
+  ...words,
+];
+const once = (id: string, ...words: readonly string[]) =>
+  containers().run(onceWords("-c", id, ...words));
 /** The folders of clusters that once existed or still do. */
 const foldersOf = async (id: string): Promise<readonly string[]> =>
   (await readdir(containers().stateFolder)).filter((name) => name.startsWith(id));
@@ -48,7 +56,10 @@ test("a success leaves what the command brought back, and a report", async () =>
     platform,
   ];
   const ran = await once(id, ...words, "--", 'echo "$A" | tee /tmp/result');
-  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 0, stdout: "b c\n" });
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
+    status: 0,
+    stdout: "b c\n",
+  });
   expect(await readFile(path("result"), "utf8")).toBe("b c\n");
   const outcomes = junitOutcomes(await readFile(path("success.xml")));
   expect(outcomes).toEqual(Object.fromEntries(testNames.map((name) => [name, "passed"])));
@@ -60,17 +71,36 @@ test("a command that fails gives its exit code, and the logs are saved", async (
   const id = containers().id("failing");
   const words = ["--logs-dir", path("logs"), "--junit", path("failing.xml"), platform];
   const ran = await once(id, ...words, "--", "exit 42");
-  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 42, stdout: "" });
-  expect(await readFile(join(path("logs"), "agent_0.install.log"), "utf8")).toContain("reading the meter on agent_0");
-  expect(await readFile(path("failing.xml"), "utf8")).toContain('message="The command exited with status 42."');
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
+    status: 42,
+    stdout: "",
+  });
+  expect(await readFile(join(path("logs"), "agent_0.install.log"), "utf8")).toContain(
+    "reading the meter on agent_0",
+  );
+  expect(await readFile(path("failing.xml"), "utf8")).toContain(
+    'message="The command exited with status 42."',
+  );
   expect(await containers().things(id)).toEqual([]);
 }, 120_000);
 
 test("a node that ends during the command is no reason to inspect the cluster, which is gone", async () => {
   const id = containers().id("off");
-  const ran = await once(id, "--logs-dir", path("off"), platform, "--", "systemctl poweroff; sleep 60");
-  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 255, stdout: "" });
-  expect(ran.stderr).toContain("Look at the saved logs, or pass --keep-on-failure to look at the node.");
+  const ran = await once(
+    id,
+    "--logs-dir",
+    path("off"),
+    platform,
+    "--",
+    "systemctl poweroff; sleep 60",
+  );
+  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
+    status: 255,
+    stdout: "",
+  });
+  expect(ran.stderr).toContain(
+    "Look at the saved logs, or pass --keep-on-failure to look at the node.",
+  );
   expect(ran.stderr).not.toContain("inspect");
   expect(await containers().things(id)).toEqual([]);
 }, 120_000);
@@ -79,7 +109,14 @@ test("an installation that fails runs no command; --keep-on-failure keeps the cl
   const id = containers().id("broken");
   const extra = path("extra.yaml");
   await Bun.write(extra, "agent: broken\n");
-  const words = ["--extra-config", extra, "--junit", path("broken.xml"), "--keep-on-failure", platform];
+  const words = [
+    "--extra-config",
+    extra,
+    "--junit",
+    path("broken.xml"),
+    "--keep-on-failure",
+    platform,
+  ];
   const ran = await once(id, ...words, "--", "echo never");
   expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 1, stdout: "" });
   expect(ran.stderr).toContain("[install-failed]");
@@ -91,10 +128,20 @@ test("an installation that fails runs no command; --keep-on-failure keeps the cl
     "The platform is ready": "install-failed",
     "The command succeeds": "skipped",
   });
-  const [failure] = readJunit(report).filter(({ attributes }) => attributes["type"] === "install-failed");
+  const [failure] = readJunit(report).filter(
+    ({ attributes }) => attributes["type"] === "install-failed",
+  );
   expect(failure?.text).toContain("]]> &amp; <failure/>");
   expect(failure?.text).toContain("the meter is broken");
-  const hostname = await containers().run(["run", "-c", id, "--no-test-env", "--node", "agent_0", "hostname"]);
+  const hostname = await containers().run([
+    "run",
+    "-c",
+    id,
+    "--no-test-env",
+    "--node",
+    "agent_0",
+    "hostname",
+  ]);
   expect(hostname.stdout, hostname.stderr).toBe("agent-0\n");
   const again = await once(id, platform, "--", "true");
   expect(again.stderr).toContain("[cluster-exists]");
@@ -105,7 +152,13 @@ test("an installation that fails runs no command; --keep-on-failure keeps the cl
 
 test("what fails before anything is created is in the report too", async () => {
   const id = containers().id("missing");
-  const words = ["--variant", "oss", "--junit", path("missing.xml"), "http://127.0.0.1:1/artifact.sh"];
+  const words = [
+    "--variant",
+    "oss",
+    "--junit",
+    path("missing.xml"),
+    "http://127.0.0.1:1/artifact.sh",
+  ];
   const ran = await once(id, ...words, "--", "echo never");
   expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({ status: 1, stdout: "" });
   expect(junitOutcomes(await readFile(path("missing.xml")))).toEqual({
@@ -123,11 +176,16 @@ test.each([
   "a cancellation at %p leaves nothing but logs",
   async (said, signal) => {
     const id = containers().id("cancelled");
-    const running = containers().start(onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"));
+    const running = containers().start(
+      onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"),
+    );
     await running.said(said);
     running.interrupt(signal);
     const ended = await running.ended;
-    expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({ status: undefined, signal });
+    expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({
+      status: undefined,
+      signal,
+    });
     expect(await containers().things(id)).toEqual([]);
     expect(await readdir(path(signal))).toContain("master_0.console.txt");
   },
@@ -161,7 +219,9 @@ describe("with shards", () => {
     ...words,
   ];
   const left = async (id: string): Promise<readonly string[]> =>
-    (await Promise.all([1, 2, 3].map(async (number) => containers().things(`${id}-${number}`)))).flat();
+    (
+      await Promise.all([1, 2, 3].map(async (number) => containers().things(`${id}-${number}`)))
+    ).flat();
 
   beforeAll(async () => {
     const made = await containers().run([
@@ -185,9 +245,17 @@ describe("with shards", () => {
 
   test("copies run the command at once, with files of their own, and the highest exit code counts", async () => {
     const id = containers().id("shards");
-    const words = ["--fetch", `/tmp/result:${path("shards/result")}`, "--logs-dir", path("shards/logs")];
-    const command = 'echo "$CLUSTER_SHARD of $CLUSTER_SHARDS" | tee /tmp/result; exit $((CLUSTER_SHARD * 10 - 10))';
-    const ran = await containers().run(shards(id, ...words, "--junit", path("shards/junit.xml"), "--", command));
+    const words = [
+      "--fetch",
+      `/tmp/result:${path("shards/result")}`,
+      "--logs-dir",
+      path("shards/logs"),
+    ];
+    const command =
+      'echo "$CLUSTER_SHARD of $CLUSTER_SHARDS" | tee /tmp/result; exit $((CLUSTER_SHARD * 10 - 10))';
+    const ran = await containers().run(
+      shards(id, ...words, "--junit", path("shards/junit.xml"), "--", command),
+    );
     expect({ status: ran.status, lines: ran.stdout.split("\n").toSorted() }, ran.stderr).toEqual({
       status: 20,
       lines: ["", "shard_1: 1 of 3", "shard_2: 2 of 3", "shard_3: 3 of 3"],
@@ -196,7 +264,9 @@ describe("with shards", () => {
     for (const number of [1, 2, 3]) {
       expect(await Bun.file(path(`shards/shard_${number}/result`)).text()).toBe(`${number} of 3\n`);
       const outcomes = junitOutcomes(await readFile(path(`shards/shard_${number}/junit.xml`)));
-      expect(outcomes).toMatchObject({ "The command succeeds": number === 1 ? "passed" : "CommandFailed" });
+      expect(outcomes).toMatchObject({
+        "The command succeeds": number === 1 ? "passed" : "CommandFailed",
+      });
       const logs = await readdir(path(`shards/logs/shard_${number}`));
       if (number === 1) expect(logs).toEqual([]);
       else expect(logs).toContain("master_0.console.txt");
@@ -210,10 +280,14 @@ describe("with shards", () => {
     const words = ["--fetch", `/tmp/result:${path("nodes/result")}`, "--node", "all"];
     const ran = await containers().run(shards(id, ...words, "--", "hostname | tee /tmp/result"));
     expect(ran.status, ran.stderr).toBe(0);
-    const names = [1, 2, 3].flatMap((number) => ["agent-0", "master-0"].map((host) => [number, host]));
+    const names = [1, 2, 3].flatMap((number) =>
+      ["agent-0", "master-0"].map((host) => [number, host]),
+    );
     expect(ran.stdout.split("\n").toSorted()).toEqual([
       "",
-      ...names.map(([number, host]) => `shard_${number} ${String(host).replace("-", "_")}: ${host}`),
+      ...names.map(
+        ([number, host]) => `shard_${number} ${String(host).replace("-", "_")}: ${host}`,
+      ),
     ]);
     expect(await Bun.file(path("nodes/shard_2/agent_0/result")).text()).toBe("agent-0\n");
     expect(await left(id)).toEqual([]);
@@ -227,18 +301,28 @@ describe("with shards", () => {
       await running.said("is ready.");
       running.interrupt(signal);
       const ended = await running.ended;
-      expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({ status: undefined, signal });
+      expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({
+        status: undefined,
+        signal,
+      });
       expect(await left(id)).toEqual([]);
     },
     180_000,
   );
 
   test("what killed shards leave the next once removes", async () => {
-    const words = (...more: readonly string[]) => ["once", "--from", `${source()}:installed`, ...more];
+    const words = (...more: readonly string[]) => [
+      "once",
+      "--from",
+      `${source()}:installed`,
+      ...more,
+    ];
     const killed = containers().start(words("--shards", "2", "--", "sleep 600"));
     await killed.said("is ready.");
     killed.interrupt("SIGKILL");
-    const [, id = ""] = /Cluster "(once-[0-9a-f]{8})-\d" is ready/.exec((await killed.ended).stderr)!;
+    const [, id = ""] = /Cluster "(once-[0-9a-f]{8})-\d" is ready/.exec(
+      (await killed.ended).stderr,
+    )!;
     try {
       expect((await left(id)).length).toBeGreaterThan(0);
       const next = await containers().run(words("--", "true"));

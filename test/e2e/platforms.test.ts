@@ -38,7 +38,8 @@ const platforms: readonly Platform[] = [
   },
   {
     name: "galera",
-    begin: "./sql 'CREATE DATABASE kept; CREATE TABLE kept.kept (id int AUTO_INCREMENT PRIMARY KEY, value text)'",
+    begin:
+      "./sql 'CREATE DATABASE kept; CREATE TABLE kept.kept (id int AUTO_INCREMENT PRIMARY KEY, value text)'",
     put: (value) => `./sql "INSERT INTO kept.kept (value) VALUES ('${value}')"`,
     get: "./sql 'SELECT value FROM kept.kept ORDER BY 1'",
     upgraded: "./sql 'SELECT @@innodb_buffer_pool_size' | grep 50331648",
@@ -48,7 +49,8 @@ const platforms: readonly Platform[] = [
     begin: "./queue get",
     put: (value) => `./queue put ${value}`,
     get: "./queue get | sort",
-    upgraded: "rabbitmqctl --quiet eval 'rabbit_disk_monitor:get_disk_free_limit().' | grep 60000000",
+    upgraded:
+      "rabbitmqctl --quiet eval 'rabbit_disk_monitor:get_disk_free_limit().' | grep 60000000",
   },
   {
     name: "glusterfs",
@@ -80,7 +82,8 @@ async function on(id: string, words: readonly string[]): Promise<string> {
   return ended.stdout.trim();
 }
 
-const shell = async (id: string, node: string, line: string): Promise<string> => on(id, ["run", "--node", node, line]);
+const shell = async (id: string, node: string, line: string): Promise<string> =>
+  on(id, ["run", "--node", node, line]);
 
 async function ready({ recover }: Platform, id: string): Promise<void> {
   if (recover !== undefined) {
@@ -128,7 +131,14 @@ test.each(platforms)(
     const [majority = ""] = others(cut);
     await on(id, ["fault", "partition", "--between", cut, "--for", "20m"]);
     await put(platform, id, majority, "majority");
-    const refused = await containers().run(["run", "-c", id, "--node", cut, `timeout 30 ${platform.put("minority")}`]);
+    const refused = await containers().run([
+      "run",
+      "-c",
+      id,
+      "--node",
+      cut,
+      `timeout 30 ${platform.put("minority")}`,
+    ]);
     expect(refused.status, refused.stdout + refused.stderr).not.toBe(0);
     await on(id, ["fault", "heal"]);
     await ready(platform, id);

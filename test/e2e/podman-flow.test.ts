@@ -40,7 +40,10 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
 
   test("doctor finds nothing that would stop it", async () => {
     const ran = await containers().run(["doctor"]);
-    expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({ status: 0, failed: null });
+    expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({
+      status: 0,
+      failed: null,
+    });
     expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
     expect(ran.stdout).toMatch(/✔ node addresses +Podman is on this machine/);
     expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image until/);
@@ -59,7 +62,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       `Containers can read this machine's folders, such as those in ${home}`,
     );
     // As where the engine's machine is another one, on which the folder does not exist.
-    const elsewhere = await doctor(`for word; do case $word in --mount=*) rm -r ${home}/cluster-e2e-* ;; esac; done`);
+    const elsewhere = await doctor(
+      `for word; do case $word in --mount=*) rm -r ${home}/cluster-e2e-* ;; esac; done`,
+    );
     expect(elsewhere.stdout).toMatch(
       /! mounts +A container cannot read a folder in .*: podman run failed: .*no such file/,
     );
@@ -76,7 +81,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       status: 0,
       stdout: `${id()}\n`,
     });
-    expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()} --engine podman`);
+    expect(created.stderr).toContain(
+      `Next: cluster-container wait --cluster-id ${id()} --engine podman`,
+    );
     expect(await containers().things(id())).toHaveLength(5);
     const waited = await containers().run(["wait", "-c", id(), "--timeout", "4m"]);
     expect(waited.status, waited.stderr).toBe(0);
@@ -85,23 +92,30 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
   }, 300_000);
 
   test("nodes have the volume and the limits, and find each other by name", async () => {
-    const onNode = (...words: readonly string[]) => containers().run(["run", "-c", id(), "--no-test-env", ...words]);
+    const onNode = (...words: readonly string[]) =>
+      containers().run(["run", "-c", id(), "--no-test-env", ...words]);
     expect((await onNode("--node", "agent_1", "cat /shared/note")).stdout).toBe("from outside\n");
     expect((await onNode("touch /shared/x")).status).not.toBe(0);
     expect((await onNode("getent hosts public-agent-0")).stdout).toContain("public-agent-0");
     const format = "--format={{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}";
     const node = (await containers().inspect(id())).nodes[0]!;
-    expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe("1073741824 1500000000");
+    expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe(
+      "1073741824 1500000000",
+    );
   });
 
   // Shows R138.
   test("nodes that are offline reach each other and nothing else, also after a restart", async () => {
     await using listener = await listenEverywhere();
     const offline = containers().id("offline");
-    const created = await containers().run(createWords(offline, "--offline", "--public-agents", "0"));
+    const created = await containers().run(
+      createWords(offline, "--offline", "--public-agents", "0"),
+    );
     expect(created.status, created.stderr).toBe(0);
     const gatewayOf = async (cluster: string): Promise<string> =>
-      /^\d+\.\d+\.\d+\./.exec((await containers().inspect(cluster)).nodes[0]!.privateAddress)![0].concat("1");
+      /^\d+\.\d+\.\d+\./
+        .exec((await containers().inspect(cluster)).nodes[0]!.privateAddress)![0]
+        .concat("1");
     const gateways = await Promise.all([id(), offline].map(gatewayOf));
     const reachedFrom = async (cluster: string): Promise<boolean> => {
       const script = listener.sending(cluster, gateways);
@@ -123,7 +137,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       "ip route show default; timeout 60 getent hosts www.example.com; echo $?; ping -c1 agent-0 >/dev/null; echo $?";
     const expectOffline = async () => {
       expect(await reachedFrom(offline)).toBe(false);
-      expect((await containers().run(["run", "-c", offline, "--no-test-env", look])).stdout).toBe("2\n0\n");
+      expect((await containers().run(["run", "-c", offline, "--no-test-env", look])).stdout).toBe(
+        "2\n0\n",
+      );
     };
     expect(await reachedFrom(id())).toBe(true);
     await expectOffline();
@@ -134,12 +150,18 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
 
   test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
     const onAgent = async (script: string): Promise<string> =>
-      (await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_1", script])).stdout.trim();
-    const snapshot = async (action: string) => containers().run(["snapshot", action, "installed", "-c", id()]);
-    const addresses = async () => (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
+      (
+        await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_1", script])
+      ).stdout.trim();
+    const snapshot = async (action: string) =>
+      containers().run(["snapshot", action, "installed", "-c", id()]);
+    const addresses = async () =>
+      (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
     await onAgent("echo before >/var/lib/docker/note; echo before >/root/note");
     // Slurm saves its jobs only every few seconds: in an older copy of its state, the job that has just run would run forever.
-    expect((await containers().run(["run", "-c", id(), "systemctl restart slurmctld"])).status).toBe(0);
+    expect(
+      (await containers().run(["run", "-c", id(), "systemctl restart slurmctld"])).status,
+    ).toBe(0);
     const before = await addresses();
     expect(await snapshot("create")).toMatchObject({ status: 0, stdout: "installed\n" });
     await onAgent("rm /var/lib/docker/note /root/note");
@@ -149,7 +171,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       stdout: "installed\n",
     });
     expect(await addresses()).toEqual(before);
-    expect(await onAgent("cat /var/lib/docker/note /root/note; cat /shared/note")).toBe("before\nbefore\nfrom outside");
+    expect(await onAgent("cat /var/lib/docker/note /root/note; cat /shared/note")).toBe(
+      "before\nbefore\nfrom outside",
+    );
     expect((await containers().run(["wait", "-c", id(), "--timeout", "4m"])).status).toBe(0);
     const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
     expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
@@ -159,45 +183,66 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
   }, 200_000);
 
   test("copies run beside their source, also a copy of a copy", async () => {
-    const onCluster = async (words: string, cluster: string) => containers().run([...words.split(" "), "-c", cluster]);
+    const onCluster = async (words: string, cluster: string) =>
+      containers().run([...words.split(" "), "-c", cluster]);
     const addressesOf = async (cluster: string) =>
       (await containers().inspect(cluster)).nodes.map(({ privateAddress }) => privateAddress);
     const [copy, third] = [containers().id("copy"), containers().id("third")];
-    for (const [from, cluster] of [[`${id()}:installed`, copy] as const, [`${copy}:again`, third] as const]) {
+    for (const [from, cluster] of [
+      [`${id()}:installed`, copy] as const,
+      [`${copy}:again`, third] as const,
+    ]) {
       const made = await onCluster(`create --from ${from} --wait --timeout 4m`, cluster);
-      expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({ status: 0, stdout: `${cluster}\n` });
+      expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
+        status: 0,
+        stdout: `${cluster}\n`,
+      });
       expect(await addressesOf(cluster)).toEqual(await addressesOf(id()));
       const ran = await containers().run(["run", "-c", cluster, "srun", "-N2", "hostname"]);
       expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
       if (cluster === third) continue;
-      expect((await containers().run(["run", "-c", copy, "systemctl restart slurmctld"])).status).toBe(0);
+      expect(
+        (await containers().run(["run", "-c", copy, "systemctl restart slurmctld"])).status,
+      ).toBe(0);
       expect((await onCluster("snapshot create again", copy)).status).toBe(0);
     }
-    for (const cluster of [copy, third]) expect((await onCluster("destroy --yes", cluster)).status).toBe(0);
+    for (const cluster of [copy, third])
+      expect((await onCluster("destroy --yes", cluster)).status).toBe(0);
   }, 300_000);
 
   test("a deleted snapshot leaves neither image nor volume", async () => {
     const { engine } = containers();
-    expect((await containers().run(["snapshot", "delete", "installed", "-c", id()])).status).toBe(0);
+    expect((await containers().run(["snapshot", "delete", "installed", "-c", id()])).status).toBe(
+      0,
+    );
     const filter = `--filter=label=cluster-e2e.cluster-id=${id()}`;
     expect(await engine.run(["volume", "ls", "--quiet", filter])).toBe("");
   });
 
   test("sync, inspect and list know it; its web UI answers", async () => {
     const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
-    const checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, clusterNames);
+    const checkout = await makeCheckout(
+      join(containers().folder, "checkout"),
+      "oss",
+      files,
+      clusterNames,
+    );
     expect((await containers().run(["sync", "-c", id(), checkout])).status).toBe(0);
     expect((await containers().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
     const cluster = await containers().inspect(id());
     expect((await fetch(cluster.webUi)).status).toBe(200);
-    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"));
+    expect((await containers().run(["list"])).stdout).toMatch(
+      new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"),
+    );
   });
 
   // Shows R110.
   test("the same id again is refused, and the other engine says where the cluster is", async () => {
     const again = await containers().run(createWords(id()));
     expect(again.status).toBe(1);
-    expect(again.stderr).toContain(`cluster-container destroy --cluster-id ${id()} --engine podman`);
+    expect(again.stderr).toContain(
+      `cluster-container destroy --cluster-id ${id()} --engine podman`,
+    );
     const elsewhere = await containers().run(["inspect", "-c", id(), "--engine", "docker"]);
     expect(elsewhere.status).toBe(3);
     expect(elsewhere.stderr).toContain("[cluster-not-found]");
@@ -206,8 +251,12 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
 
   // Shows R110.
   test("a docker that is Podman's counts as Podman", async () => {
-    const environment = { PATH: await pathWithEngine(containers().folder, "docker", () => 'exec podman "$@"') };
-    const listed = await containers().run(["list", "--quiet", "--engine", "docker"], { environment });
+    const environment = {
+      PATH: await pathWithEngine(containers().folder, "docker", () => 'exec podman "$@"'),
+    };
+    const listed = await containers().run(["list", "--quiet", "--engine", "docker"], {
+      environment,
+    });
     expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });
     const doctor = await containers().run(["doctor", "--engine", "docker"], { environment });
     expect(doctor.stdout).toMatch(/✔ engine +Podman /);
@@ -218,13 +267,21 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/'; exit; }`;
     const PATH = await pathWithEngine(folder, "podman", () => rootless);
     const [docker] = (await pathWithEngine(folder, "docker", () => silentDocker)).split(":");
-    const environment = { ...engine.environment, XDG_STATE_HOME: join(folder, "state"), PATH: `${docker}:${PATH}` };
+    const environment = {
+      ...engine.environment,
+      XDG_STATE_HOME: join(folder, "state"),
+      PATH: `${docker}:${PATH}`,
+    };
     const found = await run("cluster-container", ["list"], { environment });
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
     expect(found.stderr).toContain("Docker does not answer");
     expect(found.stderr).toContain("Podman runs rootless here");
-    expect(found.stderr).toMatch(/^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m);
-    const named = await containers().run(createWords(containers().id("rootless")), { environment: { PATH } });
+    expect(found.stderr).toMatch(
+      /^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m,
+    );
+    const named = await containers().run(createWords(containers().id("rootless")), {
+      environment: { PATH },
+    });
     expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
     expect(named.stderr).toContain("Podman runs rootless here");
   });
@@ -248,21 +305,29 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const listed = await run("cluster-container", ["list", "--quiet"], { environment });
     expect(listed).toMatchObject({ status: 0, stdout: `${id()}\n` });
     expect(listed.stderr).toMatch(/^Docker does not answer: .* Using Podman\.$/m);
-    const missing = await run("cluster-container", ["destroy", "--yes", "-c", "x"], { environment });
+    const missing = await run("cluster-container", ["destroy", "--yes", "-c", "x"], {
+      environment,
+    });
     expect(missing.status).toBe(3);
     expect(missing.stderr).toMatch(/in docker, .*: Docker does not answer/);
   });
 
   test("a container that was killed is told of at once by wait, run and list", async () => {
-    const agent = (await containers().inspect(id())).nodes.find(({ reference }) => reference === "agent_0")!;
+    const agent = (await containers().inspect(id())).nodes.find(
+      ({ reference }) => reference === "agent_0",
+    )!;
     await containers().engine.run(["kill", agent.id]);
     const waited = await containers().run(["wait", "-c", id()]);
     expect(waited.status).toBe(1);
-    expect(waited.stderr).toMatch(new RegExp(`agent_0 \\(${agent.id}\\) is stopped: .* status 137`));
+    expect(waited.stderr).toMatch(
+      new RegExp(`agent_0 \\(${agent.id}\\) is stopped: .* status 137`),
+    );
     const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
     expect(ran.status).toBe(255);
     expect(ran.stderr).toContain("[node-stopped]");
-    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 +2 +1 `, "m"));
+    expect((await containers().run(["list"])).stdout).toMatch(
+      new RegExp(`^${id()} +incomplete +oss +1 +2 +1 `, "m"),
+    );
   });
 
   test("what a killed create has left is told of as such, and destroy --all removes all there is", async () => {
@@ -273,19 +338,28 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     await creating.said("podman start");
     creating.interrupt("SIGKILL");
     await creating.ended;
-    expect((await containers().run(["list"])).stdout).toMatch(new RegExp(`^${killed} +incomplete `, "m"));
+    expect((await containers().run(["list"])).stdout).toMatch(
+      new RegExp(`^${killed} +incomplete `, "m"),
+    );
     const doctor = await containers().run(["doctor"]);
     expect(doctor.stdout).toContain(`cluster "${killed}" (its create was interrupted)`);
     const destroyed = await containers().run(["destroy", "--all", "--yes"]);
     expect(destroyed.status).toBe(0);
     expect(destroyed.stdout.trim().split("\n").toSorted()).toEqual([id(), killed].toSorted());
-    expect([...(await containers().things(id())), ...(await containers().things(killed))]).toEqual([]);
-    expect(await containers().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
+    expect([...(await containers().things(id())), ...(await containers().things(killed))]).toEqual(
+      [],
+    );
+    expect(await containers().run(["destroy", "-c", id()])).toMatchObject({
+      status: 3,
+      stdout: "",
+    });
   }, 60_000);
 
   test("of two creates of one id at the same moment one makes the cluster, and Ctrl-C leaves nothing", async () => {
     const twin = containers().id("twin");
-    const both = await Promise.all([1, 2].map(() => containers().run(createWords(twin, "--public-agents", "0"))));
+    const both = await Promise.all(
+      [1, 2].map(() => containers().run(createWords(twin, "--public-agents", "0"))),
+    );
     expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
     expect(await containers().things(twin)).toHaveLength(3);
@@ -304,12 +378,17 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const lines = (real: string) => `[ "$1" != info ] || { ${real} "$@" | sed '${says}'; exit; }`;
     const environment = { PATH: await pathWithEngine(containers().folder, "podman", lines) };
     const published = containers().id("published");
-    const created = await containers().run(createWords(published, "--public-agents", "0", "--wait"), { environment });
+    const created = await containers().run(
+      createWords(published, "--public-agents", "0", "--wait"),
+      { environment },
+    );
     expect({ status: created.status }, created.stderr).toEqual({ status: 0 });
     const cluster = await containers().inspect(published);
     expect(cluster.webUi).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect((await fetch(cluster.webUi)).status).toBe(200);
-    expect((await containers().run(["run", "-c", published, "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+    expect(
+      (await containers().run(["run", "-c", published, "srun", "-N1", "hostname"])).stdout,
+    ).toBe("agent-0\n");
     expect((await containers().run(["destroy", "-c", published])).status).toBe(0);
   }, 200_000);
 
@@ -317,6 +396,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await containers().engine.run(["ps", "--all", "--quiet"])).toBe("");
     expect(await containers().engine.run(["network", "ls", "--quiet"])).toBe("podman");
     expect(await containers().engine.run(["volume", "ls", "--quiet"])).toBe("");
-    expect(await containers().engine.run(["images", "--quiet", "--filter=label=cluster-e2e.snapshot"])).toBe("");
+    expect(
+      await containers().engine.run(["images", "--quiet", "--filter=label=cluster-e2e.snapshot"]),
+    ).toBe("");
   });
 });

@@ -8,7 +8,9 @@ import { shell, tryShell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 /** A copy of this machine's package cache, made sure to hold Bun for Intel Macs; and where in it that is. */
-async function packageCache(folder: string): Promise<{ readonly cache: string; readonly bun: string }> {
+async function packageCache(
+  folder: string,
+): Promise<{ readonly cache: string; readonly bun: string }> {
   const cache = join(folder, "cache");
   await copyLinked((await shell('"$0" pm cache', [process.execPath], repository)).trim(), cache);
   await shell(
@@ -18,8 +20,11 @@ async function packageCache(folder: string): Promise<{ readonly cache: string; r
     [process.execPath, folder, cache],
     repository,
   );
-  const [bun, ...others] = await Array.fromAsync(new Bun.Glob("@oven/bun-darwin-x64@*/bin/bun").scan({ cwd: cache }));
-  if (bun === undefined || others.length > 0) throw new Error("the cache has no Bun for Intel Macs, or several");
+  const [bun, ...others] = await Array.fromAsync(
+    new Bun.Glob("@oven/bun-darwin-x64@*/bin/bun").scan({ cwd: cache }),
+  );
+  if (bun === undefined || others.length > 0)
+    throw new Error("the cache has no Bun for Intel Macs, or several");
   return { cache, bun: join(cache, bun) };
 }
 
@@ -29,17 +34,24 @@ test("a platform for which a fault is found is in no file of the release, and th
   await using _flipped = await flippedBit(bun);
   const words = ["--platform", "darwin-x64", "--platform", "linux-x64"];
   await using release = await makeRelease(words, { BUN_INSTALL_CACHE_DIR: cache }, "linux-x64");
-  const fault = /^Skipped darwin-x64:\n {2}Bun for darwin-x64 has 1 of \d+ page hashes wrong, the first for page \d+$/m;
+  const fault =
+    /^Skipped darwin-x64:\n {2}Bun for darwin-x64 has 1 of \d+ page hashes wrong, the first for page \d+$/m;
   expect(release.said).toMatch(fault);
   const names = await readdir(release.files);
   expect(names).toContain(`cluster-e2e-${release.tag}-linux-x64.tar.xz`);
   expect(names.filter((name) => name.includes("darwin"))).toEqual([]);
   for (const name of ["SHA256SUMS", "cluster-e2e.rb", `cluster-e2e-${release.tag}.cdx.json`]) {
     const text = await Bun.file(join(release.files, name)).text();
-    expect([name, text.includes("linux-x64"), /darwin|macos/.test(text)]).toEqual([name, true, false]);
+    expect([name, text.includes("linux-x64"), /darwin|macos/.test(text)]).toEqual([
+      name,
+      true,
+      false,
+    ]);
   }
   const uname = join(folder.path, "uname");
-  await writeFile(uname, "#!/bin/sh\ncase $1 in -s) echo Darwin ;; *) echo x86_64 ;; esac\n", { mode: 0o755 });
+  await writeFile(uname, "#!/bin/sh\ncase $1 in -s) echo Darwin ;; *) echo x86_64 ;; esac\n", {
+    mode: 0o755,
+  });
   const install = 'PATH=$0:$PATH sh "$1/install.sh" --prefix "$0/there"';
   const { status, output } = await tryShell(install, [folder.path, release.files], "/");
   expect(output).toEndWith(`release ${release.tag} does not support darwin-x64, only: linux-x64\n`);

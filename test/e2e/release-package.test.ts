@@ -59,7 +59,11 @@ for (const { name, lack, set, uninstall } of installers) {
       const install = async (tag: string): Promise<void> => {
         const facts = `export TAG=${tag} REPOSITORY=${server.url}/repo.git; ${set}`;
         await shell(`${facts}\n${await readmeExample(name)}`, [], home);
-        const version = await shell('env -i PATH=/nowhere-else:/usr/bin:/bin "$0" --version', [program], home);
+        const version = await shell(
+          'env -i PATH=/nowhere-else:/usr/bin:/bin "$0" --version',
+          [program],
+          home,
+        );
         expect(version).toBe(`${tag}\n`);
       };
       await install(older);
@@ -67,15 +71,32 @@ for (const { name, lack, set, uninstall } of installers) {
       // Once more, with all packages in the installer's cache: npm is then fast enough to run into its own faults.
       await shell(`${set}\n${uninstall}`, [], home);
       await install(older);
-      await shell("git rm -q src/only-in-older.ts && git commit -q -m 'Take it away'", [], checkout);
+      await shell(
+        "git rm -q src/only-in-older.ts && git commit -q -m 'Take it away'",
+        [],
+        checkout,
+      );
       await tagged(checkout, newer);
       await install(newer);
       expect(await namesIn(home, "only-in-older.ts")).toBe("");
       // Another's folder: nothing of it runs, and neither Node nor Bun is on the PATH.
-      await shell("echo 'preload = [\"./evil.ts\"]' >bunfig.toml && echo 'console.log(1)' >evil.ts", [], home);
-      await Bun.write(join(home, "tsconfig.json"), '{"compilerOptions":{"paths":{"*":["./evil.ts"]}}}');
-      expect(await shell('env -i PATH=/usr/bin:/bin "$0" --version', [program], home)).toBe(`${newer}\n`);
-      const wrong = await tryShell('env -i PATH=/usr/bin:/bin "$0" inspect --node', [program], home);
+      await shell(
+        "echo 'preload = [\"./evil.ts\"]' >bunfig.toml && echo 'console.log(1)' >evil.ts",
+        [],
+        home,
+      );
+      await Bun.write(
+        join(home, "tsconfig.json"),
+        '{"compilerOptions":{"paths":{"*":["./evil.ts"]}}}',
+      );
+      expect(await shell('env -i PATH=/usr/bin:/bin "$0" --version', [program], home)).toBe(
+        `${newer}\n`,
+      );
+      const wrong = await tryShell(
+        'env -i PATH=/usr/bin:/bin "$0" inspect --node',
+        [program],
+        home,
+      );
       expect(wrong).toMatchObject({ status: 2, output: expect.stringContaining("[bad-usage]") });
       await expectTestedPackages(join(home, "there"));
       if (name === "npm") await expectLibraryForNode(home, newer);
@@ -89,11 +110,17 @@ for (const { name, lack, set, uninstall } of installers) {
 /** All packages are those with which the programs were tested. */
 async function expectTestedPackages(folder: string): Promise<void> {
   const lock = await Bun.file(join(import.meta.dir, "../../bun.lock")).text();
-  const tested = new Set([...lock.matchAll(/^ {4}"[^"]+": \["([^"]+)",/gm)].map(([, id = ""]) => id));
+  const tested = new Set(
+    [...lock.matchAll(/^ {4}"[^"]+": \["([^"]+)",/gm)].map(([, id = ""]) => id),
+  );
   const script = `find . -name package.json | grep -E 'node_modules/(@[^/]+/)?[^/]+/package.json$'`;
   const places = (await shell(script, [], folder)).trim().split("\n");
-  const files = await Promise.all(places.map(async (place) => Bun.file(join(folder, place)).json()));
-  const found = files.map(({ name, version }) => `${name}@${version}`).filter((id) => !id.startsWith("cluster-e2e@"));
+  const files = await Promise.all(
+    places.map(async (place) => Bun.file(join(folder, place)).json()),
+  );
+  const found = files
+    .map(({ name, version }) => `${name}@${version}`)
+    .filter((id) => !id.startsWith("cluster-e2e@"));
   expect(found.length).toBeGreaterThan(40);
   expect(found.filter((id) => !tested.has(id))).toEqual([]);
 }
@@ -119,4 +146,5 @@ async function expectLibraryForNode(home: string, version: string): Promise<void
 }
 
 /** What has such a name in the installer's own folder, packages' folders and links included. */
-const namesIn = (home: string, name: string): Promise<string> => shell('find there -name "$0"', [name], home);
+const namesIn = (home: string, name: string): Promise<string> =>
+  shell('find there -name "$0"', [name], home);

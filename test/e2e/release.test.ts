@@ -14,7 +14,9 @@ import { shell, tryShell } from "./support/shell.ts";
 const made: ReleaseFolder[] = [];
 const release = (): ReleaseFolder => made[0]!;
 beforeAll(async () => {
-  made.push(await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}, "linux-arm64"));
+  made.push(
+    await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}, "linux-arm64"),
+  );
 }, 1_000_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
@@ -38,12 +40,16 @@ test.skipIf(noMirror !== undefined)(
   `the README's instructions install, and uninstalling leaves nothing (${bareSystem})`,
   async () => {
     await using container = await startContainer(release().folder);
-    const lacking = "for each in node bun git curl xz ssh-keygen; do ! command -v $each || exit 1; done; mkdir /work";
+    const lacking =
+      "for each in node bun git curl xz ssh-keygen; do ! command -v $each || exit 1; done; mkdir /work";
     expect((await container.run(lacking)).status).toBe(0);
     expect((await container.run(await readmeExample("needs"))).status).toBe(0);
     const bare = await container.run(census);
     const environment = { RELEASE: address() };
-    const installed = await container.run(`cd /work\n${await readmeExample("install")}`, environment);
+    const installed = await container.run(
+      `cd /work\n${await readmeExample("install")}`,
+      environment,
+    );
     expect(installed.output).toContain("/usr/local/bin/cluster-cloud\n");
     expect(installed.output).not.toContain("not verified");
     expect(installed.status).toBe(0);
@@ -60,7 +66,9 @@ test.skipIf(noMirror !== undefined)(
       "",
     ]);
     const verified = await container.run(`cd /work\n${await readmeExample("verify")}`, environment);
-    expect(verified.output).toContain('Good "cluster-e2e-release" signature for cluster-e2e with ED25519 key');
+    expect(verified.output).toContain(
+      'Good "cluster-e2e-release" signature for cluster-e2e with ED25519 key',
+    );
     const removed = await container.run(`cd /work\n${await readmeExample("uninstall")}`);
     expect(removed.status).toBe(0);
     expect((await container.run(census)).output).toBe(bare.output);
@@ -73,9 +81,17 @@ test.skipIf(noMirror !== undefined)(
   `the README's recipe for CI runners ends with a program that runs (${bareSystem})`,
   async () => {
     await using container = await startContainer(release().folder);
-    await container.run("apt-get -qq update && apt-get -qq install --yes --no-install-recommends ca-certificates curl");
-    const { status, output } = await container.run(await readmeExample("ci"), { RELEASE: address(), HOME: "/root" });
-    expect({ status, output }).toEqual({ status: 0, output: `cluster-cloud-linux-x64: OK\n${release().tag}\n` });
+    await container.run(
+      "apt-get -qq update && apt-get -qq install --yes --no-install-recommends ca-certificates curl",
+    );
+    const { status, output } = await container.run(await readmeExample("ci"), {
+      RELEASE: address(),
+      HOME: "/root",
+    });
+    expect({ status, output }).toEqual({
+      status: 0,
+      output: `cluster-cloud-linux-x64: OK\n${release().tag}\n`,
+    });
   },
   limitMs,
 );
@@ -85,19 +101,27 @@ test(
   async () => {
     await using container = await startContainer(release().folder);
     const line = `sh '${release().files}/install.sh'`;
-    const { status, output } = await container.run(`${line} --from '${release().files}'; cluster-cloud --version`);
-    expect(output).toContain("the signature is not verified, because there is no ssh-keygen (8.2 or later)");
+    const { status, output } = await container.run(
+      `${line} --from '${release().files}'; cluster-cloud --version`,
+    );
+    expect(output).toContain(
+      "the signature is not verified, because there is no ssh-keygen (8.2 or later)",
+    );
     expect(output).toContain("the programs need ssh, which is missing: install the OpenSSH client");
     expect(output).toEndWith(`${release().tag}\n`);
     expect(status).toBe(0);
     const refused = await container.run(`${line} --from '${release().files}' --require-signature`);
     expect(refused.status).toBe(1);
     const unreached = await container.run(line);
-    expect(unreached.output).toContain("cannot download without curl: install it, or download the files of");
+    expect(unreached.output).toContain(
+      "cannot download without curl: install it, or download the files of",
+    );
     const full = await container.run(`${line} --from '${release().files}' --prefix /small/here`);
     expect(full.output).toContain("No space left on device");
     expect(full.status).toBe(1);
-    expect((await container.run("ls -A /small; find /tmp -name 'cluster-e2e-install*'")).output).toBe("");
+    expect(
+      (await container.run("ls -A /small; find /tmp -name 'cluster-e2e-install*'")).output,
+    ).toBe("");
   },
   limitMs,
 );
@@ -112,11 +136,13 @@ test(
       const verify = name.startsWith("SHA256SUMS")
         ? "ssh-keygen -Y verify -f allowed_signers -I cluster-e2e -n cluster-e2e-release -s SHA256SUMS.sig <SHA256SUMS"
         : 'grep " $0\\$" SHA256SUMS | sha256sum --check';
-      const isRight = async (): Promise<boolean> => (await tryShell(verify, [name], release().files)).status === 0;
+      const isRight = async (): Promise<boolean> =>
+        (await tryShell(verify, [name], release().files)).status === 0;
       expect([name, await isRight()]).toEqual([name, true]);
       await using _flipped = await flippedBit(join(release().files, name));
       expect([name, await isRight()]).toEqual([name, false]);
-      const isInstalled = name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
+      const isInstalled =
+        name === "SHA256SUMS" || name === "SHA256SUMS.sig" || name.endsWith(`-${platform}.tar.xz`);
       if (!isInstalled) continue;
       const { status, output } = await install(prefix);
       expect([name, status, output]).toEqual([
@@ -158,10 +184,14 @@ test(
       [prefix],
       release().folder,
     );
-    expect(renamed.output).toContain(`cluster-cloud belongs to release ${release().tag}, not ${earlier}`);
+    expect(renamed.output).toContain(
+      `cluster-cloud belongs to release ${release().tag}, not ${earlier}`,
+    );
     expect(renamed.status).toBe(1);
     expect(await everythingIn(prefix)).toEqual(before);
-    expect(await shell('"$0/bin/cluster-cloud" --version', [prefix], "/")).toBe(`${release().tag}\n`);
+    expect(await shell('"$0/bin/cluster-cloud" --version', [prefix], "/")).toBe(
+      `${release().tag}\n`,
+    );
     // An upgrade over an installation, and its removal, leave nothing either.
     expect((await install(prefix)).status).toBe(0);
     expect(await everythingIn(prefix)).toEqual(before);
@@ -191,9 +221,15 @@ test(
 );
 
 test("the executables need no newer C library than 2.17, and carry no path of the machine that built them", async () => {
-  for (const name of (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-/.test(each))) {
+  for (const name of (await readdir(release().files)).filter((each) =>
+    /^cluster-[a-z]+-linux-/.test(each),
+  )) {
     const path = join(release().files, name);
-    const versions = await shell("grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1", [path], "/");
+    const versions = await shell(
+      "grep -aoE 'GLIBC_[0-9.]+' \"$0\" | sort -uV | tail -n 1",
+      [path],
+      "/",
+    );
     expect([name, versions]).toEqual([name, "GLIBC_2.17\n"]);
     const bytes = Buffer.from(await Bun.file(path).bytes());
     expect([name, bytes.includes(basename(release().folder))]).toEqual([name, false]);
@@ -203,18 +239,24 @@ test("the executables need no newer C library than 2.17, and carry no path of th
 });
 
 test("the bill of materials is what the schema of CycloneDX asks for", async () => {
-  const text = await Bun.file(join(release().files, `cluster-e2e-${release().tag}.cdx.json`)).text();
+  const text = await Bun.file(
+    join(release().files, `cluster-e2e-${release().tag}.cdx.json`),
+  ).text();
   expect(await billFaults(text)).toBeNull();
 });
 
 const emulated = "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1";
 const lack =
-  Bun.which("qemu-aarch64-static") === null || !existsSync(emulated) ? "qemu for ARM is not here" : undefined;
+  Bun.which("qemu-aarch64-static") === null || !existsSync(emulated)
+    ? "qemu for ARM is not here"
+    : undefined;
 
 test.skipIf(lack !== undefined)(
   `the executables for ARM start (${lack ?? "under qemu"})`,
   async () => {
-    const names = (await readdir(release().files)).filter((each) => /^cluster-[a-z]+-linux-arm64$/.test(each));
+    const names = (await readdir(release().files)).filter((each) =>
+      /^cluster-[a-z]+-linux-arm64$/.test(each),
+    );
     expect(names).not.toEqual([]);
     for (const name of names) {
       const line = 'qemu-aarch64-static -L /usr/aarch64-linux-gnu "$0" --version';

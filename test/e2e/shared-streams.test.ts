@@ -56,7 +56,10 @@ test.skipIf(streamsLack !== undefined).each(["cluster-cloud", "cluster-container
 );
 
 /** Commands on a cluster, each with what it prints on stdout. */
-const onCluster = (id: string, folder: string): Readonly<Record<string, readonly [line: string, printed: string]>> => {
+const onCluster = (
+  id: string,
+  folder: string,
+): Readonly<Record<string, readonly [line: string, printed: string]>> => {
   const program = executablePath("cluster-container");
   const create = `--node-image ${nodeImage} --agents 1 ${join(import.meta.dir, "support", "meter")}`;
   return {
@@ -67,7 +70,10 @@ const onCluster = (id: string, folder: string): Readonly<Record<string, readonly
     "run on all nodes": [`${program} run -c ${id} --node all true`, ""],
     "run that fails": [`! ${program} run -c ${id} 'exit 3'`, ""],
     logs: [`${program} logs -c ${id} --output-dir ${folder}/logs`, `${folder}/logs\n`],
-    library: [`${process.execPath} ${join(import.meta.dir, "example", "library-streams.ts")} ${id} 2>library`, ""],
+    library: [
+      `${process.execPath} ${join(import.meta.dir, "example", "library-streams.ts")} ${id} 2>library`,
+      "",
+    ],
     once: [`${program} once -c ${id}-once ${create} -- echo once`, "once\n"],
     destroy: [`${program} destroy -c ${id} --yes`, `${id}\n`],
   };
@@ -80,7 +86,8 @@ test.skipIf(streamsLack !== undefined)(
     const lines = onCluster(containers.id("streams"), containers.folder);
     // The engine's program makes stdout non-blocking by itself if it has the caller's.
     const script = Object.entries(lines).map(
-      ([name, [line]]) => `{ ${line}; } >out 2>>err && report && mv out 'out of ${name}' || echo '${name}' >>failed`,
+      ([name, [line]]) =>
+        `{ ${line}; } >out 2>>err && report && mv out 'out of ${name}' || echo '${name}' >>failed`,
     );
     const piped = Object.values(lines)
       .slice(2, 5)
@@ -88,7 +95,13 @@ test.skipIf(streamsLack !== undefined)(
         ([line]) =>
           `{ ${line} </dev/null; report; cat file || echo cat >>failed; } 2>&1 | { sleep 0.2; tail -c 140000 | tr -d x; }`,
       );
-    const all = ["umask 000; touch failed", ...script.slice(0, 5), ...piped, ...script.slice(5), "umask >umask"];
+    const all = [
+      "umask 000; touch failed",
+      ...script.slice(0, 5),
+      ...piped,
+      ...script.slice(5),
+      "umask >umask",
+    ];
     await writeFile(join(containers.folder, "file"), "x".repeat(140_000));
     const child = Bun.spawn(["bash", "-c", streamsScript("inherited", all.join("\n"))], {
       env: {
@@ -103,12 +116,15 @@ test.skipIf(streamsLack !== undefined)(
     const read = (name: string): Promise<string> => readFile(join(containers.folder, name), "utf8");
     expect(await child.stdout.text()).toBe("");
     expect(await read("failed"), await read("err").catch(() => "")).toBe("");
-    for (const [name, [, printed]] of Object.entries(lines)) expect(await read(`out of ${name}`)).toBe(printed);
+    for (const [name, [, printed]] of Object.entries(lines))
+      expect(await read(`out of ${name}`)).toBe(printed);
     expect(await read("library")).toBe("");
     expect([...new Set((await read("report")).trim().split("\n"))]).toEqual(["blocking"]);
     expect(await read("umask")).toBe("0000\n");
     // Whatever the umask allows, nobody else can write to what the programs keep.
-    const open = Bun.spawn(["find", containers.stateFolder, "!", "-type", "l", "-perm", "/022"], { stdout: "pipe" });
+    const open = Bun.spawn(["find", containers.stateFolder, "!", "-type", "l", "-perm", "/022"], {
+      stdout: "pipe",
+    });
     expect(await open.stdout.text()).toBe("");
   },
   400_000,

@@ -33,9 +33,13 @@ test("the program has the specification's commands", async () => {
 test("there is no command that destroys a cluster", async () => {
   const ran = await run("cluster-cloud", ["destroy"], { environment: {} });
   expect(ran).toMatchObject({ status: 2, stdout: "" });
-  expect(ran.stderr).toContain('"destroy": no such command; cloud clusters terminate automatically two hours after');
+  expect(ran.stderr).toContain(
+    '"destroy": no such command; cloud clusters terminate automatically two hours after',
+  );
   const stop = await run("cluster-cloud", ["stop"], { environment: {} });
-  expect(stop.stderr.replaceAll(/\s+/g, " ")).toContain("to restart nodes, use cluster-cloud node restart NODE ");
+  expect(stop.stderr.replaceAll(/\s+/g, " ")).toContain(
+    "to restart nodes, use cluster-cloud node restart NODE ",
+  );
 });
 
 const place = { "--cloud-region <cloud_region>": "us-west-2" };
@@ -82,22 +86,28 @@ const options: Readonly<Record<string, Readonly<Record<string, string | undefine
 };
 
 // Shows R43, R44, R74, R75.
-test.each(Object.entries(options))("%s has the specification's options and defaults", async (command, declared) => {
-  const entries = (await help([command])).split(/ (?=-\w, --[a-z])|(?<!,) (?=--[a-z])/);
-  for (const [flag, usual] of Object.entries(declared)) {
-    const entry = entries.find((each) => each.startsWith(`${flag} `));
-    expect({ flag, entry }).toEqual({ flag, entry: expect.any(String) as string });
-    if (usual !== undefined) expect(entry).toContain(`(default: ${usual})`);
-  }
-});
+test.each(Object.entries(options))(
+  "%s has the specification's options and defaults",
+  async (command, declared) => {
+    const entries = (await help([command])).split(/ (?=-\w, --[a-z])|(?<!,) (?=--[a-z])/);
+    for (const [flag, usual] of Object.entries(declared)) {
+      const entry = entries.find((each) => each.startsWith(`${flag} `));
+      expect({ flag, entry }).toEqual({ flag, entry: expect.any(String) as string });
+      if (usual !== undefined) expect(entry).toContain(`(default: ${usual})`);
+    }
+  },
+);
 
 describeOnBench("words of the specification", (bench) => {
   // Shows R21, R23, R25, R26, R78.
   test("create without options: one master, one agent, one public agent of CentOS 7 in us-west-2, named default", async () => {
     const { cloud } = bench();
-    const { stdout } = await cloud.run(["create", "--dry-run", "--output", "json", "--variant", "oss", "open.sh"], {
-      cwd: cloud.folder,
-    });
+    const { stdout } = await cloud.run(
+      ["create", "--dry-run", "--output", "json", "--variant", "oss", "open.sh"],
+      {
+        cwd: cloud.folder,
+      },
+    );
     expect((JSON.parse(stdout) as { readonly plan: unknown }).plan).toMatchObject({
       cluster: "default",
       region: "us-west-2",
@@ -111,7 +121,12 @@ describeOnBench("words of the specification", (bench) => {
   test("SELinux is enforced on every node before the installation begins there", async () => {
     const { cloud } = bench();
     // The first failure ends the work on the other nodes, which may be a little later.
-    const failure = { pattern: "e2e-start-install", status: 1, readsStdin: true, delayMs: 3_000 } as const;
+    const failure = {
+      pattern: "e2e-start-install",
+      status: 1,
+      readsStdin: true,
+      delayMs: 3_000,
+    } as const;
     await using _failing = await answering(failure)(bench());
     const words =
       "create --variant enterprise -c selinux --linux-distribution rocky-9 --enable-selinux-enforcing artifact.sh";
@@ -200,10 +215,16 @@ describeOnBench("words of the specification", (bench) => {
     const { cloud, base } = bench();
     const url = `https://${base.nodes[0]!.publicAddress}/`;
     // Before the platform is there to ask, it is the configuration that tells.
-    expect((await cloud.run(["web", "-c", "base"], { environment: { PATH: "/nowhere" } })).stdout).toBe(`${url}\n`);
+    expect(
+      (await cloud.run(["web", "-c", "base"], { environment: { PATH: "/nowhere" } })).stdout,
+    ).toBe(`${url}\n`);
     const config = 'config={"ssl_enabled": true}\n';
     const ready = `layout=cluster\nstatus=exit 0\ncheck.status=0\n${config}`;
-    await using _ready = await answering({ pattern: "e2e-readiness", stdout: ready, readsStdin: true })(bench());
+    await using _ready = await answering({
+      pattern: "e2e-readiness",
+      stdout: ready,
+      readsStdin: true,
+    })(bench());
     await using folder = await temporaryFolder();
     const opener = join(folder.path, "xdg-open");
     await writeFile(opener, `#!/bin/sh\necho "$1" >${folder.path}/opened\n`);
@@ -214,10 +235,17 @@ describeOnBench("words of the specification", (bench) => {
     expect(ran.stderr.replaceAll(/\s+/g, " ")).toContain(
       `must trust the cluster's certificate authority: ${url}ca/cluster-ca.crt`,
     );
-    const opened = async (): Promise<string> => readFile(join(folder.path, "opened"), "utf8").catch(() => "");
-    for (const limit = Date.now() + 5000; (await opened()) === "" && Date.now() < limit; await Bun.sleep(20));
+    const opened = async (): Promise<string> =>
+      readFile(join(folder.path, "opened"), "utf8").catch(() => "");
+    for (
+      const limit = Date.now() + 5000;
+      (await opened()) === "" && Date.now() < limit;
+      await Bun.sleep(20)
+    );
     expect(await opened()).toBe(`${url}\n`);
-    const blind = await cloud.run(["web", "-c", "base"], { environment: { PATH: folder.path.replace(/$/, "-none") } });
+    const blind = await cloud.run(["web", "-c", "base"], {
+      environment: { PATH: folder.path.replace(/$/, "-none") },
+    });
     expect(blind).toMatchObject({ status: 0, stdout: `${url}\n` });
     expect(blind.stderr).toContain("No browser could be started");
   });
@@ -236,9 +264,16 @@ describeOnBench("words of the specification", (bench) => {
   test("two creates of one id at the same moment: one of them is refused", async () => {
     const { cloud } = bench();
     // The other one fails late, so that nothing is left of it either.
-    const late = { pattern: "e2e-start-install", status: 1, readsStdin: true, delayMs: 1500 } as const;
+    const late = {
+      pattern: "e2e-start-install",
+      status: 1,
+      readsStdin: true,
+      delayMs: 1500,
+    } as const;
     await using _failing = await answering(late)(bench());
-    const twice = await Promise.all([1, 2].map(() => cloud.run(createWords("twice"), { cwd: cloud.folder })));
+    const twice = await Promise.all(
+      [1, 2].map(() => cloud.run(createWords("twice"), { cwd: cloud.folder })),
+    );
     const ids = twice.map(({ stderr }) => /\[([a-z-]+)\]\n$/.exec(stderr)?.[1] ?? "");
     expect(ids.toSorted()).toEqual(["cluster-exists", "install-failed"]);
   }, 30_000);

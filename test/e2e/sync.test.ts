@@ -9,7 +9,8 @@ import { startTestCloud } from "./support/test-cloud.ts";
 import type { TestCloud } from "./support/test-cloud.ts";
 
 const testsFolder = "/opt/cluster/active/integration-test";
-const libraryFolder = "/opt/cluster/active/bootstrap/lib/python3.*/site-packages/cluster_internal_utils";
+const libraryFolder =
+  "/opt/cluster/active/bootstrap/lib/python3.*/site-packages/cluster_internal_utils";
 
 const state: { cloud?: TestCloud; oss?: string; enterprise?: string } = {};
 const cloud = (): TestCloud => state.cloud!;
@@ -18,17 +19,27 @@ const cloud = (): TestCloud => state.cloud!;
 beforeAll(async () => {
   state.cloud = await startTestCloud("container");
   const { folder } = state.cloud;
-  const [oss, enterprise] = await Promise.all([buildArtifact("oss", folder), buildArtifact("enterprise", folder)]);
-  await Bun.write(join(folder, "fault.yaml"), "fault_injection: {role: master, message: not today}\n");
+  const [oss, enterprise] = await Promise.all([
+    buildArtifact("oss", folder),
+    buildArtifact("enterprise", folder),
+  ]);
+  await Bun.write(
+    join(folder, "fault.yaml"),
+    "fault_injection: {role: master, message: not today}\n",
+  );
   await Bun.write(join(folder, "license.txt"), "a-license-key\n");
   await makeCheckouts(folder);
   const created = await Promise.all([
     cloud().run(createWords("default", "oss", [oss, "--masters", "3"])),
-    cloud().run(createWords("paid", "enterprise", [enterprise, "--license-key", join(folder, "license.txt")])),
+    cloud().run(
+      createWords("paid", "enterprise", [enterprise, "--license-key", join(folder, "license.txt")]),
+    ),
     cloud().run(createWords("broken", "oss", [oss, "--extra-config", join(folder, "fault.yaml")])),
   ]);
   expect(created.map(({ status }) => status)).toEqual([0, 0, 0]);
-  const waited = await Promise.all(["default", "paid"].map((id) => cloud().run(["wait", "-c", id, "--timeout", "8m"])));
+  const waited = await Promise.all(
+    ["default", "paid"].map((id) => cloud().run(["wait", "-c", id, "--timeout", "8m"])),
+  );
   expect(waited.map(({ status }) => status)).toEqual([0, 0]);
 }, 900_000);
 
@@ -37,7 +48,9 @@ afterAll(async () => {
 }, 120_000);
 
 const createWords = (id: string, variant: string, more: readonly string[]): readonly string[] => [
-  ...`create -c ${id} --variant ${variant} --linux-distribution debian-12 --agents 0 --public-agents 0`.split(" "),
+  ...`create -c ${id} --variant ${variant} --linux-distribution debian-12 --agents 0 --public-agents 0`.split(
+    " ",
+  ),
   ...more,
 ];
 
@@ -76,7 +89,12 @@ async function filesOn(id: string, node: string, folder: string): Promise<readon
 }
 
 interface Synced {
-  readonly masters: readonly { node: string; files: number; sentFiles: number; sentBytes: number }[];
+  readonly masters: readonly {
+    node: string;
+    files: number;
+    sentFiles: number;
+    sentBytes: number;
+  }[];
 }
 
 async function sync(words: readonly string[], options = {}): Promise<Synced> {
@@ -87,7 +105,13 @@ async function sync(words: readonly string[], options = {}): Promise<Synced> {
 
 const sent = ({ masters }: Synced): readonly number[] => masters.map(({ sentFiles }) => sentFiles);
 
-const ossTests = ["./conftest.py", "./deep/er/data.txt", "./run-all", "./test_oss.py", "./util/tool.py"];
+const ossTests = [
+  "./conftest.py",
+  "./deep/er/data.txt",
+  "./run-all",
+  "./test_oss.py",
+  "./util/tool.py",
+];
 
 // Shows R70.
 test("an open source checkout replaces the tests on all three masters, and adds to the library", async () => {
@@ -97,7 +121,11 @@ test("an open source checkout replaces the tests on all three masters, and adds 
   );
   for (const { node } of masters) {
     expect(await filesOn("default", node, testsFolder)).toEqual(ossTests);
-    expect(await filesOn("default", node, libraryFolder)).toEqual(["./__init__.py", "./cli.py", "./slurm.py"]);
+    expect(await filesOn("default", node, libraryFolder)).toEqual([
+      "./__init__.py",
+      "./cli.py",
+      "./slurm.py",
+    ]);
   }
   const line = `stat -c '%a %U:%G' ${testsFolder}/run-all ${testsFolder}/test_oss.py && ./run-all`;
   expect((await cloud().run(["run", "--node", "master_2", line])).stdout).toBe(
@@ -133,24 +161,41 @@ test("without CHECKOUT_DIR it is CLUSTER_CHECKOUT_DIR, and without that the curr
 // Shows R67.
 test("run --sync-dir syncs to all masters before the command runs", async () => {
   await Bun.write(join(state.oss!, "packages/integration-test/extra/test_late.py"), "# late\n");
-  const ran = await cloud().run(["run", "--node", "master_1", "--sync-dir", state.oss!, "cat", "test_late.py"]);
+  const ran = await cloud().run([
+    "run",
+    "--node",
+    "master_1",
+    "--sync-dir",
+    state.oss!,
+    "cat",
+    "test_late.py",
+  ]);
   expect(ran).toMatchObject({ status: 0, stdout: "# late\n" });
   expect(await filesOn("default", "master_2", testsFolder)).toContain("./test_late.py");
 }, 60_000);
 
-test.each<[string, (folder: string) => readonly string[], (folder: string) => Partial<StartOptions>]>([
+test.each<
+  [string, (folder: string) => readonly string[], (folder: string) => Partial<StartOptions>]
+>([
   ["sync CHECKOUT_DIR", (folder) => ["sync", folder], () => ({})],
-  ["sync with CLUSTER_CHECKOUT_DIR", () => ["sync"], (folder) => ({ environment: { CLUSTER_CHECKOUT_DIR: folder } })],
+  [
+    "sync with CLUSTER_CHECKOUT_DIR",
+    () => ["sync"],
+    (folder) => ({ environment: { CLUSTER_CHECKOUT_DIR: folder } }),
+  ],
   ["sync in it", () => ["sync"], (folder) => ({ cwd: folder })],
   ["run --sync-dir", (folder) => ["run", "--sync-dir", folder, "true"], () => ({})],
-])("a folder that is no checkout ends with 2 and names what was looked for: %s", async (_what, words, options) => {
-  const folder = join(cloud().folder, "no checkout");
-  await mkdir(folder, { recursive: true });
-  const refused = await cloud().run(words(folder), options(folder));
-  expect(refused.stderr).toContain(join(folder, "packages/integration-test/extra"));
-  expect(refused.stderr).toContain("[bad-usage]");
-  expect(refused).toMatchObject({ status: 2, stdout: "" });
-});
+])(
+  "a folder that is no checkout ends with 2 and names what was looked for: %s",
+  async (_what, words, options) => {
+    const folder = join(cloud().folder, "no checkout");
+    await mkdir(folder, { recursive: true });
+    const refused = await cloud().run(words(folder), options(folder));
+    expect(refused.stderr).toContain(join(folder, "packages/integration-test/extra"));
+    expect(refused.stderr).toContain("[bad-usage]");
+    expect(refused).toMatchObject({ status: 2, stdout: "" });
+  },
+);
 
 test("a checkout whose links leave it is refused before anything is asked, every one of them named", async () => {
   const folder = join(cloud().folder, "leaking");
@@ -158,7 +203,8 @@ test("a checkout whose links leave it is refused before anything is asked, every
   const extra = join(folder, "packages/integration-test/extra");
   await symlink("/etc/hostname", join(extra, "test_stolen.py"));
   await symlink("../../../..", join(folder, "packages/bootstrap/extra/cluster_internal_utils/up"));
-  const asked = async (): Promise<number> => ((await cloud().control("requests")) as { readonly total: number }).total;
+  const asked = async (): Promise<number> =>
+    ((await cloud().control("requests")) as { readonly total: number }).total;
   const before = await asked();
   for (const words of [
     ["sync", folder],
@@ -177,7 +223,10 @@ test("a checkout whose links leave it is refused before anything is asked, every
 test("an enterprise checkout goes to an enterprise cluster as it is", async () => {
   const { masters } = await sync(["-c", "paid", state.enterprise!]);
   expect(masters).toMatchObject([{ node: "master_0", files: 3, sentFiles: 3 }]);
-  expect(await filesOn("paid", "master_0", testsFolder)).toEqual(["./conftest.py", "./test_paid.py"]);
+  expect(await filesOn("paid", "master_0", testsFolder)).toEqual([
+    "./conftest.py",
+    "./test_paid.py",
+  ]);
   expect(await filesOn("paid", "master_0", libraryFolder)).toContain("./paid.py");
 }, 60_000);
 
@@ -193,7 +242,9 @@ test("an open source checkout stands beside the enterprise tests, and touches no
     "./test_paid.py",
     "./util/tool.py",
   ]);
-  expect((await cloud().run(["run", "-c", "paid", "cat conftest.py"])).stdout).toBe("# paid conftest\n");
+  expect((await cloud().run(["run", "-c", "paid", "cat conftest.py"])).stdout).toBe(
+    "# paid conftest\n",
+  );
   expect(await filesOn("paid", "master_0", libraryFolder)).not.toContain("./cli.py");
   expect(sent(await sync(["-c", "paid", state.oss!]))).toEqual([0]);
 }, 60_000);
@@ -206,15 +257,23 @@ test("a cluster that isn't installed ends with 1 and says so", async () => {
 });
 
 test("no such cluster ends with 3", async () => {
-  expect(await cloud().run(["sync", "-c", "nobody", state.oss!])).toMatchObject({ status: 3, stdout: "" });
+  expect(await cloud().run(["sync", "-c", "nobody", state.oss!])).toMatchObject({
+    status: 3,
+    stdout: "",
+  });
 });
 
 test("a master whose disk is full keeps its former files and is named; the others have the new ones", async () => {
   const active = "/opt/cluster/active";
   const small = `cp -a ${active} /root/active && mount -t tmpfs -o size=400k tmpfs ${active} && cp -a /root/active/. ${active}`;
-  expect(await cloud().run(["run", "--no-test-env", "--node", "master_1", small])).toMatchObject({ status: 0 });
+  expect(await cloud().run(["run", "--no-test-env", "--node", "master_1", small])).toMatchObject({
+    status: 0,
+  });
   const before = await filesOn("default", "master_1", testsFolder);
-  await Bun.write(join(state.oss!, "packages/integration-test/extra/large.bin"), Buffer.alloc(1_000_000, 7));
+  await Bun.write(
+    join(state.oss!, "packages/integration-test/extra/large.bin"),
+    Buffer.alloc(1_000_000, 7),
+  );
   const full = await cloud().run(["sync", state.oss!]);
   expect(full.stderr).toContain("master_1: no space is left");
   expect(full.stderr).toContain("[transfer-failed]");

@@ -19,7 +19,10 @@ afterAll(async () => {
 
 /** The folder `meter` with another version; `upgrade`: lines of shell for its program of that name. */
 async function meter(version: string, upgrade?: string, name = "meter"): Promise<string> {
-  const folder = join(containers().folder, `${name}-${version}-${upgrade === undefined ? "bare" : Bun.hash(upgrade)}`);
+  const folder = join(
+    containers().folder,
+    `${name}-${version}-${upgrade === undefined ? "bare" : Bun.hash(upgrade)}`,
+  );
   await cp(join(import.meta.dir, "support", "meter"), folder, { recursive: true });
   const file = join(folder, "platform.yaml");
   const text = await Bun.file(file).text();
@@ -37,12 +40,22 @@ async function meter(version: string, upgrade?: string, name = "meter"): Promise
 
 describe("a platform that is a folder", () => {
   const id = (): string => containers().id("meter");
-  const upgrade = (...words: readonly string[]) => containers().run(["upgrade", "-c", id(), ...words]);
+  const upgrade = (...words: readonly string[]) =>
+    containers().run(["upgrade", "-c", id(), ...words]);
   const on = async (node: string, line: string): Promise<string> =>
     (await containers().run(["run", "--no-test-env", "-c", id(), "--node", node, line])).stdout;
   const versions = async (): Promise<readonly (string | undefined)[]> => {
-    const { stdout } = await containers().run(["inspect", "--versions", "--output", "json", "-c", id()]);
-    const { cluster } = JSON.parse(stdout) as { readonly cluster: { readonly nodes: readonly { version?: string }[] } };
+    const { stdout } = await containers().run([
+      "inspect",
+      "--versions",
+      "--output",
+      "json",
+      "-c",
+      id(),
+    ]);
+    const { cluster } = JSON.parse(stdout) as {
+      readonly cluster: { readonly nodes: readonly { version?: string }[] };
+    };
     return cluster.nodes.map(({ version }) => version);
   };
 
@@ -65,16 +78,23 @@ describe("a platform that is a folder", () => {
     expect(other.stderr).toContain('it is the platform "gauge", but master_0 has "meter"');
     const same = await upgrade(await meter("1.0", ":"));
     expect(same).toMatchObject({ status: 0, stdout: "" });
-    expect(same.stderr).toContain(`Cluster "${id()}" already has version 1.0: there is nothing to do.`);
+    expect(same.stderr).toContain(
+      `Cluster "${id()}" already has version 1.0: there is nothing to do.`,
+    );
     expect(await on("master_0", "cat /var/log/upgrades 2>&1")).toContain("No such file");
   }, 300_000);
 
   test("stops at the node where it fails, and a repaired folder continues there", async () => {
-    const secret = await on("agent_1", "cat /opt/cluster-platform/secret /opt/cluster-platform/environment");
+    const secret = await on(
+      "agent_1",
+      "cat /opt/cluster-platform/secret /opt/cluster-platform/environment",
+    );
     const broken = '[ "$CLUSTER_NODE" != agent_1 ] || { echo "the meter has no room"; exit 5; }';
     const failed = await upgrade(await meter("2.0", broken));
     expect(failed).toMatchObject({ status: 1, stdout: "" });
-    expect(failed.stderr).toContain("The upgrade failed on agent_1: its upgrade script exited with status 5.");
+    expect(failed.stderr).toContain(
+      "The upgrade failed on agent_1: its upgrade script exited with status 5.",
+    );
     expect(failed.stderr).toContain("the meter has no room");
     expect(failed.stderr).toContain("Version 2.0: master_0, agent_0. Version 1.0: agent_1.");
     expect(await versions()).toEqual(["2.0", "2.0", "1.0"]);
@@ -83,14 +103,21 @@ describe("a platform that is a folder", () => {
     expect(JSON.parse(repaired.stdout)).toMatchObject({ version: "2.0", upgraded: ["agent_1"] });
     expect(await versions()).toEqual(["2.0", "2.0", "2.0"]);
     expect(await on("master_0", "cat /var/log/upgrades")).toBe("master master_0 1.0\n");
-    expect(await on("agent_1", "cat /var/log/upgrades")).toBe("agent agent_1 1.0\nagent agent_1 1.0\n");
-    expect(await on("agent_1", "cat /opt/cluster-platform/secret /opt/cluster-platform/environment")).toBe(secret);
+    expect(await on("agent_1", "cat /var/log/upgrades")).toBe(
+      "agent agent_1 1.0\nagent agent_1 1.0\n",
+    );
+    expect(
+      await on("agent_1", "cat /opt/cluster-platform/secret /opt/cluster-platform/environment"),
+    ).toBe(secret);
     const text = await containers().run(["inspect", "--versions", "-c", id()]);
     expect(text.stdout).toMatch(/^agent_1 .* 2\.0$/m);
   }, 120_000);
 
   test("goes on by itself on its node after Ctrl-C, and the next run picks it up", async () => {
-    const folder = await meter("3.0", '[ "$1" != agent ] || until [ -e /run/gate ]; do sleep 0.1; done');
+    const folder = await meter(
+      "3.0",
+      '[ "$1" != agent ] || until [ -e /run/gate ]; do sleep 0.1; done',
+    );
     const running = containers().start(["upgrade", "--parallel", "2", "-c", id(), folder]);
     await running.said(/agent_[01]: its upgrade script is running/);
     running.interrupt("SIGINT");
@@ -113,14 +140,27 @@ describe("a release of DC/OS", () => {
 
   test("upgrades its cluster with the script that its generator makes for the installed version", async () => {
     const [old, next] = await Promise.all(
-      (["1.12.5", "1.13.9"] as const).map(async (release) => buildDcosArtifact("oss", release, containers().folder)),
+      (["1.12.5", "1.13.9"] as const).map(async (release) =>
+        buildDcosArtifact("oss", release, containers().folder),
+      ),
     );
-    const words = ["--variant", "oss", "--public-agents", "0", "--node-image", await dcosNodeImage()];
-    const created = await containers().run(["create", "--wait", "-c", id(), ...words, old!], { limitMs: 200_000 });
+    const words = [
+      "--variant",
+      "oss",
+      "--public-agents",
+      "0",
+      "--node-image",
+      await dcosNodeImage(),
+    ];
+    const created = await containers().run(["create", "--wait", "-c", id(), ...words, old!], {
+      limitMs: 200_000,
+    });
     expect(created.status, created.stderr).toBe(0);
     const upgraded = await containers().run(["upgrade", "-c", id(), next!], { limitMs: 200_000 });
     expect(upgraded.status, upgraded.stderr).toBe(0);
-    expect(upgraded.stderr).toContain(`Cluster "${id()}" now has version 1.13.9: 2 nodes upgraded in `);
+    expect(upgraded.stderr).toContain(
+      `Cluster "${id()}" now has version 1.13.9: 2 nodes upgraded in `,
+    );
     const inspected = await containers().run(["inspect", "--versions", "-c", id()]);
     expect(inspected.stdout).toMatch(/^master_0 .* 1\.13\.9\nagent_0 .* 1\.13\.9$/m);
     expect((await containers().run(["wait", "-c", id(), "--timeout", "2m"])).status).toBe(0);

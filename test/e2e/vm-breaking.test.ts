@@ -40,13 +40,18 @@ async function breaking(runState: string, milliseconds: number): Promise<string>
   await mkdir(folder, { recursive: true });
   const program = join(import.meta.dir, "support", "breaking-qemu-program.ts");
   const words = [process.execPath, program, runState, String(milliseconds), Bun.which(qemu)!];
-  await Bun.write(join(folder, qemu), `#!/bin/sh\nexec ${words.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  await Bun.write(
+    join(folder, qemu),
+    `#!/bin/sh\nexec ${words.map((word) => `'${word}'`).join(" ")} "$@"\n`,
+  );
   await chmod(join(folder, qemu), 0o755);
   return `${folder}:${process.env["PATH"] ?? ""}`;
 }
 
 const createWords = (id: string, image: string, ...more: readonly string[]) => [
-  ..."create -v --fresh-boot --variant oss --public-agents 0 --memory 512 --cpus 1 --disk-size 4g --image".split(" "),
+  ..."create -v --fresh-boot --variant oss --public-agents 0 --memory 512 --cpus 1 --disk-size 4g --image".split(
+    " ",
+  ),
   image,
   "-c",
   id,
@@ -55,12 +60,20 @@ const createWords = (id: string, image: string, ...more: readonly string[]) => [
 ];
 
 const commandLines = async (id: string) =>
-  Promise.all([...(await vms().machines(id)).values()].map(async (pid) => readFile(`/proc/${pid}/cmdline`, "utf8")));
+  Promise.all(
+    [...(await vms().machines(id)).values()].map(async (pid) =>
+      readFile(`/proc/${pid}/cmdline`, "utf8"),
+    ),
+  );
 
-const linesWith = (text: string, part: string) => text.split("\n").filter((line) => line.includes(part));
+const linesWith = (text: string, part: string) =>
+  text.split("\n").filter((line) => line.includes(part));
 
 const failures = [
-  ["internal-error", "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)"],
+  [
+    "internal-error",
+    "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
+  ],
   ["guest-panicked", "its kernel panicked"],
   ["io-error", "QEMU stopped it because of a disk error"],
   ["crash", "its QEMU crashed (KVM internal error. Suberror: 1; emulation failure)"],
@@ -71,7 +84,10 @@ test.skipIf(missing !== undefined).each(failures)(
   async (runState, reason) => {
     const id = vms().id(`forced-${runState}`);
     const environment = { PATH: await breaking(runState, 3_000) };
-    const creating = vms().start(createWords(id, state.empty!, "--accelerator", "kvm"), environment);
+    const creating = vms().start(
+      createWords(id, state.empty!, "--accelerator", "kvm"),
+      environment,
+    );
     await creating.said("Start virtual machines: done");
     // Without a look at the machines, this would take ten minutes, more than the test's limit.
     const ended = await creating.ended;
@@ -81,7 +97,9 @@ test.skipIf(missing !== undefined).each(failures)(
     expect(ended.stderr).not.toContain("restarting them");
     if (runState === "internal-error") {
       expect(ended.stderr).toContain("Omit --accelerator, or pass --accelerator tcg.");
-      const [creation] = (await readdir(vms().stateFolder)).filter((name) => name.startsWith(`${id}-`));
+      const [creation] = (await readdir(vms().stateFolder)).filter((name) =>
+        name.startsWith(`${id}-`),
+      );
       const log = await readFile(join(vms().stateFolder, creation!, "master_0.qemu.txt"), "utf8");
       expect(log).toContain("EAX=0000001f");
     }
@@ -95,7 +113,8 @@ test.skipIf(missing !== undefined)(
   async () => {
     const environment = { PATH: await breaking("internal-error", 60_000) };
     const plan = async () =>
-      (await vms().run([...createWords(vms().id("plan"), state.empty!), "--dry-run"], environment)).stdout;
+      (await vms().run([...createWords(vms().id("plan"), state.empty!), "--dry-run"], environment))
+        .stdout;
     expect(await plan()).toContain("tcg; kvm has failed since this computer started");
     const { stdout } = await vms().run(["doctor"], environment);
     expect(stdout).toContain(
@@ -124,7 +143,9 @@ test.skipIf(missing !== undefined)(
     creating.interrupt("SIGINT");
     expect((await creating.ended).signal).toBe("SIGINT");
     expect((await vms().machines(id)).size).toBe(0);
-    expect((await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name))).toEqual([]);
+    expect((await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name))).toEqual(
+      [],
+    );
   },
   60_000,
 );
@@ -134,21 +155,26 @@ test.skipIf(missing !== undefined)(
   async () => {
     const id = vms().id("library");
     const example = join(repository, "test", "e2e", "example", "library-vm.ts");
-    const child = Bun.spawn([process.execPath, example, state.artifact!, await buildVmImage(), id], {
-      env: {
-        PATH: await breaking("internal-error", 2_000),
-        XDG_STATE_HOME: join(vms().folder, "state"),
-        XDG_CACHE_HOME: join(vms().folder, "fresh"),
+    const child = Bun.spawn(
+      [process.execPath, example, state.artifact!, await buildVmImage(), id],
+      {
+        env: {
+          PATH: await breaking("internal-error", 2_000),
+          XDG_STATE_HOME: join(vms().folder, "state"),
+          XDG_CACHE_HOME: join(vms().folder, "fresh"),
+        },
+        stdout: "pipe",
+        stderr: "pipe",
       },
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    );
     const outputs = [new Response(child.stdout).text(), new Response(child.stderr).text()] as const;
     const [status, stdout, stderr] = await Promise.all([child.exited, ...outputs]);
     expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "Installed on master-0.\n" });
     expect(linesWith(stderr, "kvm cannot run these machines")).toHaveLength(1);
     expect((await vms().machines(id)).size).toBe(0);
-    expect((await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name))).toEqual([]);
+    expect((await vms().files(id)).filter((name) => /machines|cluster\.json/.test(name))).toEqual(
+      [],
+    );
   },
   900_000,
 );

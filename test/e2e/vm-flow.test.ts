@@ -8,10 +8,17 @@ import { expectClosedCopies, expectDifferentCopies, expectOtherUuids } from "./s
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
 
-const state: { vms?: TestVms; artifact?: string; image?: string; server?: Bun.Server<undefined>; sum?: string } = {};
+const state: {
+  vms?: TestVms;
+  artifact?: string;
+  image?: string;
+  server?: Bun.Server<undefined>;
+  sum?: string;
+} = {};
 const vms = (): TestVms => state.vms!;
 const id = (): string => vms().id("flow");
-const onNode = (...words: readonly string[]) => vms().run(["run", "-c", id(), "--no-test-env", ...words]);
+const onNode = (...words: readonly string[]) =>
+  vms().run(["run", "-c", id(), "--no-test-env", ...words]);
 
 beforeAll(async () => {
   state.vms = await startTestVms();
@@ -42,9 +49,14 @@ const createWords = (sum = state.sum!) => [
 test("doctor finds nothing that would stop it, and says which accelerator works", async () => {
   const ran = await vms().run(["doctor", "--output", "json"]);
   const { checks } = JSON.parse(ran.stdout) as {
-    readonly checks: readonly { readonly name: string; readonly status: string; readonly message: string }[];
+    readonly checks: readonly {
+      readonly name: string;
+      readonly status: string;
+      readonly message: string;
+    }[];
   };
-  const own = "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,metadata service,leftovers";
+  const own =
+    "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,metadata service,leftovers";
   expect(checks.map(({ name }) => name).join(",")).toContain(own);
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
   expect(checks.find(({ name }) => name === "accelerator")!.message).toMatch(/kvm|hvf|tcg/);
@@ -68,9 +80,16 @@ test("an image with another sum is refused before anything is made", async () =>
 
 test("create prints the id on stdout; the machines outlive it", async () => {
   const created = await vms().run(createWords());
-  expect({ status: created.status, stdout: created.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect({ status: created.status, stdout: created.stdout }).toEqual({
+    status: 0,
+    stdout: `${id()}\n`,
+  });
   expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
-  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual(["agent_0", "master_0", "network"]);
+  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual([
+    "agent_0",
+    "master_0",
+    "network",
+  ]);
 }, 1_600_000);
 
 test("the same id again is refused, and the first cluster is untouched", async () => {
@@ -104,13 +123,15 @@ test("a cluster may have a lifetime, which it begins beside the other one", asyn
 
 // Translated machines boot for a minute.
 test("a copy is the same node after a power cut, and one with a lifetime keeps it when it restarts", async () => {
-  const own = "cat /etc/machine-id /etc/hostname /sys/class/net/eth1/address; readlink /var/lib/cloud/instance";
+  const own =
+    "cat /etc/machine-id /etc/hostname /sys/class/net/eth1/address; readlink /var/lib/cloud/instance";
   const deadline =
     "systemctl is-active cluster-e2e-deadline; grep -o 'deadline [0-9]*' /etc/systemd/system/cluster-e2e-deadline.service";
   const bootId = "cat /proc/sys/kernel/random/boot_id";
   const look = async (cluster: string, script: string) => {
     const node = cluster === id() ? "agent_0" : "master_0";
-    return (await vms().run(["run", "-c", cluster, "--no-test-env", "--node", node, script])).stdout;
+    return (await vms().run(["run", "-c", cluster, "--no-test-env", "--node", node, script]))
+      .stdout;
   };
   const [before, boots, end] = [
     await look(id(), own),
@@ -129,7 +150,8 @@ test("a copy is the same node after a power cut, and one with a lifetime keeps i
   await Promise.all([cut(), power(short(), "restart", "master_0")]);
   expect(await look(id(), own)).toBe(before);
   expect(await look(short(), deadline)).toBe(end);
-  for (const [place, cluster] of [id(), short()].entries()) expect(await look(cluster, bootId)).not.toBe(boots[place]!);
+  for (const [place, cluster] of [id(), short()].entries())
+    expect(await look(cluster, bootId)).not.toBe(boots[place]!);
 }, 1_000_000);
 
 test("nothing in a template, and no key of another cluster of its copies, opens a copy", async () => {
@@ -137,7 +159,10 @@ test("nothing in a template, and no key of another cluster of its copies, opens 
 }, 120_000);
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "12m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await vms().run(["wait", "-c", id(), "--timeout", "12m"])).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
   const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
 }, 1_600_000);
@@ -153,12 +178,15 @@ test("nodes see each other at their private addresses, and no host key is in wha
     ["agent_0", nodes[1]!.id, "10.93.0.3"].map((name) => onNode("--node", name, "hostname")),
   );
   expect(byName.map(({ stdout }) => stdout)).toEqual(Array.from({ length: 3 }, () => "agent-0\n"));
-  const lookAtSeed = "sudo mount -o ro /dev/disk/by-label/cidata /mnt && sudo grep -c 'PRIVATE KEY' /mnt/user-data";
+  const lookAtSeed =
+    "sudo mount -o ro /dev/disk/by-label/cidata /mnt && sudo grep -c 'PRIVATE KEY' /mnt/user-data";
   expect((await onNode(`${lookAtSeed}; sudo umount /mnt`)).stdout).toBe("0\n");
 }, 120_000);
 
 test("machines have the size that was asked for", async () => {
-  const [memory, disk] = (await onNode("free -m | awk '/Mem:/{print $2}'; df -m / | awk 'END{print $2}'")).stdout
+  const [memory, disk] = (
+    await onNode("free -m | awk '/Mem:/{print $2}'; df -m / | awk 'END{print $2}'")
+  ).stdout
     .trim()
     .split("\n")
     .map(Number);
@@ -170,28 +198,43 @@ const fault = (line: string) => vms().run(["fault", ...line.split(" "), "-c", id
 
 test("faults that only machines of their own can have: a slow network, a wrong clock, a full disk", async () => {
   const slow = await fault("network agent_0 --delay 300ms --for 30m");
-  expect(slow).toMatchObject({ status: 0, stderr: expect.stringMatching(/a round trip takes 3\d\d(?:\.\d+)? ms/) });
+  expect(slow).toMatchObject({
+    status: 0,
+    stderr: expect.stringMatching(/a round trip takes 3\d\d(?:\.\d+)? ms/),
+  });
   expect(await fault("clock agent_0 --offset +1h --for 30m")).toMatchObject({ status: 0 });
   expect(await fault("disk agent_0 --fill /var/lib --for 30m")).toMatchObject({ status: 0 });
   const onAgent = (line: string) => onNode("--node", "agent_0", line);
   expect(Number((await onAgent("date +%s")).stdout) - Date.now() / 1000).toBeWithin(3_000, 4_000);
   expect((await onAgent("head -c 100000 /dev/zero >/root/file")).status).not.toBe(0);
   const healed = await fault("heal agent_0");
-  expect(healed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){3}$/) });
+  expect(healed).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){3}$/),
+  });
   expect(Number((await onAgent("date +%s")).stdout) - Date.now() / 1000).toBeWithin(-300, 300);
   expect((await onAgent("head -c 100000 /dev/zero >/root/file && rm /root/file")).status).toBe(0);
-  const left = "tc qdisc show | grep -c e2e; ls /etc/tmpfiles.d; ls -A /var/lib | grep cluster-e2e-fault";
+  const left =
+    "tc qdisc show | grep -c e2e; ls /etc/tmpfiles.d; ls -A /var/lib | grep cluster-e2e-fault";
   expect((await onAgent(left)).stdout).toBe("0\n");
 }, 300_000);
 
 test("a partition drops what one machine sends, or what both send, until it is healed", async () => {
-  const on = async (node: string, line: string) => (await onNode("--node", node, line)).stdout.trim();
+  const on = async (node: string, line: string) =>
+    (await onNode("--node", node, line)).stdout.trim();
   const counts = async () =>
-    Promise.all(["agent_0", "master_0"].map((node) => on(node, "awk '/^Icmp: [0-9]/ { print $10 }' /proc/net/snmp")));
+    Promise.all(
+      ["agent_0", "master_0"].map((node) =>
+        on(node, "awk '/^Icmp: [0-9]/ { print $10 }' /proc/net/snmp"),
+      ),
+    );
   /** How many pings arrive: the master's at the agent, and the agent's at the master. */
   const arriving = async () => {
     const before = await counts();
-    await Promise.all([on("master_0", "ping -c1 -W2 agent-0"), on("agent_0", "ping -c1 -W2 master-0")]);
+    await Promise.all([
+      on("master_0", "ping -c1 -W2 agent-0"),
+      on("agent_0", "ping -c1 -W2 master-0"),
+    ]);
     return (await counts()).map((now, index) => Number(now) - Number(before[index]));
   };
   const oneWay = await fault("partition --between agent_0 --and master_0 --one-way --for 30m");
@@ -201,12 +244,20 @@ test("a partition drops what one machine sends, or what both send, until it is h
   });
   expect(await arriving()).toEqual([1, 0]);
   const both = await fault("partition --between agent_0 --for 30m");
-  expect(both).toMatchObject({ status: 0, stderr: expect.stringContaining("0 of 2 pings answered") });
+  expect(both).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("0 of 2 pings answered"),
+  });
   expect(await arriving()).toEqual([0, 0]);
   const healed = await fault("heal");
-  expect(healed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/) });
+  expect(healed).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/),
+  });
   expect(await arriving()).toEqual([1, 1]);
-  expect([await on("agent_0", "nft list tables"), await on("master_0", "nft list tables")]).toEqual(["", ""]);
+  expect([await on("agent_0", "nft list tables"), await on("master_0", "nft list tables")]).toEqual(
+    ["", ""],
+  );
   // Slurm may have given up the agent meanwhile.
   expect((await onNode("--node", "agent_0", "systemctl restart slurmd")).status).toBe(0);
   expect(await vms().run(["wait", "-c", id(), "--timeout", "5m"])).toMatchObject({ status: 0 });
@@ -224,17 +275,23 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
   expect((await fetch(cluster.webUi)).status).toBe(200);
   const config = join(vms().folder, "cluster.ssh");
-  await Bun.write(config, (await vms().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout);
+  await Bun.write(
+    config,
+    (await vms().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout,
+  );
   expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
 }, 60_000);
 
 // Shows R119.
 test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
-  const onAgent = async (script: string): Promise<string> => (await onNode("--node", "agent_0", script)).stdout.trim();
+  const onAgent = async (script: string): Promise<string> =>
+    (await onNode("--node", "agent_0", script)).stdout.trim();
   const bootId = "cat /proc/sys/kernel/random/boot_id";
   const loop = "nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!";
   const [pid, before] = (await onAgent(`${loop}; ${bootId}`)).split("\n");
-  expect(await vms().run(["snapshot", "create", "installed", "-c", id()])).toMatchObject({ stdout: "installed\n" });
+  expect(await vms().run(["snapshot", "create", "installed", "-c", id()])).toMatchObject({
+    stdout: "installed\n",
+  });
   expect(await onAgent("touch later; uptime -s >/dev/null && echo on")).toBe("on");
   process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
   const restored = await vms().run(["snapshot", "restore", "installed", "-c", id()]);
@@ -242,9 +299,13 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
     status: 0,
     stdout: "installed\n",
   });
-  expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({ stdout: "agent-0\n" });
+  expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
+    stdout: "agent-0\n",
+  });
   await expectOtherUuids(vms(), id(), "installed");
-  expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(`${before}\nruns`);
+  expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(
+    `${before}\nruns`,
+  );
   const asked = Date.now() / 1000;
   expect(Number(await onAgent("date +%s"))).toBeWithin(asked - 10, Date.now() / 1000 + 10);
   expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
@@ -255,33 +316,44 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
 // Shows R120.
 test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
   const copy = vms().id("copy");
-  const onCopy = (...words: readonly string[]) => vms().run(["run", "-c", copy, "--no-test-env", ...words]);
+  const onCopy = (...words: readonly string[]) =>
+    vms().run(["run", "-c", copy, "--no-test-env", ...words]);
   const from = ["create", "--from", `${id()}:installed`, "--lifetime", "2h", "-c", copy];
   const refused = await vms().run([...from, "--masters", "3", state.artifact!]);
   expect({ status: refused.status, stderr: refused.stderr }).toEqual({
     status: 2,
-    stderr: expect.stringMatching(/--masters: cannot be combined with --from[^]*ARTIFACT_URL: cannot be combined with/),
+    stderr: expect.stringMatching(
+      /--masters: cannot be combined with --from[^]*ARTIFACT_URL: cannot be combined with/,
+    ),
   });
   const planned = await vms().run([...from, "--dry-run"]);
   expect(planned.stdout).toContain(`snapshot "installed" of cluster "${id()}"`);
   expect(await vms().files(copy)).toEqual([]);
   const summary = join(vms().folder, "summary.md");
-  const created = await vms().run([...from, "--wait", "--summary"], { GITHUB_STEP_SUMMARY: summary });
+  const created = await vms().run([...from, "--wait", "--summary"], {
+    GITHUB_STEP_SUMMARY: summary,
+  });
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
     stdout: `${copy}\n`,
   });
   expect(await Bun.file(summary).text()).toContain("### Cluster ready");
-  expect(await onCopy("systemctl is-active cluster-e2e-deadline")).toMatchObject({ stdout: "active\n" });
+  expect(await onCopy("systemctl is-active cluster-e2e-deadline")).toMatchObject({
+    stdout: "active\n",
+  });
   expect((await onNode("systemctl is-active cluster-e2e-deadline")).stdout).not.toBe("active\n");
   const srun = ["srun", "-N1", "hostname"];
   expect(await vms().run(["run", "-c", copy, ...srun])).toMatchObject({ stdout: "agent-0\n" });
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
-  expect((await vms().run(["list", "--quiet"])).stdout.split("\n")).toEqual(expect.arrayContaining([copy, id()]));
+  expect((await vms().run(["list", "--quiet"])).stdout.split("\n")).toEqual(
+    expect.arrayContaining([copy, id()]),
+  );
   const [own, source] = [await vms().inspect(copy), await vms().inspect(id())];
   const hostsOf = (key: string): string => key.replace(/id_ed25519$/, "known_hosts");
   const keysOf = async (key: string) => (await Bun.file(hostsOf(key)).text()).match(/AAAA\S+/g)!;
-  expect(new Set([...(await keysOf(own.sshKey.path)), ...(await keysOf(source.sshKey.path))]).size).toBe(4);
+  expect(
+    new Set([...(await keysOf(own.sshKey.path)), ...(await keysOf(source.sshKey.path))]).size,
+  ).toBe(4);
   const config = join(vms().folder, "copy.ssh");
   const shown = (await vms().run(["inspect", "-c", copy, "--output", "ssh-config"])).stdout;
   for (const { reference } of own.nodes) {
@@ -301,9 +373,14 @@ test("a new cluster continues from the snapshot, beside the source and with keys
   const left = await onCopy(`sudo grep -rlF ${sourceKey} /root /home /etc/ssh; date +%s`);
   expect(Number(left.stdout.trim())).toBeWithin(asked - 10, Date.now() / 1000 + 10);
   expect((await vms().run(["doctor"])).stdout).not.toContain("Left over");
-  expect(await vms().run(["destroy", "-c", copy])).toMatchObject({ status: 0, stdout: `${copy}\n` });
+  expect(await vms().run(["destroy", "-c", copy])).toMatchObject({
+    status: 0,
+    stdout: `${copy}\n`,
+  });
   expect((await vms().machines(copy)).size).toBe(0);
-  expect((await vms().files(copy)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
+  expect(
+    (await vms().files(copy)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
+  ).toEqual([]);
   expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
 }, 600_000);
 
@@ -311,13 +388,19 @@ test("a new cluster continues from the snapshot, beside the source and with keys
 test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () => {
   const file = join(vms().folder, "cluster.zst");
   const saved = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
-  expect({ status: saved.status, stdout: saved.stdout }, saved.stderr).toEqual({ status: 0, stdout: `${file}\n` });
+  expect({ status: saved.status, stdout: saved.stdout }, saved.stderr).toEqual({
+    status: 0,
+    stdout: `${file}\n`,
+  });
   expect(saved.stderr).toContain("holds the secrets of the cluster");
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const again = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
   expect(again).toMatchObject({ status: 2, stderr: expect.stringContaining("pass --replace") });
   const folder = join(vms().folder, "second");
-  const elsewhere = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: join(folder, "cache") };
+  const elsewhere = {
+    XDG_STATE_HOME: join(folder, "state"),
+    XDG_CACHE_HOME: join(folder, "cache"),
+  };
   const there = (...words: readonly string[]) => vms().run([...words], elsewhere);
   const copy = vms().id("elsewhere");
   const created = await there("create", "--from", file, "-c", copy, "--wait");
@@ -326,32 +409,68 @@ test("on another computer, the snapshot's file becomes a cluster of that user, i
     stdout: `${copy}\n`,
   });
   const onAgent = async (cluster: string, run: typeof there) =>
-    (await run("run", "-c", cluster, "--no-test-env", "--node", "agent_0", "cat /proc/sys/kernel/random/boot_id"))
-      .stdout;
-  expect(await onAgent(copy, there)).toBe(await onAgent(id(), async (...words) => vms().run(words)));
-  expect(await there("run", "-c", copy, "srun", "-N1", "hostname")).toMatchObject({ stdout: "agent-0\n" });
+    (
+      await run(
+        "run",
+        "-c",
+        cluster,
+        "--no-test-env",
+        "--node",
+        "agent_0",
+        "cat /proc/sys/kernel/random/boot_id",
+      )
+    ).stdout;
+  expect(await onAgent(copy, there)).toBe(
+    await onAgent(id(), async (...words) => vms().run(words)),
+  );
+  expect(await there("run", "-c", copy, "srun", "-N1", "hostname")).toMatchObject({
+    stdout: "agent-0\n",
+  });
   expect((await there("list", "--quiet")).stdout).toBe(`${copy}\n`);
   expect(await there("destroy", "-c", copy)).toMatchObject({ status: 0, stdout: `${copy}\n` });
   const left = await readdir(folder, { recursive: true });
-  expect(left.filter((name) => /machines|disk|memory|cluster\.json|\.part$|\/draft$/.test(name))).toEqual([]);
+  expect(
+    left.filter((name) => /machines|disk|memory|cluster\.json|\.part$|\/draft$/.test(name)),
+  ).toEqual([]);
 }, 600_000);
 
 // Shows R121.
 test("once saves a cluster in which its command failed, and from the file its processes continue", async () => {
   const [own, again] = [vms().id("failing"), vms().id("again")];
   const file = join(vms().folder, "out", "failed.zst");
-  const words = ["once", "--from", `${id()}:installed`, "-c", own, "--no-test-env", "--save-on-failure", file];
-  const ran = await vms().run([...words, "--", "nohup sh -c 'sleep 86400; :' >/dev/null 2>&1 & echo $!; exit 7"]);
+  const words = [
+    "once",
+    "--from",
+    `${id()}:installed`,
+    "-c",
+    own,
+    "--no-test-env",
+    "--save-on-failure",
+    file,
+  ];
+  const ran = await vms().run([
+    ...words,
+    "--",
+    "nohup sh -c 'sleep 86400; :' >/dev/null 2>&1 & echo $!; exit 7",
+  ]);
   expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
     status: 7,
     stdout: expect.stringMatching(/^\d+\n$/),
   });
   expect(ran.stderr).toContain("Bring the cluster back as it was: cluster-vm create --from");
   expect((await vms().machines(own)).size).toBe(0);
-  expect((await vms().files(own)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
+  expect(
+    (await vms().files(own)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
+  ).toEqual([]);
   const created = await vms().run(["create", "--from", file, "-c", again]);
   expect(created.status, created.stderr).toBe(0);
-  const command = await vms().run(["run", "-c", again, "--no-test-env", `cat /proc/${ran.stdout.trim()}/cmdline`]);
+  const command = await vms().run([
+    "run",
+    "-c",
+    again,
+    "--no-test-env",
+    `cat /proc/${ran.stdout.trim()}/cmdline`,
+  ]);
   expect(command.stdout, command.stderr).toContain("sleep 86400");
   expect((await vms().run(["destroy", "-c", again])).status).toBe(0);
 }, 600_000);
@@ -366,11 +485,17 @@ test("at the end of its lifetime the other cluster ends by itself, and the next 
   // A node's clock may be a little ahead of this machine's.
   const listAgain = async () => vms().run(["list"]);
   let listed = await listAgain();
-  for (const limitMs = Date.now() + 60_000; Date.now() < limitMs && listed.stdout.includes(short());)
+  for (
+    const limitMs = Date.now() + 60_000;
+    Date.now() < limitMs && listed.stdout.includes(short());
+  )
     listed = await listAgain();
-  if (isLeft) expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
+  if (isLeft)
+    expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
   expect(listed.stdout).not.toContain(short());
-  expect((await vms().files(short())).filter((name) => /machines|disk|cluster\.json|id_/.test(name))).toEqual([]);
+  expect(
+    (await vms().files(short())).filter((name) => /machines|disk|cluster\.json|id_/.test(name)),
+  ).toEqual([]);
 }, 700_000);
 
 test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {
@@ -381,20 +506,29 @@ test("a machine that was killed is told of at once by wait, run and list, and it
   expect(waited.stderr).toContain("its QEMU was killed");
   expect(waited.stderr).toContain("[machine-failed]");
   expect((await onNode("--node", "agent_0", "true")).status).toBe(255);
-  expect((await vms().run(["list"])).stdout).toMatch(new RegExp(`^${id()} +incomplete +oss +1 `, "m"));
+  expect((await vms().run(["list"])).stdout).toMatch(
+    new RegExp(`^${id()} +incomplete +oss +1 `, "m"),
+  );
   const logs = join(vms().folder, "logs");
   expect((await vms().run(["logs", "-c", id(), "--output-dir", logs])).status).toBe(0);
   expect(await Bun.file(join(logs, "agent_0.console.txt")).text()).toContain("Linux version");
   process.kill((await vms().machines(id())).get("network")!, "SIGKILL");
   await Bun.sleep(500);
-  expect((await vms().run(["doctor"])).stdout).toContain("the process of its private network has ended");
+  expect((await vms().run(["doctor"])).stdout).toContain(
+    "the process of its private network has ended",
+  );
 }, 120_000);
 
 test("destroy asks for the sake of the snapshot, removes everything but the logs, and a second time there is no such cluster", async () => {
   expect((await vms().run(["destroy", "-c", id()])).status).toBe(2);
   const destroyed = await vms().run(["destroy", "--yes", "-c", id()]);
-  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({ status: 0, stdout: `${id()}\n` });
+  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({
+    status: 0,
+    stdout: `${id()}\n`,
+  });
   expect((await vms().machines(id())).size).toBe(0);
-  expect((await vms().files(id())).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name))).toEqual([]);
+  expect(
+    (await vms().files(id())).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
+  ).toEqual([]);
   expect(await vms().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
 });

@@ -7,7 +7,8 @@ import { onNodes } from "./support/copies.ts";
 import { writeEmptyPlatform } from "./support/empty-platform.ts";
 import { buildUsualImage, startTestVms } from "./support/test-vms.ts";
 
-const active = (...units: readonly string[]): string => `systemctl is-active ${units.join(" ")} | sort -u`;
+const active = (...units: readonly string[]): string =>
+  `systemctl is-active ${units.join(" ")} | sort -u`;
 const root = "findmnt -n -o FSTYPE / && echo $(($(df --output=size -m / | tail -n 1) / 1024))";
 const isChosen = process.env["CLUSTER_E2E_VM_IMAGES"] === "all";
 
@@ -21,7 +22,15 @@ test.skipIf(!isChosen).each([
       fileSystem: "ext4",
     },
   ],
-  ["btrfs", { agents: 0, runs: "pgrep -l dhcpcd | cut -d ' ' -f 2 | sort -u", shown: "dhcpcd", fileSystem: "btrfs" }],
+  [
+    "btrfs",
+    {
+      agents: 0,
+      runs: "pgrep -l dhcpcd | cut -d ' ' -f 2 | sort -u",
+      shown: "dhcpcd",
+      fileSystem: "btrfs",
+    },
+  ],
   ["lvm", { agents: 0, runs: active("NetworkManager"), shown: "active", fileSystem: "xfs" }],
 ] as const)(
   "%s: nodes have names, a network and the whole disk, and boot again",
@@ -33,7 +42,16 @@ test.skipIf(!isChosen).each([
     };
     const id = vms.id(kind);
     const nodes = ["--masters", "1", "--agents", String(agents), "--public-agents", "0"];
-    const machines = ["--memory", "768", "--cpus", "1", "--disk-size", "8g", "--image", await buildUsualImage(kind)];
+    const machines = [
+      "--memory",
+      "768",
+      "--cpus",
+      "1",
+      "--disk-size",
+      "8g",
+      "--image",
+      await buildUsualImage(kind),
+    ];
     const platform = await writeEmptyPlatform(vms.folder);
     await done("create", "--wait", "-c", id, ...nodes, ...machines, platform);
     const names = { master_0: "master-0", ...(agents > 0 && { agent_0: "agent-0" }) };

@@ -16,7 +16,9 @@ beforeAll(async () => {
 }, 300_000);
 
 const createWords = (id: string) => [
-  ..."create -vv --fresh-boot --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(" "),
+  ..."create -vv --fresh-boot --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(
+    " ",
+  ),
   state.image!,
   "-c",
   id,
@@ -45,7 +47,10 @@ test.each(stages)(
     await creating.said(said);
     creating.interrupt("SIGINT");
     const ended = await creating.ended;
-    expect({ status: ended.status, signal: ended.signal }).toEqual({ status: undefined, signal: "SIGINT" });
+    expect({ status: ended.status, signal: ended.signal }).toEqual({
+      status: undefined,
+      signal: "SIGINT",
+    });
     expect(ended.stdout).toBe("");
     expect((await vms().machines(id)).size).toBe(0);
     expect(await machineFiles(id)).toEqual([]);
@@ -63,8 +68,13 @@ test.each(stages)(
     creating.interrupt("SIGKILL");
     await creating.ended;
     if ((await machineFiles(id)).length > 0) {
-      expect((await vms().run(["doctor"])).stdout).toContain(`cluster "${id}" (its create was interrupted)`);
-      expect(await vms().run(["destroy", "-c", id])).toMatchObject({ status: 0, stdout: `${id}\n` });
+      expect((await vms().run(["doctor"])).stdout).toContain(
+        `cluster "${id}" (its create was interrupted)`,
+      );
+      expect(await vms().run(["destroy", "-c", id])).toMatchObject({
+        status: 0,
+        stdout: `${id}\n`,
+      });
       expect(await temporaryFolders()).toEqual(before);
     }
     // Whatever was only beginning has seen by now that its disk is gone.
@@ -103,7 +113,9 @@ test("a machine that ends while it boots fails the creation at once, with what i
   const ended = await creating.ended;
   expect(ended.status).toBe(1);
   expect(ended.stderr).toContain("[machine-failed]");
-  expect(ended.stderr).toMatch(/agent_0 \(vm-[0-9a-f]{8}-1\) stopped before it could be used: its QEMU was killed/);
+  expect(ended.stderr).toMatch(
+    /agent_0 \(vm-[0-9a-f]{8}-1\) stopped before it could be used: its QEMU was killed/,
+  );
   expect((await vms().machines(id)).size).toBe(0);
 }, 60_000);
 
@@ -138,7 +150,14 @@ test.each(stages.slice(1))(
 );
 
 test("an image that does not exist, and a size that is none, are refused", async () => {
-  const without = await vms().run(["create", "--variant", "oss", "--image", "/no/such.img", artifact()]);
+  const without = await vms().run([
+    "create",
+    "--variant",
+    "oss",
+    "--image",
+    "/no/such.img",
+    artifact(),
+  ]);
   expect(without.status).toBe(2);
   expect(without.stderr).toContain("/no/such.img does not exist");
   const tooSmall = await vms().run(["create", "--variant", "oss", "--memory", "64", artifact()]);
@@ -156,7 +175,11 @@ test.each([
     const image = join(vms().folder, "disappointing.img");
     await Bun.write(image, disappointingDisk());
     const words = createWords(id).map((word) => (word === state.image ? image : word));
-    const ended = await vms().run(["create", ...options, ...words.slice(1).filter((word) => word !== "--fresh-boot")]);
+    const ended = await vms().run([
+      "create",
+      ...options,
+      ...words.slice(1).filter((word) => word !== "--fresh-boot"),
+    ]);
     expect(ended.status).toBe(1);
     expect(ended.stderr.replaceAll(/\s+/g, " ")).toMatch(message);
     expect(await machineFiles(id)).toEqual([]);

@@ -16,13 +16,16 @@ const vms = (): TestVms => state.current!.vms;
 /** The same clusters, with the QEMU of Debian 13. */
 const newer = (): TestVms => ({
   ...vms(),
-  run: (words) => vms().run(words, { PATH: `${state.current!.newer}:${process.env["PATH"] ?? ""}` }),
+  run: (words) =>
+    vms().run(words, { PATH: `${state.current!.newer}:${process.env["PATH"] ?? ""}` }),
 });
 
 /** This machine's own QEMU, and that of Debian 13. */
 const versions = async (): Promise<readonly [own: string, other: string]> => {
   const programs = ["qemu-system-x86_64", join(state.current!.newer, "qemu-system-x86_64")];
-  const texts = await Promise.all(programs.map(async (program) => Bun.$`${program} --version`.text()));
+  const texts = await Promise.all(
+    programs.map(async (program) => Bun.$`${program} --version`.text()),
+  );
   const [own, other] = texts.map((text) => /version (\d+\.\d+\.\d+)/.exec(text)![1]!);
   return [own!, other!];
 };
@@ -38,7 +41,8 @@ const done = async (on: TestVms, ...words: readonly string[]): Promise<string> =
 beforeAll(async () => {
   const own = await startTestVms();
   const image = await buildVmImage("--networkd");
-  const machines = "--masters 1 --public-agents 0 --memory 768 --cpus 1 --disk-size 4g --image".split(" ");
+  const machines =
+    "--masters 1 --public-agents 0 --memory 768 --cpus 1 --disk-size 4g --image".split(" ");
   const create = [...machines, image, await writeEmptyPlatform(own.folder)];
   state.current = { vms: own, create, newer: await newerQemu() };
 }, 600_000);
@@ -50,9 +54,20 @@ afterAll(async () => {
 test("on the QEMU of Debian 13, a cluster of copies lives, with snapshots and copies of them", async () => {
   const [id, copy] = [vms().id("ten"), vms().id("ten-copy")];
   const doctor = await newer().run(["doctor", "--output", "json"]);
-  const { checks } = JSON.parse(doctor.stdout) as { readonly checks: readonly { readonly status: string }[] };
+  const { checks } = JSON.parse(doctor.stdout) as {
+    readonly checks: readonly { readonly status: string }[];
+  };
   expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
-  const created = await done(newer(), "create", "--wait", "-c", id, "--agents", "1", ...state.current!.create);
+  const created = await done(
+    newer(),
+    "create",
+    "--wait",
+    "-c",
+    id,
+    "--agents",
+    "1",
+    ...state.current!.create,
+  );
   expect(created).toContain("Make a template of the machines: done");
   const peer = `ping -c 1 -W 20 "$([ "$(hostname)" = master-0 ] && echo agent-0 || echo master-0)" >/dev/null && hostname`;
   const hostnames = { master_0: "master-0", agent_0: "agent-0" };

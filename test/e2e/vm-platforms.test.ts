@@ -6,7 +6,16 @@ import { buildVmImage, startTestVms } from "./support/test-vms.ts";
 
 const { backend: vms, artifact } = shareBackend(startTestVms, "enterprise");
 const state: { image?: string } = {};
-const machines = () => ["--memory", "768", "--cpus", "1", "--disk-size", "4g", "--image", state.image!];
+const machines = () => [
+  "--memory",
+  "768",
+  "--cpus",
+  "1",
+  "--disk-size",
+  "4g",
+  "--image",
+  state.image!,
+];
 
 beforeAll(async () => {
   state.image = await buildVmImage();
@@ -32,12 +41,25 @@ test("create --wait ends with a platform that has TLS and a login, and destroy w
 // Few machines, since translated ones are slow; examples.test.ts has more, as containers.
 test.each([
   ["slurm", ["--agents", "1"], "./slurm-test", []],
-  ["etcd", ["--masters", "1"], "./etcd-test", ["1 of 1 members answer, and one of them is the leader"]],
+  [
+    "etcd",
+    ["--masters", "1"],
+    "./etcd-test",
+    ["1 of 1 members answer, and one of them is the leader"],
+  ],
 ])(
   "%s is created from nothing but the program and an image with its packages, and its test passes",
   async (name, counts, words, shown) => {
     const id = vms().id(name);
-    const created = await vms().run(["create", "--wait", "-c", id, ...counts, ...machines(), `example:${name}`]);
+    const created = await vms().run([
+      "create",
+      "--wait",
+      "-c",
+      id,
+      ...counts,
+      ...machines(),
+      `example:${name}`,
+    ]);
     expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
       status: 0,
       stdout: `${id}\n`,

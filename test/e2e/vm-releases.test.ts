@@ -33,8 +33,19 @@ test.each(chosen)(
   "on Debian %s, copies are machines of their own, and boot again",
   async (release, kind) => {
     const id = vms().id(`debian-${release}`);
-    const machines = "--masters 1 --agents 1 --public-agents 0 --memory 768 --cpus 1 --disk-size 4g --image".split(" ");
-    const words = ["create", "--wait", "-c", id, ...machines, await buildVmImage(kind), state.platform!];
+    const machines =
+      "--masters 1 --agents 1 --public-agents 0 --memory 768 --cpus 1 --disk-size 4g --image".split(
+        " ",
+      );
+    const words = [
+      "create",
+      "--wait",
+      "-c",
+      id,
+      ...machines,
+      await buildVmImage(kind),
+      state.platform!,
+    ];
     const created = await vms().run(words);
     expect(created.status, created.stderr).toBe(0);
     expect(created.stderr).toContain("Make a template of the machines: done");

@@ -12,7 +12,10 @@ interface Watched extends Disposable {
 
 /** Looks for secrets in the argument lists of all processes again and again, for all worlds at once. */
 export class ArgumentWatch implements Disposable {
-  readonly #watched = new Map<Watched, { readonly secrets: readonly string[]; readonly seen: Exhibit[] }>();
+  readonly #watched = new Map<
+    Watched,
+    { readonly secrets: readonly string[]; readonly seen: Exhibit[] }
+  >();
   readonly #timer = setInterval(() => this.#look(), everyMs);
 
   watch(secrets: readonly string[]): Watched {
@@ -32,7 +35,8 @@ export class ArgumentWatch implements Disposable {
       // What its user gave the program is no fault of the program's.
       if (words.startsWith(programs)) continue;
       for (const { secrets, seen } of this.#watched.values())
-        if (secrets.some((secret) => words.includes(secret))) seen.push({ where: "an argument list", text: words });
+        if (secrets.some((secret) => words.includes(secret)))
+          seen.push({ where: "an argument list", text: words });
     }
   }
 }

@@ -31,8 +31,12 @@ export function causeBreaches({ expected, ended }: Evidence): readonly string[] 
   const told = `${ended.stdout}\n${ended.stderr}`;
   const { hides = [] } = expected;
   return [
-    ...expected.says.filter((text) => !holds(told, text)).map((text) => `does not say ${shown(text)}`),
-    ...[...hides, ...foreignTexts].filter((text) => holds(told, text)).map((text) => `says ${shown(text)}`),
+    ...expected.says
+      .filter((text) => !holds(told, text))
+      .map((text) => `does not say ${shown(text)}`),
+    ...[...hides, ...foreignTexts]
+      .filter((text) => holds(told, text))
+      .map((text) => `says ${shown(text)}`),
   ];
 }
 
@@ -44,7 +48,9 @@ export function leftBreaches(evidence: Evidence): readonly string[] {
 /** No secret is in any output, log, state file, argument list or node. */
 export function secretBreaches({ secrets, exhibits }: Evidence): readonly string[] {
   const hits = exhibits.flatMap(({ where, text }) =>
-    secrets.filter((secret) => text.includes(secret)).map((secret) => `${where} (${secret.slice(0, 4)}…)`),
+    secrets
+      .filter((secret) => text.includes(secret))
+      .map((secret) => `${where} (${secret.slice(0, 4)}…)`),
   );
   return [...new Set(hits)].map((hit) => `a secret is in ${hit}`);
 }
@@ -53,14 +59,18 @@ export function secretBreaches({ secrets, exhibits }: Evidence): readonly string
 export function nextBreaches({ next, leftAfterNext }: Evidence): readonly string[] {
   const status = next.signal ?? next.status;
   return [
-    ...(status === 0 ? [] : [`the next create ends with ${String(status)}: ${lastWords(next.stderr)}`]),
+    ...(status === 0
+      ? []
+      : [`the next create ends with ${String(status)}: ${lastWords(next.stderr)}`]),
     ...leftAfterNext.map((thing) => `still there after the next create: ${thing.kind} ${thing.id}`),
   ];
 }
 
 /** Returns machines that no output announced, or that the next creation did not remove. */
 export function machinesLeft(evidence: Evidence): number {
-  const found = [...unannounced(evidence), ...evidence.leftAfterNext].filter(({ kind }) => kind === "machine");
+  const found = [...unannounced(evidence), ...evidence.leftAfterNext].filter(
+    ({ kind }) => kind === "machine",
+  );
   return new Set(found.map(({ id }) => id)).size;
 }
 
@@ -71,7 +81,9 @@ export function machinesLeft(evidence: Evidence): number {
 function unannounced({ expected, ended, left }: Evidence): readonly Thing[] {
   if (expected.status === "SIGKILL") return [];
   const told = ended.stderr;
-  return left.filter(({ kind, id }) => !told.includes(id) && !(generalAnnouncements[kind]?.test(told) ?? false));
+  return left.filter(
+    ({ kind, id }) => !told.includes(id) && !(generalAnnouncements[kind]?.test(told) ?? false),
+  );
 }
 
 const generalAnnouncements: Partial<Readonly<Record<Thing["kind"], RegExp>>> = {
@@ -80,13 +92,16 @@ const generalAnnouncements: Partial<Readonly<Record<Thing["kind"], RegExp>>> = {
   network: /(?:network|may be left)/,
 };
 
-const errorIdOf = (stderr: string): string | undefined => /\n\[([a-z0-9-]+)\]\n*$/.exec(stderr)?.[1];
+const errorIdOf = (stderr: string): string | undefined =>
+  /\n\[([a-z0-9-]+)\]\n*$/.exec(stderr)?.[1];
 
 const holds = (text: string, part: string | RegExp): boolean =>
   typeof part === "string" ? text.includes(part) : part.test(text);
 
-const shown = (text: string | RegExp): string => (typeof text === "string" ? JSON.stringify(text) : String(text));
+const shown = (text: string | RegExp): string =>
+  typeof text === "string" ? JSON.stringify(text) : String(text);
 
 const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`;
 
-const lastWords = (stderr: string): string => stderr.slice(stderr.indexOf("Error: ")).trim().slice(0, 200);
+const lastWords = (stderr: string): string =>
+  stderr.slice(stderr.indexOf("Error: ")).trim().slice(0, 200);

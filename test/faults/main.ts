@@ -29,7 +29,9 @@ const named = campaign.filter(
 const day = new Date();
 const chosen = values.today ? sliceOf(named, day, Number(values.seconds)) : named;
 if (values.today)
-  console.log(`The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`);
+  console.log(
+    `The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`,
+  );
 if (chosen.length === 0) {
   console.error(`no fault is called ${positionals.join(" or ")}`);
   process.exitCode = 2;
@@ -37,7 +39,8 @@ if (chosen.length === 0) {
   for (const { name, seconds } of chosen) console.log(`${name}  ${seconds} s`);
 } else {
   const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => stopping.abort());
   const atOnce = Number(values["at-once"]);
   const { survived, skipped } = await playAll(
     chosen,

@@ -41,7 +41,8 @@ export async function playAll(
       totals.machinesLeft += verdict.machinesLeft;
       totals.secretsSeen += verdict.secretsSeen;
       print(lineOf(fault, verdict, performance.now() - startedMs));
-      if (showsOutput && verdict.breaches.length > 0) print(verdict.output.replaceAll(/^/gm, "    "));
+      if (showsOutput && verdict.breaches.length > 0)
+        print(verdict.output.replaceAll(/^/gm, "    "));
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, faults.length) }, worker));
@@ -54,7 +55,12 @@ export async function playAll(
 
 function withoutVerdict(error: unknown): Verdict {
   const reason = error instanceof Error ? error.message : String(error);
-  return { breaches: [`it could not be played: ${reason}`], machinesLeft: 0, secretsSeen: 0, output: "" };
+  return {
+    breaches: [`it could not be played: ${reason}`],
+    machinesLeft: 0,
+    secretsSeen: 0,
+    output: "",
+  };
 }
 
 function lineOf({ name }: CampaignFault, { breaches }: Verdict, tookMs: number): string {

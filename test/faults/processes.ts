@@ -13,9 +13,14 @@ export function processesOf(temporaryFolder: string): readonly Process[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((name) =>
-      [`/proc/${name}/environ`, `/proc/${name}/cmdline`].some((path) => text(path).includes(temporaryFolder)),
+      [`/proc/${name}/environ`, `/proc/${name}/cmdline`].some((path) =>
+        text(path).includes(temporaryFolder),
+      ),
     )
-    .map((name) => ({ id: Number(name), words: text(`/proc/${name}/cmdline`).replaceAll("\0", " ") }))
+    .map((name) => ({
+      id: Number(name),
+      words: text(`/proc/${name}/cmdline`).replaceAll("\0", " "),
+    }))
     .filter(({ words }) => words !== "");
 }
 
@@ -24,7 +29,11 @@ const endMs = 20_000;
 /** Looks again until there are none: a process may have started another one while it was being ended. */
 export async function endProcessesOf(temporaryFolder: string): Promise<void> {
   const deadline = performance.now() + endMs;
-  for (let left = processesOf(temporaryFolder); left.length > 0; left = processesOf(temporaryFolder)) {
+  for (
+    let left = processesOf(temporaryFolder);
+    left.length > 0;
+    left = processesOf(temporaryFolder)
+  ) {
     if (performance.now() > deadline)
       throw new Error(`these processes do not end: ${left.map(({ id }) => id).join(", ")}`);
     for (const { id } of left) kill(id);

@@ -22,7 +22,12 @@ const failure: Ended = {
   stderr: "Error: the disk is full.\n[cloud-failed]\n",
 };
 const success: Ended = { status: 0, signal: undefined, stdout: "faulty\n", stderr: "" };
-const expected: Expected = { status: 1, id: "cloud-failed", says: ["the disk is full"], keepsCluster: false };
+const expected: Expected = {
+  status: 1,
+  id: "cloud-failed",
+  says: ["the disk is full"],
+  keepsCluster: false,
+};
 
 interface Script {
   readonly ended?: Partial<Ended>;
@@ -72,7 +77,10 @@ async function verdictOn(script: Script): Promise<Verdict> {
   const fault: Fault<World> = {
     name: "scripted",
     place: "computer",
-    strike: async () => ({ hasStruck: () => script.hasStruck ?? true, [Symbol.asyncDispose]: async () => {} }),
+    strike: async () => ({
+      hasStruck: () => script.hasStruck ?? true,
+      [Symbol.asyncDispose]: async () => {},
+    }),
     expected: { ...expected, ...script.expected },
   };
   return await runFault(fault, async () => openScripted(script), watch);
@@ -84,13 +92,21 @@ test("a fault that ends well breaks nothing", async () => {
 
 test.each([
   ["another exit code", { ended: { status: 70 } }, "ended with 70, not 1"],
-  ["an end by a signal", { ended: { status: undefined, signal: "SIGKILL" } }, "ended with SIGKILL, not 1"],
+  [
+    "an end by a signal",
+    { ended: { status: undefined, signal: "SIGKILL" } },
+    "ended with SIGKILL, not 1",
+  ],
   [
     "another error id",
     { ended: { stderr: "the disk is full\n[bad-usage]\n" } },
     "error id bad-usage, not cloud-failed",
   ],
-  ["no error id", { ended: { stderr: "the disk is full\n" } }, "error id missing, not cloud-failed"],
+  [
+    "no error id",
+    { ended: { stderr: "the disk is full\n" } },
+    "error id missing, not cloud-failed",
+  ],
   ["more time than promised", { expected: { withinMs: -1 } }, /^took 0\.\d s, over -0\.0 s$/],
   ["a message without the cause", { expected: { says: ["the moon"] } }, 'does not say "the moon"'],
   ["a text that must not be there", { expected: { hides: ["full"] } }, 'says "full"'],
@@ -122,7 +138,11 @@ test.each([
     { next: { status: 1, stderr: "Error: no\n" } },
     "the next create ends with 1: Error: no",
   ],
-  ["what the next creation leaves", { leftAfterNext: [machine] }, "still there after the next create: machine i-1"],
+  [
+    "what the next creation leaves",
+    { leftAfterNext: [machine] },
+    "still there after the next create: machine i-1",
+  ],
   ["a fault that the command never met", { hasStruck: false }, "the fault never struck"],
 ] as const satisfies readonly (readonly [string, Script, string | RegExp])[])(
   "%s is found",
@@ -134,7 +154,8 @@ test.each([
 );
 
 test("a secret in an argument list is found", async () => {
-  const deed = async (): Promise<void> => void (await Bun.spawn(["sh", "-c", "sleep 0.5; : $0", secret]).exited);
+  const deed = async (): Promise<void> =>
+    void (await Bun.spawn(["sh", "-c", "sleep 0.5; : $0", secret]).exited);
   const { breaches, secretsSeen } = await verdictOn({ deed });
   expect(breaches).toEqual(["a secret is in an argument list (secr…)"]);
   expect(secretsSeen).toBe(1);
@@ -147,12 +168,17 @@ test("a process left is found", async () => {
   };
   const { breaches } = await verdictOn({ deed });
   for (const child of started) child.kill();
-  expect(breaches).toEqual([expect.stringMatching(/^left unannounced: process \d+ \(sleep 60 \)$/)]);
+  expect(breaches).toEqual([
+    expect.stringMatching(/^left unannounced: process \d+ \(sleep 60 \)$/),
+  ]);
 });
 
 test("what a message announces is not unannounced", async () => {
   const stderr = "Left behind: machines i-1. the disk is full\n[cloud-failed]\n";
-  expect(await verdictOn({ left: [machine], ended: { stderr } })).toMatchObject({ breaches: [], machinesLeft: 0 });
+  expect(await verdictOn({ left: [machine], ended: { stderr } })).toMatchObject({
+    breaches: [],
+    machinesLeft: 0,
+  });
 });
 
 test("machines that stay are counted once, announced or not", async () => {
@@ -194,9 +220,15 @@ test("the last line counts what was survived, left and seen, and a fault that co
 });
 
 test("each short fault has its day, and a day's slice is short", () => {
-  const faults = Array.from({ length: 200 }, (_, index) => ({ name: `fault ${index}`, seconds: index === 7 ? 90 : 5 }));
-  const days = [0, 1, 2, 3].map((day) => sliceOf(faults, new Date(Date.UTC(2026, 0, 1 + day)), 300));
-  for (const slice of days) expect(slice.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(305);
+  const faults = Array.from({ length: 200 }, (_, index) => ({
+    name: `fault ${index}`,
+    seconds: index === 7 ? 90 : 5,
+  }));
+  const days = [0, 1, 2, 3].map((day) =>
+    sliceOf(faults, new Date(Date.UTC(2026, 0, 1 + day)), 300),
+  );
+  for (const slice of days)
+    expect(slice.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(305);
   expect(new Set(days.flat().map(({ name }) => name))).toEqual(
     new Set(faults.map(({ name }) => name).filter((name) => name !== "fault 7")),
   );

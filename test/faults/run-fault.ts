@@ -47,7 +47,11 @@ function judge(evidence: Evidence): Verdict {
   return { breaches, machinesLeft: machinesLeft(evidence), secretsSeen: secrets.length, output };
 }
 
-async function play<Bench extends World>(fault: Fault<Bench>, world: Bench, watch: ArgumentWatch): Promise<Evidence> {
+async function play<Bench extends World>(
+  fault: Fault<Bench>,
+  world: Bench,
+  watch: ArgumentWatch,
+): Promise<Evidence> {
   using watched = watch.watch(world.secrets);
   if (fault.needsCluster === true) await prepare(world);
   const { expected } = fault;
@@ -62,12 +66,23 @@ async function play<Bench extends World>(fault: Fault<Bench>, world: Bench, watc
   const next = await world.run(world.createWords);
   const leftAfterNext = next.status === 0 ? withoutFiles(await leftIn(world, true), left) : [];
   const exhibits = [...(await exhibitsOf(world, { ended, next })), ...watched.seen];
-  return { expected, ended, tookMs, hasStruck, left, next, leftAfterNext, secrets: world.secrets, exhibits };
+  return {
+    expected,
+    ended,
+    tookMs,
+    hasStruck,
+    left,
+    next,
+    leftAfterNext,
+    secrets: world.secrets,
+    exhibits,
+  };
 }
 
 async function prepare(world: World): Promise<void> {
   const created = await world.run(world.createWords);
-  if (created.status !== 0) throw new Error(`the cluster to strike could not be created:\n${created.stderr}`);
+  if (created.status !== 0)
+    throw new Error(`the cluster to strike could not be created:\n${created.stderr}`);
 }
 
 /** Waits a moment for processes and machines that are ending. */
@@ -89,9 +104,14 @@ async function leftIn(world: World, keepsCluster: boolean): Promise<readonly Thi
 const withoutFiles = (things: readonly Thing[], known: readonly Thing[]): readonly Thing[] =>
   things.filter(({ kind, id }) => kind !== "file" || !known.some((thing) => thing.id === id));
 
-async function temporaryFiles({ temporaryFolder }: World, keepsCluster: boolean): Promise<readonly Thing[]> {
+async function temporaryFiles(
+  { temporaryFolder }: World,
+  keepsCluster: boolean,
+): Promise<readonly Thing[]> {
   const names = await readdir(temporaryFolder).catch(() => []);
-  const areSockets = await Promise.all(names.map(async (name) => holdsSockets(join(temporaryFolder, name))));
+  const areSockets = await Promise.all(
+    names.map(async (name) => holdsSockets(join(temporaryFolder, name))),
+  );
   const left = names.filter((_, place) => !keepsCluster || areSockets[place] !== true);
   return left.map((name) => ({ kind: "file", id: join(temporaryFolder, name) }));
 }
@@ -102,7 +122,10 @@ async function holdsSockets(folder: string): Promise<boolean> {
   return names.every((name) => /^socket-\d+$/.test(name));
 }
 
-async function exhibitsOf(world: World, runs: Readonly<Record<string, Ended>>): Promise<readonly Exhibit[]> {
+async function exhibitsOf(
+  world: World,
+  runs: Readonly<Record<string, Ended>>,
+): Promise<readonly Exhibit[]> {
   const outputs = Object.entries(runs).flatMap(([name, { stdout, stderr }]) => [
     { where: `stdout (${name})`, text: stdout },
     { where: `stderr (${name})`, text: stderr },
@@ -110,7 +133,9 @@ async function exhibitsOf(world: World, runs: Readonly<Record<string, Ended>>): 
   const files = await readdir(world.stateFolder, { recursive: true }).catch(() => []);
   const texts = files.map(async (name) => {
     const path = join(world.stateFolder, name);
-    return (await stat(path)).isFile() ? { where: `state file ${name}`, text: await readFile(path, "latin1") } : [];
+    return (await stat(path)).isFile()
+      ? { where: `state file ${name}`, text: await readFile(path, "latin1") }
+      : [];
   });
   const found = await Promise.all(texts.map((text) => text.catch(() => [])));
   return [...outputs, ...found.flat(), ...(await world.exhibits())];

@@ -15,7 +15,10 @@ export function sliceOf<Fault extends Timed>(
   sliceSeconds: number,
 ): readonly Fault[] {
   const short = faults.filter(({ seconds }) => seconds <= longestSeconds);
-  const slices = Math.max(1, Math.ceil(short.reduce((sum, { seconds }) => sum + seconds, 0) / sliceSeconds));
+  const slices = Math.max(
+    1,
+    Math.ceil(short.reduce((sum, { seconds }) => sum + seconds, 0) / sliceSeconds),
+  );
   const turn = Math.floor(day.getTime() / 86_400_000) % slices;
   return short.filter((_, index) => index % slices === turn);
 }

@@ -148,7 +148,9 @@ export class LocalCloud implements AsyncDisposable {
   /** Volumes that have outlived their instances, and go on costing money. */
   remainingVolumes(): readonly Volume[] {
     const ended = this.instances().filter(({ state }) => state === "terminated");
-    return ended.flatMap(({ volumes }) => volumes.filter(({ deleteOnTermination }) => !deleteOnTermination));
+    return ended.flatMap(({ volumes }) =>
+      volumes.filter(({ deleteOnTermination }) => !deleteOnTermination),
+    );
   }
 
   groups(): readonly GroupView[] {
@@ -186,13 +188,17 @@ export class LocalCloud implements AsyncDisposable {
 
   async #answer(request: Request, server: Bun.Server<undefined>): Promise<Response> {
     const { pathname } = new URL(request.url);
-    if (pathname === "/check-address") return new Response(`${server.requestIP(request)?.address ?? ""}\n`);
+    if (pathname === "/check-address")
+      return new Response(`${server.requestIP(request)?.address ?? ""}\n`);
     if (pathname.startsWith("/_control/")) return answerControl(request, this);
     return this.#ec2.answer(request);
   }
 }
 
-async function openDriver(options: LocalCloudOptions, answers: ScriptedAnswers): Promise<MachineDriver> {
+async function openDriver(
+  options: LocalCloudOptions,
+  answers: ScriptedAnswers,
+): Promise<MachineDriver> {
   if (options.driver === "in-process") {
     const block = await LoopbackBlock.claim();
     const { sshPort = 22, onExec = answers.handle, loginShell = () => ({}) } = options;

@@ -33,7 +33,8 @@ if ((driver !== "container" && driver !== "in-process") || directory === undefin
 
 // Installed before any machine is created, so that a signal can't prevent their removal.
 const ended = new Promise<void>((resolve) => {
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+    process.on(signal, () => resolve());
   // The parent process may be killed before it can end this one.
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && resolve(), 1000).unref();

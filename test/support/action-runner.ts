@@ -33,7 +33,9 @@ interface Step {
 }
 
 export interface Action {
-  readonly inputs: Readonly<Record<string, { readonly default?: string; readonly required?: boolean }>>;
+  readonly inputs: Readonly<
+    Record<string, { readonly default?: string; readonly required?: boolean }>
+  >;
   readonly runs: { readonly steps: readonly Step[] };
 }
 
@@ -62,9 +64,12 @@ export async function playJob(job: JobRequest): Promise<PlayedJob> {
   const { folder, start, during = {}, runId = "1" } = job;
   const at = (...names: readonly string[]): string => join(folder, ...names);
   const action = await readAction();
-  for (const name of ["work", "temp", "caches", "artifacts"]) await mkdir(at(name), { recursive: true });
+  for (const name of ["work", "temp", "caches", "artifacts"])
+    await mkdir(at(name), { recursive: true });
   for (const name of ["path", "env", "summary"]) await Bun.write(at(name), "");
-  const defaults = Object.entries(action.inputs).map(([name, { default: text = "" }]) => [name, text] as const);
+  const defaults = Object.entries(action.inputs).map(
+    ([name, { default: text = "" }]) => [name, text] as const,
+  );
   const inputs = { ...Object.fromEntries(defaults), ...job.inputs };
   const state = { conclusion: "success" as PlayedJob["conclusion"] };
   const outputs: Record<string, { readonly outputs: Variables }> = {};
@@ -72,16 +77,20 @@ export async function playJob(job: JobRequest): Promise<PlayedJob> {
   const github = { run_id: runId, run_attempt: "1", job: "test", action_ref: inputs["release"] };
   // What GitHub says of a job without a matrix.
   const strategy = { "job-index": 0 };
-  const evaluated = (text: string) => evaluate(text, { inputs, github, strategy, steps: outputs }, state.conclusion);
+  const evaluated = (text: string) =>
+    evaluate(text, { inputs, github, strategy, steps: outputs }, state.conclusion);
   const filled = (texts: Variables = {}): Variables =>
     Object.fromEntries(
       Object.entries(texts).map(([name, text]) => [
         name,
-        text.replaceAll(/\$\{\{(.*?)\}\}/g, (_all, expression: string) => evaluated(expression).coerceString()),
+        text.replaceAll(/\$\{\{(.*?)\}\}/g, (_all, expression: string) =>
+          evaluated(expression).coerceString(),
+        ),
       ]),
     );
   const runStep = async (step: Step): Promise<number> => {
-    if (step.uses !== undefined) return playUsed(step.uses, { given: filled(step.with), step, outputs, folder });
+    if (step.uses !== undefined)
+      return playUsed(step.uses, { given: filled(step.with), step, outputs, folder });
     const file = at("step.sh");
     await Bun.write(file, step.run ?? "");
     await Bun.write(at("output"), "");
@@ -113,7 +122,11 @@ export async function playJob(job: JobRequest): Promise<PlayedJob> {
   return { conclusion: state.conclusion, steps, summary: await readFile(at("summary"), "utf8") };
 }
 
-function evaluate(text: string, contexts: object, conclusion: PlayedJob["conclusion"]): data.ExpressionData {
+function evaluate(
+  text: string,
+  contexts: object,
+  conclusion: PlayedJob["conclusion"],
+): data.ExpressionData {
   const answers: Readonly<Record<string, boolean>> = {
     success: conclusion === "success",
     failure: conclusion === "failure",
@@ -126,13 +139,23 @@ function evaluate(text: string, contexts: object, conclusion: PlayedJob["conclus
     maxArgs: 0,
     call: () => new data.BooleanData(answer),
   }));
-  const expression = new Parser(new Lexer(text).lex().tokens, Object.keys(contexts), functions).parse();
+  const expression = new Parser(
+    new Lexer(text).lex().tokens,
+    Object.keys(contexts),
+    functions,
+  ).parse();
   const known = JSON.parse(JSON.stringify(contexts), data.reviver) as data.Dictionary;
-  return new Evaluator(expression, known, new Map(functions.map((each) => [each.name, each]))).evaluate();
+  return new Evaluator(
+    expression,
+    known,
+    new Map(functions.map((each) => [each.name, each])),
+  ).evaluate();
 }
 
 const pairsOf = (text: string): Variables =>
-  Object.fromEntries([...text.matchAll(/^([\w-]+)=(.*)$/gm)].map(([, name = "", found = ""]) => [name, found]));
+  Object.fromEntries(
+    [...text.matchAll(/^([\w-]+)=(.*)$/gm)].map(([, name = "", found = ""]) => [name, found]),
+  );
 
 interface Used {
   readonly given: Variables;
@@ -147,19 +170,27 @@ async function playUsed(uses: string, { given, step, outputs, folder }: Used): P
   const caches = join(folder, "caches");
   switch (uses.replace(/@[0-9a-f]{40}$/, "")) {
     case "actions/cache/restore": {
-      const wanted = [key, ...(given["restore-keys"] ?? "").split("\n")].filter((each) => each !== "");
+      const wanted = [key, ...(given["restore-keys"] ?? "").split("\n")].filter(
+        (each) => each !== "",
+      );
       const found = await newestCache(caches, wanted);
-      if (found !== undefined) await cp(join(caches, found), path, { recursive: true, preserveTimestamps: true });
+      if (found !== undefined)
+        await cp(join(caches, found), path, { recursive: true, preserveTimestamps: true });
       outputs[step.id ?? step.name] = { outputs: { "cache-hit": String(found === key) } };
       return 0;
     }
     case "actions/cache/save":
       // A key is written once.
-      await cp(path, join(caches, key), { recursive: true, preserveTimestamps: true, force: false });
+      await cp(path, join(caches, key), {
+        recursive: true,
+        preserveTimestamps: true,
+        force: false,
+      });
       await utimes(join(caches, key), new Date(), new Date());
       return 0;
     case "actions/upload-artifact":
-      if ((await stat(resolve(folder, "work", path)).catch(() => undefined)) === undefined) return 0;
+      if ((await stat(resolve(folder, "work", path)).catch(() => undefined)) === undefined)
+        return 0;
       await cp(resolve(folder, "work", path), join(folder, "artifacts", name), { recursive: true });
       return 0;
     default:
@@ -171,11 +202,15 @@ async function playUsed(uses: string, { given, step, outputs, folder }: Used): P
 async function newestCache(caches: string, wanted: readonly string[]): Promise<string | undefined> {
   const names = await readdir(caches);
   const times = new Map(
-    await Promise.all(names.map(async (name) => [name, (await stat(join(caches, name))).mtimeMs] as const)),
+    await Promise.all(
+      names.map(async (name) => [name, (await stat(join(caches, name))).mtimeMs] as const),
+    ),
   );
   for (const key of wanted) {
     const matching = names.filter((name) => name.startsWith(key));
-    const [newest] = matching.toSorted((one, other) => (times.get(other) ?? 0) - (times.get(one) ?? 0));
+    const [newest] = matching.toSorted(
+      (one, other) => (times.get(other) ?? 0) - (times.get(one) ?? 0),
+    );
     if (newest !== undefined) return newest;
   }
   return undefined;

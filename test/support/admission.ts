@@ -10,7 +10,13 @@ export async function admitRange(backend: Backend<unknown>, range?: string): Pro
 }
 
 export const removeRange = async (backend: Backend<unknown>, range: string): Promise<string> =>
-  backend.admission!.remove(await findCluster(backend, "nightly", neverAborted), range, neverAborted);
+  backend.admission!.remove(
+    await findCluster(backend, "nightly", neverAborted),
+    range,
+    neverAborted,
+  );
 
-export const listAdmittedRanges = async (backend: Backend<unknown>): Promise<readonly AdmittedRange[]> =>
+export const listAdmittedRanges = async (
+  backend: Backend<unknown>,
+): Promise<readonly AdmittedRange[]> =>
   backend.admission!.list(await findCluster(backend, "nightly", neverAborted), neverAborted);

@@ -1,7 +1,8 @@
 /** Shows whether a program has left its caller's streams as they were. Linux only, for /proc. */
 
 /** Why tests of streams can't run here; undefined if they can. */
-export const streamsLack: string | undefined = process.platform === "linux" ? undefined : "no /proc";
+export const streamsLack: string | undefined =
+  process.platform === "linux" ? undefined : "no /proc";
 
 /** Kinds of streams, each with a line of bash that runs the function `body` on them. Programs on Bun and Node give their children sockets. */
 export const streamKinds = {

@@ -37,10 +37,15 @@ export interface CloudFixture extends AsyncDisposable {
   /** Terminates an instance, as anyone in the account may. */
   terminate(instanceId: string): Promise<void>;
   request(clusterId: string, changes: RequestChanges): TestRequest;
-  create(backend: Backend<CloudOptions>, request: TestRequest, signal: AbortSignal): Promise<ClusterRecord>;
+  create(
+    backend: Backend<CloudOptions>,
+    request: TestRequest,
+    signal: AbortSignal,
+  ): Promise<ClusterRecord>;
 }
 
-type Request = CreationRequest<CloudOptions> & Omit<CreateRequest<CloudOptions>, "machines" | "installation">;
+type Request = CreationRequest<CloudOptions> &
+  Omit<CreateRequest<CloudOptions>, "machines" | "installation">;
 
 export interface RequestChanges extends Partial<Request> {
   /** The last step of a creation that installs nothing. */
@@ -60,7 +65,9 @@ interface TestRequest extends Request {
   readonly remains: () => string;
 }
 
-export async function openFixture(environment: Readonly<Record<string, string | undefined>>): Promise<CloudFixture> {
+export async function openFixture(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<CloudFixture> {
   const folder = await scratchFolder();
   const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
   cloud.answers.replace(newNode);
@@ -159,9 +166,17 @@ export async function createTestCluster(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  const planning = { ...backend, plan: async (_: unknown, inner: AbortSignal) => backend.plan(request, inner) };
+  const planning = {
+    ...backend,
+    plan: async (_: unknown, inner: AbortSignal) => backend.plan(request, inner),
+  };
   const asked = { ...request, machines: request, installation: undefined };
-  return await createCluster(asked, { backend: planning, install: request.install }, runtime, signal);
+  return await createCluster(
+    asked,
+    { backend: planning, install: request.install },
+    runtime,
+    signal,
+  );
 }
 
 /** Everything that neither a successful create nor a roll-back may leave. */

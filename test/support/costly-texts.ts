@@ -3,7 +3,9 @@ export const size = 10_000_000;
 export const filled = (piece: string): string => piece.repeat(Math.ceil(size / piece.length));
 /** `piece` gets the number of each line; the lines together have 10 MB. */
 const lines = (piece: (index: number) => string): string =>
-  Array.from({ length: Math.floor(size / (piece(0).length + 1)) }, (_, index) => piece(index)).join("\n");
+  Array.from({ length: Math.floor(size / (piece(0).length + 1)) }, (_, index) => piece(index)).join(
+    "\n",
+  );
 
 /** For texts of any form. */
 export const anyTexts: readonly string[] = [
@@ -27,6 +29,9 @@ export const yamlTexts: readonly string[] = [
 ];
 
 function bombOf(level: (name: string) => string): string {
-  const levels = Array.from({ length: 60 }, (_, index) => `a${index + 1}: &a${index + 1} ${level(`a${index}`)}`);
+  const levels = Array.from(
+    { length: 60 },
+    (_, index) => `a${index + 1}: &a${index + 1} ${level(`a${index}`)}`,
+  );
   return ["a0: &a0 {k: v}", ...levels].join("\n");
 }

@@ -10,7 +10,10 @@ setTimeout(() => process.kill(process.pid, "SIGKILL"), longestLifeMs).unref();
 /** Writes the process file, and locks it until this process ends, as QEMU does. */
 export function holdProcessFile(path: string): void {
   const file = openSync(path, "w");
-  dlopen("libc.so.6", { flock: { args: ["i32", "i32"], returns: "i32" } }).symbols.flock(file, exclusive);
+  dlopen("libc.so.6", { flock: { args: ["i32", "i32"], returns: "i32" } }).symbols.flock(
+    file,
+    exclusive,
+  );
   writeSync(file, String(process.pid));
 }
 
@@ -23,9 +26,13 @@ const exclusive = 2;
 export async function daemonize(argv: readonly string[], words: readonly string[]): Promise<void> {
   const pidFile = words[words.indexOf("-pidfile") + 1] ?? "";
   const serving = words.filter((word) => word !== "-daemonize");
-  const machine = spawn(process.execPath, [...argv, ...serving], { detached: true, stdio: "ignore" });
+  const machine = spawn(process.execPath, [...argv, ...serving], {
+    detached: true,
+    stdio: "ignore",
+  });
   machine.unref();
   const isFound = (): boolean => Bun.file(pidFile).size > 0;
-  while (!isFound() && machine.exitCode === null && machine.signalCode === null) await Bun.sleep(10);
+  while (!isFound() && machine.exitCode === null && machine.signalCode === null)
+    await Bun.sleep(10);
   if (!isFound()) process.exitCode = 1;
 }

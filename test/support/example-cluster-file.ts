@@ -14,7 +14,10 @@ import { wireKey } from "./ssh-options.ts";
 
 export type Facts = Record<string, unknown>;
 export interface ExampleFile {
-  readonly manifest: { readonly parts: readonly { name: string; bytes: number; sha256: string }[]; facts: Facts };
+  readonly manifest: {
+    readonly parts: readonly { name: string; bytes: number; sha256: string }[];
+    facts: Facts;
+  };
   readonly contents: Map<string, Buffer>;
   readonly bytes: Buffer;
 }
@@ -57,7 +60,14 @@ export async function exampleClusterFile(folder: string): Promise<ExampleFile> {
     layers: [{ format: "raw", bytes: base.length, sha256: sha256(base) }],
     below: { "master_0/disk.qcow2": 0 },
   };
-  const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
+  const manifest = {
+    format: "cluster-e2e-cluster",
+    formatVersion: 1,
+    backend: "vm",
+    createdBy: "1",
+    facts,
+    parts: [],
+  };
   const full = { ...manifestFor(manifest, contents), facts };
   return { manifest: full, contents, bytes: putTogether(full, contents.values()) };
 }
@@ -71,13 +81,23 @@ export function withOtherParts(
   const all = new Map<string, Buffer>();
   for (const [name, bytes] of Object.entries({ ...Object.fromEntries(contents), ...changes }))
     if (bytes !== undefined) all.set(name, bytes);
-  return putTogether({ ...manifestFor(manifest, all), facts: { ...manifest.facts, ...facts } }, all.values());
+  return putTogether(
+    { ...manifestFor(manifest, all), facts: { ...manifest.facts, ...facts } },
+    all.values(),
+  );
 }
 
 /** Opens a file as a creation does, with a cache in the folder. Resolves with the path and the format of the layer below the node's disk. */
-export async function loadClusterFile(folder: string, file: ClusterFileReference): Promise<readonly string[]> {
+export async function loadClusterFile(
+  folder: string,
+  file: ClusterFileReference,
+): Promise<readonly string[]> {
   const runtime: Runtime = {
-    environment: { ...process.env, XDG_CACHE_HOME: join(folder, "cache"), XDG_STATE_HOME: join(folder, "state") },
+    environment: {
+      ...process.env,
+      XDG_CACHE_HOME: join(folder, "cache"),
+      XDG_STATE_HOME: join(folder, "state"),
+    },
     clock: systemClock,
     progress: silentProgress,
   };
@@ -86,8 +106,14 @@ export async function loadClusterFile(folder: string, file: ClusterFileReference
   const qemu = openQemu(runtime, hostArchitecture());
   const origin = await resolveFile(qemu, { clusterId: "copy", file }, runtime, neverAborted);
   await using opened = await origin.open(directory, neverAborted);
-  const { disk } = nodeParts({ snapshot: opened.folder, cluster: opened.directory }, origin.nodes[0]!);
-  const info = JSON.parse(await Bun.$`qemu-img info --output=json ${disk.path}`.text()) as Record<string, string>;
+  const { disk } = nodeParts(
+    { snapshot: opened.folder, cluster: opened.directory },
+    origin.nodes[0]!,
+  );
+  const info = JSON.parse(await Bun.$`qemu-img info --output=json ${disk.path}`.text()) as Record<
+    string,
+    string
+  >;
   return [info["full-backing-filename"] ?? "", info["backing-filename-format"] ?? ""];
 }
 
@@ -95,6 +121,8 @@ export async function loadClusterFile(folder: string, file: ClusterFileReference
 export async function leftOfFiles(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder, { recursive: true });
   return names.filter(
-    (name) => /^(?:copy|cache)\//.test(name) && /\.\.file|\.part|\/draft|disk|memory|keys|outside/.test(name),
+    (name) =>
+      /^(?:copy|cache)\//.test(name) &&
+      /\.\.file|\.part|\/draft|disk|memory|keys|outside/.test(name),
   );
 }

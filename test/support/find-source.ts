@@ -1,5 +1,8 @@
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
-import { type CredentialSource, findCredentials } from "../../src/backend/cloud/credentials/credentials.ts";
+import {
+  type CredentialSource,
+  findCredentials,
+} from "../../src/backend/cloud/credentials/credentials.ts";
 import { readProfile } from "../../src/backend/cloud/credentials/profile.ts";
 import { readSettings } from "../../src/backend/cloud/credentials/settings.ts";
 import type { Environment } from "../../src/system/runtime.ts";
@@ -14,5 +17,8 @@ export async function findSource(
   const profile = await readProfile(given);
   const settings = await readSettings(given, profile);
   const requestHandler = new FetchHttpHandler({});
-  return await findCredentials({ environment: given, profile, settings, region: "us-west-2", requestHandler }, signal);
+  return await findCredentials(
+    { environment: given, profile, settings, region: "us-west-2", requestHandler },
+    signal,
+  );
 }

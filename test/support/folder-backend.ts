@@ -1,4 +1,9 @@
-import type { Backend, Creation, CreationFolder, CreationRequest } from "../../src/backend/contract.ts";
+import type {
+  Backend,
+  Creation,
+  CreationFolder,
+  CreationRequest,
+} from "../../src/backend/contract.ts";
 import { Client } from "ssh2";
 import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
@@ -25,7 +30,8 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
       nodesKeepTime: false,
       cgroups1Advice: "",
     },
-    plan: async (request) => creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
+    plan: async (request) =>
+      creationOf(request, machines, (cluster) => standing.set(cluster.id, cluster)),
     find: async (id) => standing.get(id),
     list: async () => [...standing.values()],
     remove: async ({ id }) => {
@@ -44,7 +50,11 @@ function creationOf(
   onLook: (cluster: ClusterRecord) => void,
 ): Creation {
   const state: { folder?: CreationFolder } = {};
-  const present = (): ClusterRecord => ({ ...exampleCluster(machines.nodes, variant), id, ...state.folder! });
+  const present = (): ClusterRecord => ({
+    ...exampleCluster(machines.nodes, variant),
+    id,
+    ...state.folder!,
+  });
   return {
     summary: { nodeCount: machines.nodes.length, lines: [], facts: {} },
     lookEveryMs: 50,
@@ -76,7 +86,13 @@ async function pinHostKeys({ nodes }: FolderMachines, directory: string): Promis
 }
 
 /** The host key that the machine presents. */
-async function hostKeyOf({ host, port }: { readonly host: string; readonly port: number }): Promise<Buffer> {
+async function hostKeyOf({
+  host,
+  port,
+}: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();
   const client = new Client();
   client.on("error", () => {});

@@ -26,6 +26,10 @@ export const anyText = fc.string({
 
 /** A text in pieces, as a stream may deliver it. Also cuts between the halves of a character. */
 export function pieces(text: string, cuts: readonly number[]): readonly string[] {
-  const positions = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].toSorted((one, other) => one - other);
-  return [...positions, text.length].map((end, index) => text.slice(positions[index - 1] ?? 0, end));
+  const positions = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].toSorted(
+    (one, other) => one - other,
+  );
+  return [...positions, text.length].map((end, index) =>
+    text.slice(positions[index - 1] ?? 0, end),
+  );
 }

@@ -5,11 +5,13 @@
 export function hostileOutputs(seed: number, count: number): readonly string[] {
   const random = randomNumbers(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!;
-  const piece = (): string => (random() < 0.7 ? pick(pieces) : anyCharacters(1 + Math.floor(random() * 12), random));
+  const piece = (): string =>
+    random() < 0.7 ? pick(pieces) : anyCharacters(1 + Math.floor(random() * 12), random);
   const sure = [...pieces, "", "\x1b[31m".repeat(10_000), "a".repeat(50_000), "\n".repeat(50_000)];
   return Array.from(
     { length: count },
-    (_, index) => sure[index] ?? Array.from({ length: 1 + Math.floor(random() * 12) }, piece).join(""),
+    (_, index) =>
+      sure[index] ?? Array.from({ length: 1 + Math.floor(random() * 12) }, piece).join(""),
   );
 }
 
@@ -75,7 +77,8 @@ const pieces: readonly string[] = [
 ];
 
 function anyCharacters(length: number, random: () => number): string {
-  const character = (): string => String.fromCodePoint(Math.floor(random() * (random() < 0.5 ? 0x1_00 : 0x11_00_00)));
+  const character = (): string =>
+    String.fromCodePoint(Math.floor(random() * (random() < 0.5 ? 0x1_00 : 0x11_00_00)));
   return Array.from({ length }, character).join("");
 }
 

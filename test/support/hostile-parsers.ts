@@ -31,8 +31,15 @@ import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-file
 import { parseHandOver } from "../../src/cluster/export-cluster.ts";
 import { ClusterError } from "../../src/errors.ts";
 import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
-import { parseArtifactVersion, releaseNumbers } from "../../src/platform/artifact/artifact-version.ts";
-import { parseManifest, parseState, parseSums } from "../../src/platform/checkout/checkout-manifest.ts";
+import {
+  parseArtifactVersion,
+  releaseNumbers,
+} from "../../src/platform/artifact/artifact-version.ts";
+import {
+  parseManifest,
+  parseState,
+  parseSums,
+} from "../../src/platform/checkout/checkout-manifest.ts";
 import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
 import { parsePlatformFile, parsePlatformHead } from "../../src/platform/folder/platform-file.ts";
@@ -65,13 +72,16 @@ const each = async (texts: readonly string[], parse: (text: string) => unknown):
     try {
       await parse(text);
     } catch (error) {
-      const isRefusal = [ClusterError, ArchiveProblem, UnreadableAnswer].some((known) => error instanceof known);
+      const isRefusal = [ClusterError, ArchiveProblem, UnreadableAnswer].some(
+        (known) => error instanceof known,
+      );
       if (!isRefusal) throw error;
     }
   }
 };
 
-const frame = (name: string, text: string): string => `${name} ${Buffer.from(text).toString("base64")}\n`;
+const frame = (name: string, text: string): string =>
+  `${name} ${Buffer.from(text).toString("base64")}\n`;
 const hex = (index: number, length: number): string => index.toString(16).padStart(length, "0");
 
 async function hideSecrets(text: string): Promise<void> {
@@ -89,7 +99,10 @@ const node = (index: number) => ({
   [labelNames.counts]: "master=1 agent=0 public_agent=0",
 });
 
-function readEngine(count: number, labelsOf: (index: number) => Readonly<Record<string, string>>): void {
+function readEngine(
+  count: number,
+  labelsOf: (index: number) => Readonly<Record<string, string>>,
+): void {
   const indexes = Array.from({ length: count }, (_, index) => index);
   const nameOf = (labels: Readonly<Record<string, string>>): string =>
     `cluster-e2e-${labels[labelNames.clusterId]}-${labels[labelNames.creationId]}`;
@@ -104,13 +117,18 @@ function readEngine(count: number, labelsOf: (index: number) => Readonly<Record<
     return { Id: hex(index, 64), Name, Config: { Labels }, NetworkSettings: { Networks } };
   });
   const read = readContainers({ networks, containers });
-  if (read.containers.length !== count) throw new Error("the containers are not what they should be");
+  if (read.containers.length !== count)
+    throw new Error("the containers are not what they should be");
   toContainerClusters({ ...read, abandoned: new Set() }, "/state");
 }
 
 function readImages(count: number, snapshotOf: (index: number) => string): void {
   const parts = Array.from({ length: count }, (_, index) => {
-    const labels = { ...node(1), [labelNames.index]: String(index % 1000), [labelNames.snapshot]: snapshotOf(index) };
+    const labels = {
+      ...node(1),
+      [labelNames.index]: String(index % 1000),
+      [labelNames.snapshot]: snapshotOf(index),
+    };
     const name = `${labels[labelNames.creationId]}-${snapshotOf(index)}-master_${index % 1000}`;
     return { labels, name };
   });
@@ -148,19 +166,29 @@ async function unpack(entries: readonly RawEntry[]): Promise<void> {
     yield rawArchive({ name: "./", type: "5", mode: 0o755 }, ...entries);
   }
   const limits = { entries: 100_000, totalBytes: size };
-  await unpackTar(archive(), join(scratch.path, "target"), limits, signal).catch((error: unknown) => {
-    if (!(error instanceof ArchiveProblem)) throw error;
-  });
+  await unpackTar(archive(), join(scratch.path, "target"), limits, signal).catch(
+    (error: unknown) => {
+      if (!(error instanceof ArchiveProblem)) throw error;
+    },
+  );
 }
 
-const link = (name: string, linkTarget: string): RawEntry => ({ name: `./${name}`, type: "2", linkTarget });
+const link = (name: string, linkTarget: string): RawEntry => ({
+  name: `./${name}`,
+  type: "2",
+  linkTarget,
+});
 const longLinks = (count: number, target: (index: number) => string): readonly RawEntry[] =>
   Array.from({ length: count }, (_, index) => [
     { name: "pax", type: "x", contents: paxRecord("linkpath", target(index)) },
     link(`l${index}`, "x"),
   ]).flat();
 
-const longNames = (count: number, name: (index: number) => string, type = "0"): readonly RawEntry[] =>
+const longNames = (
+  count: number,
+  name: (index: number) => string,
+  type = "0",
+): readonly RawEntry[] =>
   Array.from({ length: count }, (_, index) => [
     { name: "pax", type: "x", contents: paxRecord("path", name(index)) },
     { name: "x", type, linkTarget: "x" },
@@ -221,23 +249,33 @@ const docker = engineKinds.docker;
 const parsers: Readonly<Record<string, () => Promise<void>>> = {
   secrets: () => each([...anyTexts, ...yamlTexts], hideSecrets),
   version: () => each([...anyTexts, filled("{}"), filled('{"variant":1}')], parseArtifactVersion),
-  "failed version": () => each([...anyTexts, filled("now: \n"), filled("a.")], (text) => reasonOf(ended(text))),
+  "failed version": () =>
+    each([...anyTexts, filled("now: \n"), filled("a.")], (text) => reasonOf(ended(text))),
   release: () => each([...anyTexts, `1${filled(".1")}`], releaseNumbers),
   "check report": () =>
     each([...anyTexts, ...jsonTexts.slice(-2)], (text) => {
       const check = text.split("\n").map((line) => `check=${line}\n`);
-      judgeNode(parseNodeReport(`layout=cluster\nstatus=exit 0\ncheck.status=1\n${check.join("")}`));
+      judgeNode(
+        parseNodeReport(`layout=cluster\nstatus=exit 0\ncheck.status=1\n${check.join("")}`),
+      );
       judgeNode(parseNodeReport(`${text}\nconfig=${text}`));
     }),
   logs: () => each(anyTexts, (text) => parseLogs(`${text}\n${frame("install.log", text)}`)),
-  "text for people": () => each(anyTexts, (text) => maskedPrintable(text, (given) => new Masker().text(given))),
+  "text for people": () =>
+    each(anyTexts, (text) => maskedPrintable(text, (given) => new Masker().text(given))),
   URL: () => each([...anyTexts, filled("?"), filled("https://")], maskUrl),
   "superuser's answers": () =>
-    each(anyTexts, (text) => [parseSuperuserAnswers(text), parseSuperuserAnswers(`login 200\nagents 200\n${text}`)]),
+    each(anyTexts, (text) => [
+      parseSuperuserAnswers(text),
+      parseSuperuserAnswers(`login 200\nagents 200\n${text}`),
+    ]),
   resolvers: () => each([...anyTexts, filled("1.1.1.1\n")], parseResolvers),
   "artifact's head": () =>
     each(anyTexts, (text) =>
-      parseHead({ bytes: Buffer.from(`#!/bin/bash\n# variant: ${text}`), sizeBytes: undefined }, "x"),
+      parseHead(
+        { bytes: Buffer.from(`#!/bin/bash\n# variant: ${text}`), sizeBytes: undefined },
+        "x",
+      ),
     ),
   "sync's manifest": () =>
     each([...anyTexts, filled("644 1 1 \0"), filled(`${"0".repeat(64)}  ./\\\\\n`)], (text) => {
@@ -262,7 +300,13 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
   "container's files": () =>
     each(jsonTexts, (text) => {
       const parts = parseClusterParts(parseJson(text)) ?? [];
-      const manifest = { backend: "container", createdBy: "1", facts: parseJson(text), parts, sha256: "" } as const;
+      const manifest = {
+        backend: "container",
+        createdBy: "1",
+        facts: parseJson(text),
+        parts,
+        sha256: "",
+      } as const;
       readContainerFacts({ manifest, shown: "x" });
     }),
   layers: async () => {
@@ -272,17 +316,25 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
     await checkLayer(longNames(9_000, deep, "2"));
   },
   "VM's snapshots": () => each(jsonTexts, (text) => parseSnapshotFacts(parseJson(text))),
-  "VM's facts": () => each(jsonTexts, (text) => parseClusterFacts(parseJson(text), "/state/c-0123456789abcdef")),
+  "VM's facts": () =>
+    each(jsonTexts, (text) => parseClusterFacts(parseJson(text), "/state/c-0123456789abcdef")),
   "VM's files": () =>
     each(jsonTexts, (text) => {
       const parts = parseClusterParts(parseJson(text)) ?? [];
-      const manifest = { backend: "vm", createdBy: "1", facts: parseJson(text), parts, sha256: "" } as const;
+      const manifest = {
+        backend: "vm",
+        createdBy: "1",
+        facts: parseJson(text),
+        parts,
+        sha256: "",
+      } as const;
       readVmFacts({ manifest, shown: "x" });
     }),
   "hand-over": () => each([...anyTexts, ...jsonTexts], async (text) => parseHandOver(text, "x")),
   "private key": () =>
     each([...anyTexts, ...["a:b\n", "a: \n", "a:\n b\n"].map(filled)], async (text) => {
-      for (const kind of ["RSA", "OPENSSH"]) await parseKey(`-----BEGIN ${kind} PRIVATE KEY-----\n${text}`);
+      for (const kind of ["RSA", "OPENSSH"])
+        await parseKey(`-----BEGIN ${kind} PRIVATE KEY-----\n${text}`);
     }),
   "known hosts": () => each([...anyTexts, filled("a ssh-ed25519 A\n")], parseKnownHosts),
   tags: async () => {
@@ -294,10 +346,13 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
     await each(jsonTexts, parseNodeSettings);
   },
   "engine's answers": () =>
-    each([...anyTexts, ...["container name ", "image ", "container ", "Error: ", "name "].map(filled)], (text) => {
-      engineFailure(docker, ["ps"], ended(text));
-      readBuildFailure(text);
-    }),
+    each(
+      [...anyTexts, ...["container name ", "image ", "container ", "Error: ", "name "].map(filled)],
+      (text) => {
+        engineFailure(docker, ["ps"], ended(text));
+        readBuildFailure(text);
+      },
+    ),
   faults: () =>
     each(
       [
@@ -314,10 +369,14 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       findSum(text, "x");
     }),
   "QEMU's monitor": () =>
-    each([filled("["), filled("\n"), filled('{"id":0}\n'), filled('{"event":1}\n'), filled("x")], askQemu),
+    each(
+      [filled("["), filled("\n"), filled('{"id":0}\n'), filled('{"event":1}\n'), filled("x")],
+      askQemu,
+    ),
   "ssh's master connection": async () => {
     for (const bytes of masterPackets) await readMaster(Buffer.alloc(size, bytes));
-    for (const bytes of [Buffer.alloc(size, 0), Buffer.alloc(size, "x"), packet(97)]) await readMaster(bytes);
+    for (const bytes of [Buffer.alloc(size, 0), Buffer.alloc(size, "x"), packet(97)])
+      await readMaster(bytes);
   },
   "API's answers": async () => {
     await each(["<a>", "<a ", "<", " ", "<Code>", "</a>"].map(filled), async (text) => {
@@ -329,11 +388,19 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       callFailure(Object.assign(new Error(text), answered), context);
     });
     await each(["endless pages"], async () => {
-      const api = { call: async () => ({ Images: [{}], NextToken: "more" }) } as unknown as CloudApi;
-      return collectPages(api, ["DescribeImages", {}], ({ Images }) => Images, new AbortController().signal);
+      const api = {
+        call: async () => ({ Images: [{}], NextToken: "more" }),
+      } as unknown as CloudApi;
+      return collectPages(
+        api,
+        ["DescribeImages", {}],
+        ({ Images }) => Images,
+        new AbortController().signal,
+      );
     });
   },
-  configuration: () => each([...anyTexts, ...yamlTexts], async (text) => parseConfiguration(text, "x")),
+  configuration: () =>
+    each([...anyTexts, ...yamlTexts], async (text) => parseConfiguration(text, "x")),
   "platform's folder": () => {
     // Longer texts are refused unread.
     const starts = [...anyTexts, ...yamlTexts].map((text) => text.slice(0, 60_000));
@@ -342,7 +409,9 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       await parsePlatformFile(text, "x");
       parsePlatformHead(text);
       parsePlatformHead(text.slice(0, 12_000));
-      parsePlatformHead(`{"ports":[${"1,".repeat(5_000)}1],"name":${JSON.stringify(text.slice(0, 1_000))}}`);
+      parsePlatformHead(
+        `{"ports":[${"1,".repeat(5_000)}1],"name":${JSON.stringify(text.slice(0, 1_000))}}`,
+      );
     });
   },
   JSON: () => each([...anyTexts, ...jsonTexts], parseJson),
@@ -351,7 +420,8 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
     for (let count = 0; count < size; count += 1) tail.add("x");
     tail.text();
   },
-  "ssh's greeting": () => each(anyTexts, (text) => readServerOffer(`Handshake: (remote) KEX method: ${text}`)),
+  "ssh's greeting": () =>
+    each(anyTexts, (text) => readServerOffer(`Handshake: (remote) KEX method: ${text}`)),
 };
 
 export const parserNames: readonly string[] = Object.keys(parsers);

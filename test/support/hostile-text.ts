@@ -22,7 +22,12 @@ export function hostileTexts(seed: number, count: number): readonly string[] {
     () => pick(stems) + anyCharacters(1 + Math.floor(random() * 4), random),
   ];
   // First each attack by itself, and a few very long ones, whatever the seed.
-  const sure = [...attacks, ...stems.map((stem) => `${stem}\n`), "a".repeat(50_000), "../".repeat(17_000)];
+  const sure = [
+    ...attacks,
+    ...stems.map((stem) => `${stem}\n`),
+    "a".repeat(50_000),
+    "../".repeat(17_000),
+  ];
   return Array.from({ length: count }, (_, index) => sure[index] ?? pick(forms)());
 }
 

@@ -1,4 +1,9 @@
-import type { ClusterRecord, NodeRecord, NodeTraits, Variant } from "../../src/model/cluster-record.ts";
+import type {
+  ClusterRecord,
+  NodeRecord,
+  NodeTraits,
+  Variant,
+} from "../../src/model/cluster-record.ts";
 import type { Configuration } from "../../src/platform/configuration/configuration.ts";
 import type { AddedConfiguration, InstallPlan } from "../../src/platform/install/install-plan.ts";
 import { clusterLayout } from "../../src/platform/layouts/cluster.ts";

@@ -1,5 +1,7 @@
 const dangerous =
-  "apt-get apt dpkg yum dnf rpm groupadd useradd swapoff docker setenforce reboot poweroff shutdown mount".split(" ");
+  "apt-get apt dpkg yum dnf rpm groupadd useradd swapoff docker setenforce reboot poweroff shutdown mount".split(
+    " ",
+  );
 
 /**
  * Replacements for systemd and other programs on a folder machine, by name. The state of a unit is in files of its
@@ -58,7 +60,10 @@ esac
   perl: '#!/bin/sh\ncase $* in *syscall*) exit 1 ;; esac\nexec /usr/bin/perl "$@"\n',
   python3: '#!/bin/sh\ncase $* in *clock_settime*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n',
   ...Object.fromEntries(
-    dangerous.map((name) => [name, `#!/bin/sh\necho 'no ${name} on a folder machine' >&2\nexit 100\n`]),
+    dangerous.map((name) => [
+      name,
+      `#!/bin/sh\necho 'no ${name} on a folder machine' >&2\nexit 100\n`,
+    ]),
   ),
 });
 

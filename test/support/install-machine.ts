@@ -4,7 +4,10 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { Server, type ServerChannel, utils } from "ssh2";
 import type { NodeRecord, Role } from "../../src/model/cluster-record.ts";
-import { type ConnectionPool, createConnectionPool } from "../../src/ssh/connection/connection-pool.ts";
+import {
+  type ConnectionPool,
+  createConnectionPool,
+} from "../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
@@ -66,10 +69,14 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
     const index = counts.get(role) ?? 0;
     counts.set(role, index + 1);
     const folder = join(scratch.path, `${role}_${index}`);
-    machines.push(await startMachine({ folder, role, index, programs: request.programs ?? {}, loginKeys }));
+    machines.push(
+      await startMachine({ folder, role, index, programs: request.programs ?? {}, loginKeys }),
+    );
   }
   const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
-  await Promise.all(machines.map(async ({ node }) => knownHosts.pin(node.ssh.host, node.ssh.port, hostKeyWire)));
+  await Promise.all(
+    machines.map(async ({ node }) => knownHosts.pin(node.ssh.host, node.ssh.port, hostKeyWire)),
+  );
   const connections = createConnectionPool({
     privateKeyFile: join(scratch.path, "key"),
     knownHosts,
@@ -108,7 +115,13 @@ interface MachineRequest {
   readonly loginKeys: readonly string[];
 }
 
-async function startMachine({ folder, role, index, programs, loginKeys }: MachineRequest): Promise<FolderMachine> {
+async function startMachine({
+  folder,
+  role,
+  index,
+  programs,
+  loginKeys,
+}: MachineRequest): Promise<FolderMachine> {
   for (const path of ["bin", "etc/systemd/system", "run", "var/lib", "opt"])
     await mkdir(join(folder, path), { recursive: true });
   for (const [name, text] of Object.entries({ ...machinePrograms(folder), ...programs })) {
@@ -149,7 +162,9 @@ async function startMachine({ folder, role, index, programs, loginKeys }: Machin
     web: { host: address, httpPort: 80, httpsPort: 443 },
   };
   const close = once(async () => {
-    const closed = new Promise((resolve) => server.close(resolve)).then(() => clearInterval(ending));
+    const closed = new Promise((resolve) => server.close(resolve)).then(() =>
+      clearInterval(ending),
+    );
     // A client that is just logging in ends only afterwards.
     const ending = setInterval(() => {
       for (const client of clients) client.end();
@@ -178,17 +193,22 @@ async function startMachine({ folder, role, index, programs, loginKeys }: Machin
   };
 }
 
-const rootPaths = /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1|sys\/module|lib\/modules)\//g;
+const rootPaths =
+  /(?<![\w.])\/(var\/lib|var\/log|etc|opt|run|proc\/net|proc\/1|sys\/module|lib\/modules)\//g;
 const rootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Redirects paths in commands, and in scripts from stdin, to the machine's folder. Uploads and the scripts of sessions stay unchanged. */
 export function intoFolder(text: string, folder: string): string {
-  return text.replaceAll(rootPaths, `${folder}/$1/`).replaceAll(rootPath, `${folder}/bin:/usr/bin:/bin`);
+  return text
+    .replaceAll(rootPaths, `${folder}/$1/`)
+    .replaceAll(rootPath, `${folder}/bin:/usr/bin:/bin`);
 }
 
 function runInFolder(channel: ServerChannel, command: string, folder: string): void {
   // The length of a session's script is in its command, and the talk about the clock is a line at a time.
-  const isExact = ["e2e-receive", "iflag=fullblock", "e2e-clock"].some((word) => command.includes(word));
+  const isExact = ["e2e-receive", "iflag=fullblock", "e2e-clock"].some((word) =>
+    command.includes(word),
+  );
   const child = spawn("/bin/sh", ["-c", intoFolder(command, folder)], {
     cwd: folder,
     // In a new session, as with sshd, so that it can be ended together with all processes that it starts.
@@ -227,4 +247,5 @@ async function endUnits(folder: string): Promise<void> {
 }
 
 /** Checks on import that ssh2 can read our keys. Otherwise the failure would look like a failed login. */
-if (utils.parseKey(hostKey.privateKey) instanceof Error) throw new Error("ssh2 does not read the host key");
+if (utils.parseKey(hostKey.privateKey) instanceof Error)
+  throw new Error("ssh2 does not read the host key");

@@ -16,7 +16,9 @@ export function readJunit(report: Uint8Array): readonly JunitElement[] {
   using validator = XsdValidator.fromDoc(definition);
   using document = XmlDocument.fromBuffer(report);
   validator.validate(document);
-  return document.root.find("//*").flatMap((node) => (node instanceof XmlElement ? [elementOf(node)] : []));
+  return document.root
+    .find("//*")
+    .flatMap((node) => (node instanceof XmlElement ? [elementOf(node)] : []));
 }
 
 const elementOf = (element: XmlElement): JunitElement => ({
@@ -28,12 +30,17 @@ const elementOf = (element: XmlElement): JunitElement => ({
 /** The tests of a report, by name: what each came to. */
 export const junitOutcomes = (report: Uint8Array): Readonly<Record<string, string>> => {
   const elements = readJunit(report);
-  const cases = elements.flatMap((element, place) => (element.name === "testcase" ? [[element, place] as const] : []));
+  const cases = elements.flatMap((element, place) =>
+    element.name === "testcase" ? [[element, place] as const] : [],
+  );
   return Object.fromEntries(
     cases.map(([{ attributes }, place]) => {
       const inner = elements[place + 1];
       const outcome = inner?.name === "failure" || inner?.name === "skipped" ? inner : undefined;
-      return [attributes["name"], outcome === undefined ? "passed" : (outcome.attributes["type"] ?? outcome.name)];
+      return [
+        attributes["name"],
+        outcome === undefined ? "passed" : (outcome.attributes["type"] ?? outcome.name),
+      ];
     }),
   );
 };

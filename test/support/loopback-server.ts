@@ -15,7 +15,10 @@ interface LoopbackOptions {
  * page, or that names another host (so could a page read the answer: DNS rebinding), gets status 403. A server that does something
  * for its clients must also ask for a secret, because other accounts can name the right host.
  */
-export function serveOnLoopback(answer: Answer, options: LoopbackOptions = {}): Bun.Server<undefined> {
+export function serveOnLoopback(
+  answer: Answer,
+  options: LoopbackOptions = {},
+): Bun.Server<undefined> {
   const { port = 0, address = "127.0.0.1", tls } = options;
   const { host = address.includes(":") ? `[${address}]` : address } = options;
   return Bun.serve({

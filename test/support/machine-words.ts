@@ -11,7 +11,12 @@ export interface MachineTraits {
 
 /** The command line of QEMU for the first of two machines, without its program. */
 export function machineWords({ isOffline, hasIpv6, ports }: MachineTraits): readonly string[] {
-  const node = { id: "vm-0123abcd-0", role: "master", index: 0, privateAddress: privateAddress(0) } as const;
+  const node = {
+    id: "vm-0123abcd-0",
+    role: "master",
+    index: 0,
+    privateAddress: privateAddress(0),
+  } as const;
   return machineArguments({
     architecture: architectureOf("x64"),
     accelerator: "tcg",

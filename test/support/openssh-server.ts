@@ -27,7 +27,11 @@ const sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].find((path) => existsSyn
 
 /** Why tests with a real sshd can't run here; undefined if they can. */
 export const opensshLack: string | undefined =
-  sshd === undefined ? "no sshd (Debian: openssh-server)" : userInfo().uid === 0 ? undefined : "sshd needs root here";
+  sshd === undefined
+    ? "no sshd (Debian: openssh-server)"
+    : userInfo().uid === 0
+      ? undefined
+      : "sshd needs root here";
 
 export async function startOpensshServer(extraSettings: readonly string[]): Promise<OpensshServer> {
   if (sshd === undefined) throw new Error(opensshLack);
@@ -37,11 +41,16 @@ export async function startOpensshServer(extraSettings: readonly string[]): Prom
   const firstHostKey = generateKeyPair("first");
   await mkdir(hostKeyFolder);
   await mkdir("/run/sshd", { recursive: true, mode: 0o755 });
-  await writeFile(join(hostKeyFolder, "ssh_host_ed25519_key"), firstHostKey.privateKey, { mode: 0o600 });
+  await writeFile(join(hostKeyFolder, "ssh_host_ed25519_key"), firstHostKey.privateKey, {
+    mode: 0o600,
+  });
   await writeFile(join(hostKeyFolder, "ssh_host_ed25519_key.pub"), `${firstHostKey.publicKey}\n`);
   await writeFile(join(folder.path, "authorized_keys"), `${loginKey.publicKey}\n`, { mode: 0o600 });
   const port = await freePort();
-  await writeFile(join(folder.path, "sshd_config"), configuration(folder.path, port, extraSettings));
+  await writeFile(
+    join(folder.path, "sshd_config"),
+    configuration(folder.path, port, extraSettings),
+  );
   const logFile = join(folder.path, "sshd.log");
   const child = Bun.spawn([sshd, "-D", "-E", logFile, "-f", join(folder.path, "sshd_config")], {
     stdio: ["ignore", "ignore", "ignore"],

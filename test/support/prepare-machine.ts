@@ -24,7 +24,10 @@ export async function runShell(
     stderr: "pipe",
     ...(environment && { env: environment }),
   });
-  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
   return { status: await child.exited, stdout, stderr };
 }
 
@@ -76,7 +79,8 @@ export async function prepare(
 ): Promise<Prepared> {
   await using folder = await scratchFolder();
   const root = folder.path;
-  for (const path of ["bin", "etc/yum.repos.d", "var/lib", "tmp"]) await mkdir(join(root, path), { recursive: true });
+  for (const path of ["bin", "etc/yum.repos.d", "var/lib", "tmp"])
+    await mkdir(join(root, path), { recursive: true });
   await writeFile(join(root, "etc/os-release"), family.osRelease);
   await writeFile(join(root, "etc/fstab"), "");
   const repository = join(root, repositoryPath);
@@ -87,17 +91,26 @@ export async function prepare(
     await writeFile(join(root, "bin", name), `#!${root}/bin/sh\n${text}\n`);
     await chmod(join(root, "bin", name), 0o755);
   };
-  for (const name of harmless) await symlink(Bun.which(name) ?? `/nowhere/${name}`, join(root, "bin", name));
+  for (const name of harmless)
+    await symlink(Bun.which(name) ?? `/nowhere/${name}`, join(root, "bin", name));
   await program("timeout", 'shift; exec "$@"');
   await program("sleep", "");
   const brought = needs.filter((name) => name !== family.lost);
   for (const name of [...family.managers, ...(family.present ?? [])])
-    await program(name, recorder(root, name, name === family.managers[0] ? family.failures : undefined, brought));
-  await program("systemctl", 'case $* in --version) echo "systemd 219" ;; is-active*) exit 3 ;; esac');
+    await program(
+      name,
+      recorder(root, name, name === family.managers[0] ? family.failures : undefined, brought),
+    );
+  await program(
+    "systemctl",
+    'case $* in --version) echo "systemd 219" ;; is-active*) exit 3 ;; esac',
+  );
   for (const name of ["systemd-run", "getent", "swapoff"]) await program(name, "");
   await program("systemd-detect-virt", request.isContainer === true ? "" : "exit 1");
-  for (const [name, text] of Object.entries(request.programs ?? {})) await program(name, text.replaceAll("@", root));
-  for (const [file, text] of Object.entries(request.files ?? {})) await Bun.write(join(root, file), text);
+  for (const [name, text] of Object.entries(request.programs ?? {}))
+    await program(name, text.replaceAll("@", root));
+  for (const [file, text] of Object.entries(request.files ?? {}))
+    await Bun.write(join(root, file), text);
   const path = `PATH=${root}/bin\n`;
   // Docker isn't started, because only a recorder of calls is installed.
   const script = intoFolder(completeScript(prepareScript(request.layout ?? dcosLayout)), root)
@@ -106,21 +119,41 @@ export async function prepare(
   if (script.split("PATH=").length !== 2 || !script.includes(path))
     throw new Error("The script would leave its folder");
   const { conditions = "none" } = request;
-  const argv = ["/bin/sh", "-s", "--", "e2e-prepare", conditions, `${root}/installed`, "Choose another.", ...needs];
+  const argv = [
+    "/bin/sh",
+    "-s",
+    "--",
+    "e2e-prepare",
+    conditions,
+    `${root}/installed`,
+    "Choose another.",
+    ...needs,
+  ];
   const ended = await runShell([...(await asNobody(root)), ...argv], script, {
     PATH: join(root, "bin"),
     TMPDIR: join(root, "tmp"),
   });
   const calls = await readFile(join(root, "calls"), "utf8").catch(() => "");
-  const read = async (file: string): Promise<string> => readFile(join(root, file), "utf8").catch(() => "");
+  const read = async (file: string): Promise<string> =>
+    readFile(join(root, file), "utf8").catch(() => "");
   const files = Object.fromEntries(
     await Promise.all((request.reads ?? []).map(async (file) => [file, await read(file)] as const)),
   );
-  return { ...ended, calls: calls.split("\n").filter(Boolean), repository: await read(repositoryPath), files };
+  return {
+    ...ended,
+    calls: calls.split("\n").filter(Boolean),
+    repository: await read(repositoryPath),
+    files,
+  };
 }
 
 /** A program that only records its arguments, and creates the files that it would have fetched. */
-const recorder = (root: string, name: string, failures: Family["failures"], brought: readonly string[]): string => `
+const recorder = (
+  root: string,
+  name: string,
+  failures: Family["failures"],
+  brought: readonly string[],
+): string => `
 echo "${name} $*" | sed 's|${root}||' >>${root}/calls
 [ "$(wc -l <${root}/calls)" -gt ${failures?.count ?? 0} ] || { echo '${failures?.word}' >&2; exit 100; }
 case "$*" in *install*) for p in ${brought.join(" ")}; do [ -e ${root}/bin/$p ] || ln ${root}/bin/sleep ${root}/bin/$p; done ;; esac
@@ -132,7 +165,13 @@ async function asNobody(root: string): Promise<readonly string[]> {
   const nobody = 65_534;
   for (const path of [".", ...(await readdir(root, { recursive: true }))])
     await lchown(join(root, path), nobody, nobody);
-  return ["/usr/bin/setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups", "--no-new-privs"];
+  return [
+    "/usr/bin/setpriv",
+    `--reuid=${nobody}`,
+    `--regid=${nobody}`,
+    "--clear-groups",
+    "--no-new-privs",
+  ];
 }
 
 const centosRepository = `[base]

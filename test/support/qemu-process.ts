@@ -14,7 +14,11 @@ export async function startQemuProcess(pidFile: string, script = "read _") {
 
 /** Starts a process that only has the process file on its command line, as any user's can. */
 export async function startForeignProcess(pidFile: string) {
-  const child = Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", pidFile], { stdin: "pipe", stdout: "ignore" });
-  while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8").catch(() => "-")) === "") await Bun.sleep(1);
+  const child = Bun.spawn(["sh", "-c", "read _", "qemu", "-pidfile", pidFile], {
+    stdin: "pipe",
+    stdout: "ignore",
+  });
+  while ((await readFile(`/proc/${child.pid}/cmdline`, "utf8").catch(() => "-")) === "")
+    await Bun.sleep(1);
   return child;
 }

@@ -29,6 +29,12 @@ export function recordingProgress(): RecordingProgress {
     steps,
     updates,
     told,
-    progress: { ...silentProgress, start, note: keep, warn: keep, detail: (_level, text) => keep(text) },
+    progress: {
+      ...silentProgress,
+      start,
+      note: keep,
+      warn: keep,
+      detail: (_level, text) => keep(text),
+    },
   };
 }

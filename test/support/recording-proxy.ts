@@ -21,7 +21,8 @@ export async function recordingProxy(
       const [, target = ""] = /^CONNECT (\S+) /.exec(head.toString()) ?? [];
       asked.push(target === "" ? (head.toString().split("\r\n")[0] ?? "") : target);
       const port = servers[target];
-      if (port === undefined) return void socket.end(`HTTP/1.1 ${refusal}\r\nContent-Length: 0\r\n\r\n`);
+      if (port === undefined)
+        return void socket.end(`HTTP/1.1 ${refusal}\r\nContent-Length: 0\r\n\r\n`);
       const other = connect(port, "127.0.0.1", () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
       sockets.add(other);
       other.on("error", () => socket.destroy());

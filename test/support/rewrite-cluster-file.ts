@@ -22,7 +22,8 @@ export interface TakenApart {
 const headBytes = 8;
 const magic = 0x18_4d_2a_5e;
 
-export const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
+export const sha256 = (bytes: Buffer | string): string =>
+  createHash("sha256").update(bytes).digest("hex");
 
 const blockBytes = 64 * 1024;
 
@@ -53,7 +54,9 @@ export async function takeApart(path: string): Promise<TakenApart> {
 
 /** The bytes of a file. The manifest's own sum is right, those of the parts are what the manifest says. */
 export function putTogether(manifest: unknown, contents: Iterable<Buffer>): Buffer {
-  const text = Buffer.from(JSON.stringify({ ...(manifest as object), sha256: sha256(JSON.stringify(manifest)) }));
+  const text = Buffer.from(
+    JSON.stringify({ ...(manifest as object), sha256: sha256(JSON.stringify(manifest)) }),
+  );
   const head = Buffer.alloc(headBytes);
   head.writeUInt32LE(magic);
   head.writeUInt32LE(text.length, 4);
@@ -61,9 +64,16 @@ export function putTogether(manifest: unknown, contents: Iterable<Buffer>): Buff
 }
 
 /** The manifest for parts with these contents. */
-export const manifestFor = (manifest: Manifest, contents: ReadonlyMap<string, Buffer>): Manifest => ({
+export const manifestFor = (
+  manifest: Manifest,
+  contents: ReadonlyMap<string, Buffer>,
+): Manifest => ({
   ...manifest,
-  parts: [...contents].map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: sha256(bytes) })),
+  parts: [...contents].map(([name, bytes]) => ({
+    name,
+    bytes: bytes.length,
+    sha256: sha256(bytes),
+  })),
 });
 
 /** Writes a file with other contents. */

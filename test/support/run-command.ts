@@ -67,7 +67,8 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     programName: program.name,
     nameFlags: flagNames(program),
     clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
-    signal: setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : neverAborted,
+    signal:
+      setting.isInterrupted === true ? AbortSignal.abort(new Error("interrupted")) : neverAborted,
     progress: {
       ...silentProgress,
       timings: () => [{ title: "Launch", ms: 1_250 }],
@@ -97,5 +98,12 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   problems.throwIfAny();
   const status = (await command.run(values, context)) ?? 0;
   const [result] = results;
-  return { status, stdout: result?.text ?? "", data: result?.data, told, asked, failureExitCode: failure.exitCode };
+  return {
+    status,
+    stdout: result?.text ?? "",
+    data: result?.data,
+    told,
+    asked,
+    failureExitCode: failure.exitCode,
+  };
 }

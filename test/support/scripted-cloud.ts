@@ -41,7 +41,8 @@ interface Call {
 type Fault = (call: Call) => Error | undefined;
 
 /** The failure of a request that the API refused with this code. */
-export const refusal = (code: string, message = "Said so"): ClusterError => failure(code, 400, message);
+export const refusal = (code: string, message = "Said so"): ClusterError =>
+  failure(code, 400, message);
 /** The failure of a request that found no working API. */
 export const outage = (): ClusterError => failure("ServiceUnavailable", 503, "Said so");
 
@@ -67,7 +68,9 @@ export function scriptedCloud(
   const startMs = time.nowMs;
   const known = [...instances];
   const groupsLeft = new Map(groups.map((group) => [group.GroupId ?? "", group]));
-  const endsAtMs = new Map(instances.flatMap(({ id, endsAtMs: atMs }) => (atMs === undefined ? [] : [[id, atMs]])));
+  const endsAtMs = new Map(
+    instances.flatMap(({ id, endsAtMs: atMs }) => (atMs === undefined ? [] : [[id, atMs]])),
+  );
   const calls: Call[] = [];
   const waits: string[] = [];
   const elapsedMs = (): number => time.nowMs - startMs;
@@ -77,12 +80,23 @@ export function scriptedCloud(
   const isVisible = ({ visibleAtMs = 0 }: ScriptedInstance): boolean => elapsedMs() >= visibleAtMs;
   const describe = (each: ScriptedInstance): Instance => ({
     InstanceId: each.id,
-    State: { Name: isEnded(each) ? "terminated" : endsAtMs.has(each.id) ? "shutting-down" : (each.state ?? "running") },
+    State: {
+      Name: isEnded(each)
+        ? "terminated"
+        : endsAtMs.has(each.id)
+          ? "shutting-down"
+          : (each.state ?? "running"),
+    },
     LaunchTime: new Date(startMs - (each.ageMs ?? 0)),
     SecurityGroups:
       each.groupId === "" && each.groupName === ""
         ? []
-        : [{ GroupId: each.groupId ?? "", GroupName: each.groupName ?? groupName(each.tags.clusterId ?? "") }],
+        : [
+            {
+              GroupId: each.groupId ?? "",
+              GroupName: each.groupName ?? groupName(each.tags.clusterId ?? ""),
+            },
+          ],
     Tags: toTags("x", each.tags, []),
     ...(each.token !== undefined && { ClientToken: each.token }),
   });
@@ -101,33 +115,52 @@ export function scriptedCloud(
       SecurityGroups: [...groupsLeft.values()].filter((group) => matches(filter!, group)),
     }),
     TerminateInstances: ({ InstanceIds }: { readonly InstanceIds: readonly string[] }) => {
-      const meant = InstanceIds.map((id) => known.find((each) => each.id === id && isVisible(each)));
+      const meant = InstanceIds.map((id) =>
+        known.find((each) => each.id === id && isVisible(each)),
+      );
       if (meant.includes(undefined)) throw refusal("InvalidInstanceID.NotFound");
-      for (const each of meant) endsAtMs.set(each!.id, endsAtMs.get(each!.id) ?? elapsedMs() + (each!.endingMs ?? 0));
+      for (const each of meant)
+        endsAtMs.set(each!.id, endsAtMs.get(each!.id) ?? elapsedMs() + (each!.endingMs ?? 0));
       return { TerminatingInstances: InstanceIds.map((InstanceId) => ({ InstanceId })) };
     },
     DeleteSecurityGroup: ({ GroupId }: { readonly GroupId: string }) => {
       if (!groupsLeft.has(GroupId)) throw refusal("InvalidGroup.NotFound");
-      if (known.some((each) => each.groupId === GroupId && !isEnded(each))) throw refusal("DependencyViolation");
+      if (known.some((each) => each.groupId === GroupId && !isEnded(each)))
+        throw refusal("DependencyViolation");
       groupsLeft.delete(GroupId);
       return { Return: true };
     },
-    CreateSecurityGroup: ({ GroupName, TagSpecifications = [] }: CreateSecurityGroupCommandInput) => {
+    CreateSecurityGroup: ({
+      GroupName,
+      TagSpecifications = [],
+    }: CreateSecurityGroupCommandInput) => {
       if ([...groupsLeft.values()].some((group) => group.GroupName === GroupName))
         throw refusal("InvalidGroup.Duplicate");
       const GroupId = `sg-${String(groupsLeft.size + 1).padStart(8, "0")}`;
       groupsLeft.set(GroupId, { GroupId, GroupName, Tags: TagSpecifications[0]?.Tags });
       return { GroupId };
     },
-    RunInstances: ({ ClientToken = "", MinCount = 1, TagSpecifications = [] }: RunInstancesCommandInput) => {
+    RunInstances: ({
+      ClientToken = "",
+      MinCount = 1,
+      TagSpecifications = [],
+    }: RunInstancesCommandInput) => {
       const tags = readTags(TagSpecifications[0]?.Tags);
       if (!known.some(({ token }) => token === ClientToken))
         for (let count = 0; count < MinCount; count += 1)
-          known.push({ id: newId(known.length), tags: { ...tags, indexBase: String(count) }, token: ClientToken });
+          known.push({
+            id: newId(known.length),
+            tags: { ...tags, indexBase: String(count) },
+            token: ClientToken,
+          });
       return { Instances: known.filter(({ token }) => token === ClientToken).map(describe) };
     },
   };
-  const call = async (action: string, input: Call["input"], signal: AbortSignal): Promise<unknown> => {
+  const call = async (
+    action: string,
+    input: Call["input"],
+    signal: AbortSignal,
+  ): Promise<unknown> => {
     signal.throwIfAborted();
     const made = { action, input, atMs: elapsedMs() };
     calls.push(made);
@@ -149,7 +182,11 @@ export function scriptedCloud(
   const runtime: Runtime = {
     environment: {},
     clock: { now: () => time.nowMs, sleep },
-    progress: { ...progress, waiting, detail: (level, text) => void told.push(`${level}: ${text}`) },
+    progress: {
+      ...progress,
+      waiting,
+      detail: (level, text) => void told.push(`${level}: ${text}`),
+    },
   };
   return {
     api,
@@ -163,7 +200,8 @@ export function scriptedCloud(
     calls,
     elapsedMs,
     /** The ids of the machines that run or still end. */
-    machinesLeft: (): readonly string[] => known.filter((each) => !isEnded(each)).map(({ id }) => id),
+    machinesLeft: (): readonly string[] =>
+      known.filter((each) => !isEnded(each)).map(({ id }) => id),
     groupsLeft: (): readonly string[] => [...groupsLeft.keys()],
     /** The actions called, in order, without those that only read. */
     changes: (): readonly string[] =>
@@ -175,8 +213,10 @@ const newId = (number: number): string => `i-${String(number).padStart(17, "0")}
 
 /** Whether the API's one filter selects the instance or the group. */
 function matches({ Name = "", Values = [] }: Filter, thing: Instance | SecurityGroup): boolean {
-  if (Name === "instance-id") return "InstanceId" in thing && Values.includes(thing.InstanceId ?? "");
-  if (Name === "client-token") return "ClientToken" in thing && Values.includes(thing.ClientToken ?? "");
+  if (Name === "instance-id")
+    return "InstanceId" in thing && Values.includes(thing.InstanceId ?? "");
+  if (Name === "client-token")
+    return "ClientToken" in thing && Values.includes(thing.ClientToken ?? "");
   if (Name === "group-name") return "GroupName" in thing && Values.includes(thing.GroupName ?? "");
   const { Tags = [] } = thing;
   if (Name === "tag-key") return Tags.some(({ Key = "" }) => Values.includes(Key));

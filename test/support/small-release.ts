@@ -23,7 +23,8 @@ export async function smallRelease(
   await mkdir(files);
   for (const [short, body] of Object.entries(programs)) {
     const program = `cluster-${short}`;
-    const lines = body === "" ? `echo ${tag}` : `case $* in --version) echo ${tag} && exit ;; esac\n${body}`;
+    const lines =
+      body === "" ? `echo ${tag}` : `case $* in --version) echo ${tag} && exit ;; esac\n${body}`;
     await Bun.write(join(tree, "bin", program), `#!/bin/sh\n${lines}\n`);
     await Bun.write(join(tree, "share", "man", "man1", `${program}.1`), tag);
     await Bun.write(join(tree, "share", `of-${program}`, "document"), tag);

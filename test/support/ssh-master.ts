@@ -19,7 +19,8 @@ export const framed = (...parts: readonly Buffer[]): Buffer => {
 /** A packet of SSH's connection protocol for the session's channel, behind which follows what the node sends. */
 export const packet = (type: number, ...rest: readonly Buffer[]): Buffer =>
   framed(Buffer.from([0, type]), u32(0), ...rest);
-export const sshString = (value: string): Buffer => Buffer.concat([u32(value.length), Buffer.from(value)]);
+export const sshString = (value: string): Buffer =>
+  Buffer.concat([u32(value.length), Buffer.from(value)]);
 export const opened = packet(91, u32(7, 2 ** 20, 32_768));
 
 /** A master connection that opens a session, and sends these packets once a command begins. */
@@ -49,7 +50,9 @@ export async function runTrue(path: string) {
   using session = await openMasterSession(path);
   const channel = session.exec("true");
   const seen: { status?: unknown; output: number } = { output: 0 };
-  channel.on("exit", (status) => (seen.status = status)).on("data", (chunk: Buffer) => (seen.output += chunk.length));
+  channel
+    .on("exit", (status) => (seen.status = status))
+    .on("data", (chunk: Buffer) => (seen.output += chunk.length));
   channel.stderr.resume();
   await new Promise((resolve) => channel.once("close", resolve));
   return seen;

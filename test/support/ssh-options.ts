@@ -1,5 +1,8 @@
 import type { Connection, Destination } from "../../src/ssh/connection/connection.ts";
-import { type ConnectionOptions, openConnection } from "../../src/ssh/connection/open-connection.ts";
+import {
+  type ConnectionOptions,
+  openConnection,
+} from "../../src/ssh/connection/open-connection.ts";
 import { readPublicKey } from "../../src/ssh/keys.ts";
 import { silentProgress, systemClock } from "../../src/system/runtime.ts";
 import type { OpensshServer } from "./openssh-server.ts";
@@ -12,7 +15,10 @@ export function wireKey(publicKey: string): Buffer {
   return key;
 }
 
-export const destinationOf = ({ port, user }: Pick<OpensshServer, "port" | "user">): Destination => ({
+export const destinationOf = ({
+  port,
+  user,
+}: Pick<OpensshServer, "port" | "user">): Destination => ({
   id: "i-0",
   role: "master",
   index: 0,
@@ -36,5 +42,7 @@ export const optionsFor = ({ port, user, loginKey, firstHostKey }: Server): Conn
   progress: silentProgress,
 });
 
-export const connectTo = (server: Server, changes: Partial<ConnectionOptions>): Promise<Connection> =>
-  openConnection({ ...optionsFor(server), ...changes }, signal);
+export const connectTo = (
+  server: Server,
+  changes: Partial<ConnectionOptions>,
+): Promise<Connection> => openConnection({ ...optionsFor(server), ...changes }, signal);

@@ -20,7 +20,10 @@ export class TemplateMachine {
   /** `line` is QEMU's command line. */
   constructor(
     line: string,
-    { canSave, savedBytes = 0 }: { readonly canSave: boolean; readonly savedBytes?: number | undefined },
+    {
+      canSave,
+      savedBytes = 0,
+    }: { readonly canSave: boolean; readonly savedBytes?: number | undefined },
   ) {
     this.isCopy = line.includes("-incoming");
     // It receives the memory of a machine that is saved, or writes its own.
@@ -35,7 +38,8 @@ export class TemplateMachine {
   }
 
   async writeMemory(): Promise<void> {
-    if (this.#memory !== undefined) await writeFile(this.#memory, this.isCopy ? this.#saved : "memory");
+    if (this.#memory !== undefined)
+      await writeFile(this.#memory, this.isCopy ? this.#saved : "memory");
   }
 
   /** Returns the result of a command on the monitor. */
@@ -45,7 +49,9 @@ export class TemplateMachine {
     if (command === "migrate" && this.#canSave && uri!.startsWith("exec:"))
       Bun.spawnSync(["sh", "-c", uri!.replace(/^exec:/, "")], { stdin: Buffer.from("state") });
     if (command === "query-migrate")
-      return this.#canSave ? { status: "completed" } : { status: "failed", "error-desc": "something odd" };
+      return this.#canSave
+        ? { status: "completed" }
+        : { status: "failed", "error-desc": "something odd" };
     if (command === "query-version") return { qemu: { major: 7, minor: 2, micro: 0 } };
     return command === "query-status" ? { status: this.#state } : {};
   }

@@ -18,7 +18,11 @@ export function testNames(path: string, text: string): readonly string[] {
 /** The name that a chain such as `test.skipIf(…).each(…)` begins with. */
 function rootOf(callee: unknown): string {
   for (let at = callee; ;) {
-    const node = at as { readonly name?: string; readonly object?: unknown; readonly callee?: unknown };
+    const node = at as {
+      readonly name?: string;
+      readonly object?: unknown;
+      readonly callee?: unknown;
+    };
     if (node.name !== undefined) return node.name;
     at = node.object ?? node.callee;
     if (at === undefined) return "";

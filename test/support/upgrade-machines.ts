@@ -50,7 +50,10 @@ const defaults: UpgradeChanges = {
 };
 
 /** What genconf generates reads the configuration as a release does, and refuses a node with another version. */
-const artifactText = ({ version, script, head }: UpgradeChanges, events: string): string => `#!/usr/bin/env bash
+const artifactText = (
+  { version, script, head }: UpgradeChanges,
+  events: string,
+): string => `#!/usr/bin/env bash
 ${head}
 set -euo pipefail
 case $1 in
@@ -86,7 +89,10 @@ export async function upgradeMachines(roles: readonly Role[]): Promise<UpgradeMa
     await write("var/lib/cluster-e2e/layout", "dcos\n");
     await write("var/lib/cluster-e2e/install.status", "exit 0\n");
     await write("etc/systemd/system/dcos.target", "");
-    await write("opt/mesosphere/etc/dcos-version.json", '{"version": "1.0", "dcos-variant": "open"}\n');
+    await write(
+      "opt/mesosphere/etc/dcos-version.json",
+      '{"version": "1.0", "dcos-variant": "open"}\n',
+    );
     await write("opt/mesosphere/etc/bootstrap-config.json", '{"ssl_enabled": false}\n');
     const check = `#!/bin/sh\n[ ! -e ${folder}/unready ] || { echo the disk is full; exit 1; }\necho "check ${nodeReference(node)}" >>${log}\n`;
     await write("opt/mesosphere/bin/3dt", check);

@@ -18,20 +18,38 @@ test.each([
   ["src/ssh/pool.ts: state at module level", "let count = 0;"],
   ["src/ssh/pool.ts: a default export", "export default 1;"],
   ["src/bin/cluster-vm.ts: process.exit loses output: set process.exitCode", "process.exit(1);"],
-  ["src/ssh/pool.ts: process or console outside the files that may use them", "const a = process.env;"],
+  [
+    "src/ssh/pool.ts: process or console outside the files that may use them",
+    "const a = process.env;",
+  ],
   ["src/cli/help.ts: process or console outside the files that may use them", "console.log(1);"],
   ["src/ssh/pool.ts: an AbortSignal that may be left out", "function a(signal?: AbortSignal) {}"],
   [
     "src/ssh/pool.ts: reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
     "const a = JSON.parse(b);",
   ],
-  ["src/ssh/pool.ts: reads an environment variable without `variable`", 'const a = environment["HOME"];'],
-  ["src/ssh/pool.ts: reads an environment variable without `variable`", 'const { HOME = "" } = runtime.environment;'],
+  [
+    "src/ssh/pool.ts: reads an environment variable without `variable`",
+    'const a = environment["HOME"];',
+  ],
+  [
+    "src/ssh/pool.ts: reads an environment variable without `variable`",
+    'const { HOME = "" } = runtime.environment;',
+  ],
   ["src/ssh/pool.ts: writes past the terminal", "writeSync(2, said);"],
-  ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`It failed: ${end.stderr.trim()}.`);"],
-  ["src/ssh/pool.ts: quotes a program's output without outsideLine", "fail(`${first(result.stdout)}`);"],
+  [
+    "src/ssh/pool.ts: quotes a program's output without outsideLine",
+    "fail(`It failed: ${end.stderr.trim()}.`);",
+  ],
+  [
+    "src/ssh/pool.ts: quotes a program's output without outsideLine",
+    "fail(`${first(result.stdout)}`);",
+  ],
   ["test/unit/a.test.ts: a module mock", "mock.module(name, () => ({}));"],
-  ["test/e2e/a.test.ts: a web server for everyone on this computer: use serveOnLoopback", "Bun.serve({ fetch });"],
+  [
+    "test/e2e/a.test.ts: a web server for everyone on this computer: use serveOnLoopback",
+    "Bun.serve({ fetch });",
+  ],
   [
     "test/support/a.ts: an SSH server for everyone on this computer: use answerLogin",
     'client.on("authentication", (context) => context.accept());',
@@ -40,7 +58,10 @@ test.each([
     "src/ssh/pool.ts: an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     "const a = `Cannot run it: ${error.message}.`;",
   ],
-  ["src/ssh/pool.ts: starts a program without choosing its environment", 'spawn("ssh", [host], { stdio: "ignore" });'],
+  [
+    "src/ssh/pool.ts: starts a program without choosing its environment",
+    'spawn("ssh", [host], { stdio: "ignore" });',
+  ],
   ["src/ssh/ways.ts: a barrel file", 'export { a } from "./pool.ts";'],
   ["src/ssh/ways.ts: a barrel file", 'export * from "./pool.ts";'],
   ["src/ssh/pool.ts: not named after what it exports", "export function openLink(): void {}"],
@@ -81,22 +102,33 @@ test.each([
     "src/bin/cluster-vm.ts: bin must not import src/backend/cloud/api.ts",
     'import { a } from "../backend/cloud/api.ts";',
   ],
-  ["src/cli/a.ts: cli must not import src/commands/run.ts", 'import { a } from "../commands/run.ts";'],
-  ["src/model/a.ts: model must not import src/system/runtime.ts", 'import type { Clock } from "../system/runtime.ts";'],
+  [
+    "src/cli/a.ts: cli must not import src/commands/run.ts",
+    'import { a } from "../commands/run.ts";',
+  ],
+  [
+    "src/model/a.ts: model must not import src/system/runtime.ts",
+    'import type { Clock } from "../system/runtime.ts";',
+  ],
   [
     "src/cli/a.ts: cli must not import src/model/cluster-record.ts",
     'import type { A } from "../model/cluster-record.ts";',
   ],
   ["src/errors.ts: errors.ts must not import src/version.ts", 'import { a } from "./version.ts";'],
   ["src/system/a.ts: imports scripts/build.ts", 'import { a } from "../../scripts/build.ts";'],
-  ["src/commands/a.ts: commands must not import the package ssh2", 'import type { Client } from "ssh2";'],
+  [
+    "src/commands/a.ts: commands must not import the package ssh2",
+    'import type { Client } from "ssh2";',
+  ],
   [
     "src/backend/vm/a.ts: backend/vm must not import the package @aws-sdk/client-ec2",
     'await import("@aws-sdk/client-ec2");',
   ],
   ["src/ssh/a.ts: ssh must not import the package lodash", 'import { a } from "lodash";'],
 ])("a violation is found: %s", (violation, text) => {
-  expect(violations([{ path: violation.slice(0, violation.indexOf(":")), text }])).toEqual([violation]);
+  expect(violations([{ path: violation.slice(0, violation.indexOf(":")), text }])).toEqual([
+    violation,
+  ]);
 });
 
 test("the list of layers itself only points downwards", () => {
@@ -110,8 +142,13 @@ test("the list of layers itself only points downwards", () => {
 });
 
 test("a folder with more than 20 files is found; files in its subfolders don't count", () => {
-  const files = Array.from({ length: 21 }, (_, index) => ({ path: `src/backend/cloud/file-${index}.ts`, text: "" }));
-  const others = files.map(({ path }) => ({ path: path.replace("cloud/", "vm/machines/"), text: "" })).slice(1);
+  const files = Array.from({ length: 21 }, (_, index) => ({
+    path: `src/backend/cloud/file-${index}.ts`,
+    text: "",
+  }));
+  const others = files
+    .map(({ path }) => ({ path: path.replace("cloud/", "vm/machines/"), text: "" }))
+    .slice(1);
   expect(violations([...files, ...others])).toEqual(["src/backend/cloud: 21 files in one folder"]);
 });
 
@@ -130,7 +167,9 @@ test("an end-to-end test that imports src through another file is found", () => 
     { path: "test/e2e/create.test.ts", text: 'import { a } from "../support/ways.ts";' },
     { path: "test/support/ways.ts", text: 'import { b } from "../../src/ssh/keys.ts";' },
   ];
-  expect(violations(files)).toEqual(["test/support/ways.ts: the end-to-end tests must not import src/ssh/keys.ts"]);
+  expect(violations(files)).toEqual([
+    "test/support/ways.ts: the end-to-end tests must not import src/ssh/keys.ts",
+  ]);
 });
 
 test.each([
@@ -141,7 +180,10 @@ test.each([
     "src/backend/cloud/a.ts",
     'import { a } from "../shared/first-boot.ts";\nimport type { A } from "../../model/cluster-record.ts";',
   ],
-  ["src/ssh/a.ts", '// process.exit(1) is banned\nimport { a } from "../errors.ts";\nconst b = "console.log(1)";'],
+  [
+    "src/ssh/a.ts",
+    '// process.exit(1) is banned\nimport { a } from "../errors.ts";\nconst b = "console.log(1)";',
+  ],
   ["src/cli/a.ts", "export function a(): void {\n  let b = 0;\n}\n"],
   ["src/index.ts", 'export { Cluster } from "./library/cluster.ts";'],
   ["src/ssh/a.ts", 'export type { A } from "./pool.ts";\nexport const a = 1;'],

@@ -30,7 +30,16 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
     "model",
   ],
   library: ["cluster", "backend/contract.ts", "platform", "store", "ssh", "system", "model"],
-  commands: ["cli", "cluster", "backend/contract.ts", "platform", "store", "ssh", "system", "model"],
+  commands: [
+    "cli",
+    "cluster",
+    "backend/contract.ts",
+    "platform",
+    "store",
+    "ssh",
+    "system",
+    "model",
+  ],
   cli: ["system"],
   cluster: ["backend/contract.ts", "platform", "store", "ssh", "system", "model"],
   "backend/cloud": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],
@@ -63,7 +72,8 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
 
 const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
-const mayUseProcess = /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
+const mayUseProcess =
+  /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and the writer of this process's outputs. */
 const mayWriteSync = /^src\/(cli\/log-file|system\/processes\/output)\.ts$/;
 /** Merely touching the process's streams changes them for other programs: use openOutput. */
@@ -71,8 +81,10 @@ const touchesStreams = /\b(?:process|host)\??\.(?:stdin|stdout|stderr)\b/;
 /** A program's output inside a message, unless a function of system/printable.ts has made a line of it. */
 const quotesOutput = /\$\{(?!outside(?:Lines?|Reason)\()[^}]*\.(?:stdout|stderr)\b/;
 /** A variable that is read without `variable`, which counts an empty one as unset. An empty search path has no programs, and is left as it is. */
-const readsVariable = /\benvironment\??\.?\[(?!"PATH"\])|\{[^{}]*\b[A-Z][A-Z_]{2,}\b[^{}]*\} = (?:\w+\.)*environment\b/;
-const meaningless = /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
+const readsVariable =
+  /\benvironment\??\.?\[(?!"PATH"\])|\{[^{}]*\b[A-Z][A-Z_]{2,}\b[^{}]*\} = (?:\w+\.)*environment\b/;
+const meaningless =
+  /(^|\/)(utils?|helpers?|managers?|common|misc|base)(\/|\.|$)|-(utils?|helpers?|managers?)(\/|\.|$)/;
 const quotesWithoutMarks = /\$\{(?:error|failure|refusal|reason|cause|problem)\??\.message\b/;
 /** The end of a compound command on a line of its own, within a template. */
 const shellInString = /`(?:\\.|[^`\\])*\n\s*(?:fi|done|esac|set -e\w*)\n/;
@@ -87,11 +99,15 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
     ...files
       .filter(({ path }) => !topLevel.includes(path.split("/")[0]!))
       .map(({ path }) => `${path}: not for the top level`),
-    ...files.filter(({ path }) => meaningless.test(path)).map(({ path }) => `${path}: a name without meaning`),
+    ...files
+      .filter(({ path }) => meaningless.test(path))
+      .map(({ path }) => `${path}: a name without meaning`),
     ...sources.flatMap((file) => shapeFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...sources.flatMap((file) => importFaults(file).map((fault) => `${file.path}: ${fault}`)),
     ...files
-      .filter(({ path, text }) => /^src\/.*\.(sh|py|containerfile)$/.test(path) && !header.test(text))
+      .filter(
+        ({ path, text }) => /^src\/.*\.(sh|py|containerfile)$/.test(path) && !header.test(text),
+      )
       .map(({ path }) => `${path}: no header that says who runs it`),
     ...crowds(sources.filter(({ path }) => path.startsWith("src/"))),
     ...cycles(sources.filter(({ path }) => path.startsWith("src/"))),
@@ -118,27 +134,44 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
       "a web server for everyone on this computer: use serveOnLoopback",
     ],
     [
-      !/^test\/(support\/ssh-login|unit\/architecture-rules\.test)\.ts$/.test(path) && /\bcontext\.accept\(/.test(code),
+      !/^test\/(support\/ssh-login|unit\/architecture-rules\.test)\.ts$/.test(path) &&
+        /\bcontext\.accept\(/.test(code),
       "an SSH server for everyone on this computer: use answerLogin",
     ],
     [
-      path.startsWith("src/") && !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) && isUnbounded(text),
+      path.startsWith("src/") &&
+        !/^src\/system\/(files\/|parse-json\.ts$)/.test(path) &&
+        isUnbounded(text),
       "reads or parses a text of any length: use readText, readOwnText, readBody, parseJson",
     ],
     [
       path.startsWith("src/") && quotesWithoutMarks.test(withoutComments(text)),
       "an error's message in a text: quote it with messageOf, which keeps the marks of outside text",
     ],
-    [path.startsWith("src/") && shellInString.test(withoutComments(text)), "shell text belongs into a .sh file"],
-    [path.startsWith("src/") && startsWithOurEnvironment(code), "starts a program without choosing its environment"],
-    [path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code), "writes past the terminal"],
-    [path.startsWith("src/") && touchesStreams.test(code), "touches the process's streams: use openOutput"],
+    [
+      path.startsWith("src/") && shellInString.test(withoutComments(text)),
+      "shell text belongs into a .sh file",
+    ],
+    [
+      path.startsWith("src/") && startsWithOurEnvironment(code),
+      "starts a program without choosing its environment",
+    ],
+    [
+      path.startsWith("src/") && !mayWriteSync.test(path) && /\bwriteSync\(/.test(code),
+      "writes past the terminal",
+    ],
+    [
+      path.startsWith("src/") && touchesStreams.test(code),
+      "touches the process's streams: use openOutput",
+    ],
     [
       path.startsWith("src/") && quotesOutput.test(withoutComments(text)),
       "quotes a program's output without outsideLine",
     ],
     [
-      path.startsWith("src/") && path !== "src/system/variable.ts" && readsVariable.test(withoutComments(text)),
+      path.startsWith("src/") &&
+        path !== "src/system/variable.ts" &&
+        readsVariable.test(withoutComments(text)),
       "reads an environment variable without `variable`",
     ],
     [path !== "src/index.ts" && isBarrel(path, code), "a barrel file"],
@@ -167,11 +200,22 @@ function isBarrel(path: string, code: string): boolean {
 
 /** A file with one function, class or constant is named after it, or after a type in the same file. A file with several may have any name. */
 function isNamedAfterExport(path: string, code: string): boolean {
-  const values = namesIn(code, /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm);
+  const values = namesIn(
+    code,
+    /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm,
+  );
   const types = namesIn(code, /^export (?:interface|type) (\w+)/gm);
   const name = basename(path, ".ts");
-  if (values.length > 1 || values.length + types.length === 0 || name === "main" || name === "contract") return true;
-  return [...values, ...types].some((exported) => wordsOf(name).every((word) => wordsOf(exported).includes(word)));
+  if (
+    values.length > 1 ||
+    values.length + types.length === 0 ||
+    name === "main" ||
+    name === "contract"
+  )
+    return true;
+  return [...values, ...types].some((exported) =>
+    wordsOf(name).every((word) => wordsOf(exported).includes(word)),
+  );
 }
 
 const namesIn = (code: string, pattern: RegExp): readonly string[] =>
@@ -179,7 +223,9 @@ const namesIn = (code: string, pattern: RegExp): readonly string[] =>
 
 /** `toClusters` and `to-cluster` have the same words. */
 const wordsOf = (name: string): readonly string[] =>
-  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
+  (name.match(/[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/g) ?? []).map((word) =>
+    word.toLowerCase().replace(/s$/, ""),
+  );
 
 function importFaults(file: SourceFile): readonly string[] {
   if (!file.path.startsWith("src/")) return [];
@@ -188,7 +234,8 @@ function importFaults(file: SourceFile): readonly string[] {
   return imported(file).flatMap((target) => {
     if (target.startsWith("node:process")) return ["imports node:process"];
     if (/^(node|bun)(:|$)/.test(target)) return [];
-    if (target.startsWith("src/")) return mayImport(file.path, target) ? [] : [`${layer} must not import ${target}`];
+    if (target.startsWith("src/"))
+      return mayImport(file.path, target) ? [] : [`${layer} must not import ${target}`];
     if (target.startsWith(".") || target.startsWith("test/") || target.startsWith("scripts/"))
       return [`imports ${target}`];
     const layers = packageLayers[target.split("/")[0]!] ?? [];
@@ -201,7 +248,11 @@ function mayImport(from: string, to: string): boolean {
   if (openToAll.includes(to) && !openToAll.includes(from)) return true;
   const own = basename(from, ".ts").replace(/^cluster-/, "");
   const allowed = imports[layer]!.map((entry) => entry.replace("<own>", own));
-  return layerOf(to) === layer || allowed.includes(layerOf(to)) || allowed.some((entry) => `src/${entry}` === to);
+  return (
+    layerOf(to) === layer ||
+    allowed.includes(layerOf(to)) ||
+    allowed.some((entry) => `src/${entry}` === to)
+  );
 }
 
 function crowds(sources: readonly SourceFile[]): readonly string[] {
@@ -216,14 +267,19 @@ function cycles(sources: readonly SourceFile[]): readonly string[] {
   const targets = new Map(sources.map((file) => [file.path, imported(file)]));
   const reachable = new Map(sources.map(({ path }) => [path, reachedFrom(path, targets)]));
   const found = sources
-    .map(({ path }) => [...reachable.get(path)!].filter((other) => reachable.get(other)?.has(path)).toSorted())
+    .map(({ path }) =>
+      [...reachable.get(path)!].filter((other) => reachable.get(other)?.has(path)).toSorted(),
+    )
     .filter((cycle) => cycle.length > 0)
     .map((cycle) => `${cycle[0]!}: import cycle with ${cycle.slice(1).join(", ")}`);
   return [...new Set(found)];
 }
 
 /** All files that a file imports, directly or not. Contains the file itself only if one of them imports it. */
-function reachedFrom(path: string, targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+function reachedFrom(
+  path: string,
+  targets: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
   const reached = new Set<string>();
   const pending = [path];
   for (const next of pending) {
@@ -251,7 +307,9 @@ function imported({ path, text }: SourceFile): readonly string[] {
     /^import\s*"([^"]+)"/gm,
     /\bimport\(\s*"([^"]+)"/g,
   ];
-  const names = patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1]!));
+  const names = patterns.flatMap((pattern) =>
+    [...code.matchAll(pattern)].map((match) => match[1]!),
+  );
   return names.map((name) => (name.startsWith(".") ? normalize(join(dirname(path), name)) : name));
 }
 
@@ -263,7 +321,8 @@ function leaksIntoEndToEnd(sources: readonly SourceFile[]): readonly string[] {
   for (const file of reached) {
     for (const target of imported(file)) {
       const next = byPath.get(target);
-      if (target.startsWith("src/")) leaks.push(`${file.path}: the end-to-end tests must not import ${target}`);
+      if (target.startsWith("src/"))
+        leaks.push(`${file.path}: the end-to-end tests must not import ${target}`);
       else if (next !== undefined && !reached.includes(next)) reached.push(next);
     }
   }
@@ -284,11 +343,15 @@ function withoutWords(text: string): string {
 /** Every file of the working tree except those that git ignores. */
 export async function repository(): Promise<readonly SourceFile[]> {
   const root = join(import.meta.dir, "..", "..");
-  const top = (await readdir(root)).filter((name) => !/^(\.git|node_modules|dist|.*\.bun-build)$/.test(name));
+  const top = (await readdir(root)).filter(
+    (name) => !/^(\.git|node_modules|dist|.*\.bun-build)$/.test(name),
+  );
   const glob = new Bun.Glob("**/*");
   const inside = await Promise.all(
     [".github", "src", "scripts", "test"].map(async (folder) =>
-      (await Array.fromAsync(glob.scan({ cwd: join(root, folder), dot: true }))).map((path) => `${folder}/${path}`),
+      (await Array.fromAsync(glob.scan({ cwd: join(root, folder), dot: true }))).map(
+        (path) => `${folder}/${path}`,
+      ),
     ),
   );
   const texts = inside.flat().map(async (path) => ({

@@ -21,37 +21,61 @@ import { exampleCluster } from "../support/install-example.ts";
 import { neverAborted } from "../support/never-aborted.ts";
 
 export const target = { name: "master_0", host: "192.0.2.1", port: 22, user: "admin" };
-export const master = { id: "i-1", role: "master", index: 0, state: "running", ssh: target } as unknown as NodeRecord;
+export const master = {
+  id: "i-1",
+  role: "master",
+  index: 0,
+  state: "running",
+  ssh: target,
+} as unknown as NodeRecord;
 export const cluster = exampleCluster([master], "enterprise");
 export const dockerSays = (stderr: string, ...words: readonly string[]) =>
   engineFailure(engineKinds.docker, words, { status: 1, stdout: "", stderr });
-export const qemuSays = (stderr: string) => qemuFailure("qemu-img info", { status: 1, stdout: "", stderr });
+export const qemuSays = (stderr: string) =>
+  qemuFailure("qemu-img info", { status: 1, stdout: "", stderr });
 export const sshFails = (error: object, offer?: ServerOffer) =>
   connectFailure(target, Object.assign(new Error(""), error), { mayStillBoot: false, offer });
-export const head = (text: string) => parseHead({ bytes: Buffer.from(text), sizeBytes: text.length }, "a.sh");
+export const head = (text: string) =>
+  parseHead({ bytes: Buffer.from(text), sizeBytes: text.length }, "a.sh");
 
 /** A connection on which every command ends like this. */
 const ending = (status: number, stdout: string, stderr: string) =>
-  ({ run: async () => ({ status, stdout, stderr }), upload: async () => {} }) as unknown as PhaseContext["connection"];
+  ({
+    run: async () => ({ status, stdout, stderr }),
+    upload: async () => {},
+  }) as unknown as PhaseContext["connection"];
 export const sync = async (status: number, stdout: string, stderr: string) => {
   const contents = new Map([["cluster", { tests: [], library: [] }]]);
   const checkout = { folder: "/checkout", variant: "enterprise", contents } as never;
   const layouts = [layoutOf("cluster")];
-  const node = { connection: ending(status, stdout, stderr), reference: "master_0", layouts, variant: "enterprise" };
+  const node = {
+    connection: ending(status, stdout, stderr),
+    reference: "master_0",
+    layouts,
+    variant: "enterprise",
+  };
   return syncCheckoutToNode(checkout, { ...node, checksum: false } as never, neverAborted);
 };
 export const genconf = async (status: number, stdout: string, stderr: string) => {
   const connection = {
     ...ending(0, "", ""),
     run: async ({ argv }: { readonly argv: readonly string[] }) =>
-      argv.includes("e2e-genconf-folders") ? { status: 0, stdout: "", stderr: "" } : { status, stdout, stderr },
+      argv.includes("e2e-genconf-folders")
+        ? { status: 0, stdout: "", stderr: "" }
+        : { status, stdout, stderr },
   };
   const step = { update: () => {} };
-  return generate([]).run({ node: master, reference: "master_0", connection, step } as never, neverAborted);
+  return generate([]).run(
+    { node: master, reference: "master_0", connection, step } as never,
+    neverAborted,
+  );
 };
 export const api = { region: "us-west-2", call: async () => ({}) } as unknown as CloudApi;
 export const answer = (code: string, message: string, httpStatusCode = 400): ClusterError => {
-  const error = Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode, requestId: "r-1" } });
+  const error = Object.assign(new Error(message), {
+    name: code,
+    $metadata: { httpStatusCode, requestId: "r-1" },
+  });
   const context = {
     region: "us-west-2",
     credentialSource: "the variables",

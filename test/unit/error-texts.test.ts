@@ -4,7 +4,10 @@ import { describe, expect, test } from "bun:test";
 import type { Backend } from "../../src/backend/contract.ts";
 import { findSource } from "../support/find-source.ts";
 import { findImage } from "../../src/backend/cloud/launch/images.ts";
-import { clusterExists as cloudClusterExists, findSubnets } from "../../src/backend/cloud/launch/network.ts";
+import {
+  clusterExists as cloudClusterExists,
+  findSubnets,
+} from "../../src/backend/cloud/launch/network.ts";
 import { engineMissing } from "../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
 import {
@@ -23,7 +26,10 @@ import { findNode } from "../../src/cluster/find-cluster.ts";
 import { listSnapshots } from "../../src/cluster/snapshots.ts";
 import { type ErrorId, errorTable } from "../../src/errors.ts";
 import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
-import { answerFailure, artifactUnreachable } from "../../src/platform/artifact/artifact-request.ts";
+import {
+  answerFailure,
+  artifactUnreachable,
+} from "../../src/platform/artifact/artifact-request.ts";
 import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
 import { syncPlan } from "../../src/platform/checkout/checkout.ts";
 import { assertNotFailed, deadlinePassed } from "../../src/platform/readiness/not-ready.ts";
@@ -55,7 +61,10 @@ import {
 
 const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> = {
   "bad-usage": [
-    [() => usedHereOnly("vm"), "Clusters of this kind (vm) are reached from their own machine only. → "],
+    [
+      () => usedHereOnly("vm"),
+      "Clusters of this kind (vm) are reached from their own machine only. → ",
+    ],
     [
       async () => listSnapshots({ name: "cloud" } as Backend<unknown>, "base", neverAborted),
       "Clusters of this kind (cloud) have no snapshots. → ",
@@ -65,7 +74,12 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       "The image /i.qcow2 is a disk of 3072 MB, but `diskSize` is smaller. → Pass `diskSize 3g` or more.",
     ],
     [
-      () => syncPlan({ folder: "/checkout", variant: "oss", contents: new Map() } as never, "oss", layoutOf("cluster")),
+      () =>
+        syncPlan(
+          { folder: "/checkout", variant: "oss", contents: new Map() } as never,
+          "oss",
+          layoutOf("cluster"),
+        ),
       "/checkout/packages/integration-test/extra does not exist, but the cluster's tests have that name. → Sync a checkout of the installed release.",
     ],
   ],
@@ -85,7 +99,11 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       `Cluster "example" has no node "agent_7". → The cluster's nodes are master_0.`,
     ],
     [
-      () => findNode({ ...cluster, nodes: [{ ...master, ssh: { ...master.ssh, host: "" } }] }, "master_0"),
+      () =>
+        findNode(
+          { ...cluster, nodes: [{ ...master, ssh: { ...master.ssh, host: "" } }] },
+          "master_0",
+        ),
       `Node "master_0" of cluster "example" has no address. → The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.`,
     ],
   ],
@@ -99,7 +117,12 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       'Waiting for cluster "base" exceeded its time limit. → Allow more time with `timeout`, or see the log for what was slow.',
     ],
     [
-      () => deadlinePassed([{ subject: "master_0", reason: "not installed yet" }], [failed("", [])], 2_000),
+      () =>
+        deadlinePassed(
+          [{ subject: "master_0", reason: "not installed yet" }],
+          [failed("", [])],
+          2_000,
+        ),
       "The cluster with 1 node was not ready after 2 s.\nNot ready yet:\n  master_0: not installed yet → Wait again, or allow more time with `timeout`.",
     ],
     [
@@ -121,7 +144,8 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       "You may not use Docker on this machine: connect: permission denied. → Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     ],
     [
-      () => assertCgroups1(true, { name: "debian-12", cgroupVersion: 2, advice: "Choose another." }),
+      () =>
+        assertCgroups1(true, { name: "debian-12", cgroupVersion: 2, advice: "Choose another." }),
       "The artifact's platform requires cgroups 1, but debian-12 has cgroups 2. → Choose another.",
     ],
   ],
@@ -158,7 +182,10 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
   ],
   "region-not-enabled": [
-    [elsewhere, "Region mars-1 does not exist, or is not enabled for the account. → Enabled: us-east-1, us-west-2."],
+    [
+      elsewhere,
+      "Region mars-1 does not exist, or is not enabled for the account. → Enabled: us-east-1, us-west-2.",
+    ],
   ],
   "image-not-found": [
     [
@@ -176,7 +203,13 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       'A cluster "base" already exists or is being created on this machine. → Choose another `clusterId`, or remove that cluster:\n    cluster-vm destroy -c base',
     ],
     [
-      () => cloudClusterExists({ clusterId: "base", region: "us-west-2", expiresAt: new Date(7_200_000), nowMs: 0 }),
+      () =>
+        cloudClusterExists({
+          clusterId: "base",
+          region: "us-west-2",
+          expiresAt: new Date(7_200_000),
+          nowMs: 0,
+        }),
       'A cluster "base" already exists or is being created in region us-west-2. It ends 02:00 UTC (in 2 h). → Choose another `clusterId`, or wait until that cluster has terminated.',
     ],
   ],
@@ -221,7 +254,10 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "machine-failed": [
     [
       () =>
-        machineFailed({ ...master, stateReason: "Volume limit exceeded" }, { output: "panic\n", hint: "Try again." }),
+        machineFailed(
+          { ...master, stateReason: "Volume limit exceeded" },
+          { output: "panic\n", hint: "Try again." },
+        ),
       "master_0 (i-1) stopped before it could be used: Volume limit exceeded.\n  panic → Try again.",
     ],
     [
@@ -231,7 +267,8 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
   "artifact-unreachable": [
     [
-      () => artifactUnreachable("https://host/a.sh", "the server redirects more than 10 times.", {}),
+      () =>
+        artifactUnreachable("https://host/a.sh", "the server redirects more than 10 times.", {}),
       "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ],
     [
@@ -295,7 +332,8 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   ],
   "install-failed": [
     [
-      () => assertNotFailed([failed("the install script exited with status 7", ["no such package"])]),
+      () =>
+        assertNotFailed([failed("the install script exited with status 7", ["no such package"])]),
       "The installation failed on master_0: the install script exited with status 7.\nThe last lines of its log:\n    no such package → The whole log is /var/lib/cluster-e2e/install.log on that node.",
     ],
     [
@@ -310,13 +348,20 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
   ],
   "connection-failed": [
-    [() => sshFails({ code: "ECONNREFUSED" }), "Cannot reach master_0 (192.0.2.1 port 22): connection refused. → "],
+    [
+      () => sshFails({ code: "ECONNREFUSED" }),
+      "Cannot reach master_0 (192.0.2.1 port 22): connection refused. → ",
+    ],
     [
       () => sshFails({ level: "client-authentication" }),
       "master_0 (192.0.2.1 port 22) refused the login of admin with the cluster's key. → ",
     ],
     [
-      () => sshFails({ message: "no matching", level: "handshake" }, { part: "host key", names: ["rsa-sha2-512"] }),
+      () =>
+        sshFails(
+          { message: "no matching", level: "handshake" },
+          { part: "host key", names: ["rsa-sha2-512"] },
+        ),
       "The SSH server of master_0 (192.0.2.1 port 22) and this program have no host key in common. It offers rsa-sha2-512. → Choose an image whose SSH server allows another host key, or add this to its sshd_config: HostKey /etc/ssh/ssh_host_ed25519_key",
     ],
     [
@@ -327,7 +372,10 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       () => connectionLost(target, new Error("Keepalive timeout")),
       "The connection to master_0 (192.0.2.1 port 22) was lost: it no longer answers. → Try again. If this happens again, the machine is overloaded or shutting down: check its console output.",
     ],
-    [() => connectionClosed(target), "The connection to master_0 (192.0.2.1 port 22) is closed. → "],
+    [
+      () => connectionClosed(target),
+      "The connection to master_0 (192.0.2.1 port 22) is closed. → ",
+    ],
     [
       () => channelRefused(target, new Error("open failed")),
       "master_0 (192.0.2.1 port 22) did not accept a command: open failed. → Try again. If this happens again, the machine is overloaded or shutting down: check its console output.",
@@ -358,7 +406,10 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
   ],
   "snapshot-not-found": [
-    [() => snapshotNotFound(cluster, "fresh", []), 'Cluster "example" has no snapshot "fresh". → It has no snapshots.'],
+    [
+      () => snapshotNotFound(cluster, "fresh", []),
+      'Cluster "example" has no snapshot "fresh". → It has no snapshots.',
+    ],
     [
       () => snapshotNotFound(cluster, "fresh", ["old", "older"]),
       'Cluster "example" has no snapshot "fresh". → It has: old, older.',
@@ -395,5 +446,7 @@ describe.each(Object.entries(table))("%s", (id, rows) => {
 });
 
 test("every id is worded here or elsewhere", () => {
-  expect([...Object.keys(table), ...elsewhereWorded].toSorted()).toEqual(Object.keys(errorTable).toSorted());
+  expect([...Object.keys(table), ...elsewhereWorded].toSorted()).toEqual(
+    Object.keys(errorTable).toSorted(),
+  );
 });

@@ -8,7 +8,9 @@ const begin = outside("x")[0]!;
 const end = outside("x").at(-1)!;
 
 test("what a message quotes is outside text, and the rest is ours", () => {
-  expect(shown(`node master_0: ${outside("no disk")} (${outside("28")}).`)).toBe("node master_0: <no disk> (<28>).");
+  expect(shown(`node master_0: ${outside("no disk")} (${outside("28")}).`)).toBe(
+    "node master_0: <no disk> (<28>).",
+  );
   expect(shown("ours")).toBe("ours");
   expect(shown("")).toBe("");
 });
@@ -24,14 +26,17 @@ test("marks that outside text brings along are removed", () => {
 test("lines stay marked one by one, and are masked together", () => {
   const text = outside("one\n\n  two\n");
   expect(shown(`${text}ours`)).toBe("<one\n\n  two>\nours");
-  for (const line of text.split("\n").filter((each) => each !== "")) expect(shown(line)).toMatch(/^ *<\w+>$/);
+  for (const line of text.split("\n").filter((each) => each !== ""))
+    expect(shown(line)).toMatch(/^ *<\w+>$/);
 });
 
 test("a part that has lost one of its marks counts as outside text", () => {
   const text = `ours ${outside("secret")}`;
   expect(shown(`${text.slice(0, -3)} ours`)).toBe("ours <secr ours>");
   expect(shown(`${outside("secret").slice(3)} ours`)).toBe("<cret> ours");
-  expect(shown(`${outside("one").slice(2)}, ours, ${outside("two").slice(0, -1)}`)).toBe("<ne>, ours, <two>");
+  expect(shown(`${outside("one").slice(2)}, ours, ${outside("two").slice(0, -1)}`)).toBe(
+    "<ne>, ours, <two>",
+  );
 });
 
 test("in data, texts change, and keys don't", () => {

@@ -44,12 +44,17 @@ function brokenLinks(path: string, text: string): readonly string[] {
     const [file = "", anchor] = link.split("#", 2);
     const target = file === "" ? path : normalize(join(dirname(path), file));
     if (!paths.includes(target)) return true;
-    return anchor !== undefined && !anchorsOf(target === path ? text : (pages.get(target) ?? "")).has(anchor);
+    return (
+      anchor !== undefined &&
+      !anchorsOf(target === path ? text : (pages.get(target) ?? "")).has(anchor)
+    );
   });
 }
 
 test("every relative link on a page leads to a file, and its anchor to a heading", () => {
-  const broken = [...pages].flatMap(([path, text]) => brokenLinks(path, text).map((link) => `${path}: ${link}`));
+  const broken = [...pages].flatMap(([path, text]) =>
+    brokenLinks(path, text).map((link) => `${path}: ${link}`),
+  );
   expect(broken).toEqual([]);
 });
 
@@ -102,7 +107,10 @@ test("the README's first example creates a cluster of an example, on the first s
   const lines = examples.map(([, text = ""]) => text);
   expect(lines[0]).toStartWith("cluster-container create --wait example:slurm\n");
   expect(readme.slice(0, examples[0]?.index).split("\n").length).toBeLessThan(25);
-  expect(lines.filter((text) => text.startsWith("./scripts/"))).toEqual(["./scripts/demo\n", "./scripts/test\n"]);
+  expect(lines.filter((text) => text.startsWith("./scripts/"))).toEqual([
+    "./scripts/demo\n",
+    "./scripts/test\n",
+  ]);
 });
 
 test("the place that the site of the repository expects says how to report a security problem, to no single person", () => {

@@ -35,13 +35,20 @@ const fileName = fc
   .array(fc.stringMatching(/^[\wäß木 '"$*-]{1,60}$/), { minLength: 1, maxLength: 6 })
   .map((parts) => parts.join("/"));
 
-async function* bytesIn(bytes: Buffer, positions: readonly number[]): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const piece of pieces(bytes.toString("latin1"), positions)) yield Buffer.from(piece, "latin1");
+async function* bytesIn(
+  bytes: Buffer,
+  positions: readonly number[],
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const piece of pieces(bytes.toString("latin1"), positions))
+    yield Buffer.from(piece, "latin1");
 }
 
 async function entriesOf(archive: AsyncIterable<Uint8Array>) {
   const found: { readonly name: string; readonly mode: number; readonly text: string }[] = [];
-  for await (const { name, mode, contents } of readTar(archive, { entries: 100, totalBytes: 1_000_000 })) {
+  for await (const { name, mode, contents } of readTar(archive, {
+    entries: 100,
+    totalBytes: 1_000_000,
+  })) {
     const chunks: Uint8Array[] = [];
     for await (const chunk of contents) chunks.push(chunk);
     found.push({ name, mode, text: Buffer.concat(chunks).toString() });
@@ -63,7 +70,9 @@ test("an archive that was written is read as it was, however it is cut", async (
   await holds(150, [files, cuts], async (given, positions) => {
     const bytes = await Array.fromAsync(tarStream(given.map(textFile)));
     const found = await entriesOf(bytesIn(Buffer.concat(bytes), positions));
-    expect(found).toEqual(given.map(({ name, mode, text }) => ({ name, mode, text: Buffer.from(text).toString() })));
+    expect(found).toEqual(
+      given.map(({ name, mode, text }) => ({ name, mode, text: Buffer.from(text).toString() })),
+    );
   });
 });
 
@@ -72,37 +81,49 @@ test("a damaged archive is read as far as it goes, or is an error of the archive
   await holds(200, [files, damage, fc.nat()], async (given, changes, length) => {
     const bytes = Buffer.concat(await Array.fromAsync(tarStream(given.map(textFile))));
     for (const [position, byte] of changes) bytes[position % bytes.length] = byte;
-    await entriesOf(bytesIn(bytes.subarray(0, length % (bytes.length + 1)), [])).catch((error: unknown) => {
-      expect(error).toBeInstanceOf(ArchiveProblem);
-    });
+    await entriesOf(bytesIn(bytes.subarray(0, length % (bytes.length + 1)), [])).catch(
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(ArchiveProblem);
+      },
+    );
   });
 });
 
 test("no secret of four characters or more is left in a text, whatever surrounds it", async () => {
   const secret = fc.stringMatching(/^[!-~äß木]{4,30}$/);
-  await holds(300, [fc.array(secret, { minLength: 1, maxLength: 6 }), anyText, anyText], (secrets, before, after) => {
-    const masker = new Masker();
-    for (const each of secrets) masker.hide(each);
-    for (const each of secrets) {
-      for (const form of [each, encodeURIComponent(each), JSON.stringify(each).slice(1, -1)]) {
-        const masked = masker.text(`${before}${form}${after}`);
-        expect(masked).not.toBe(`${before}${form}${after}`);
-        if (!`${before}${after}***`.includes(form)) expect(masked).not.toContain(form);
+  await holds(
+    300,
+    [fc.array(secret, { minLength: 1, maxLength: 6 }), anyText, anyText],
+    (secrets, before, after) => {
+      const masker = new Masker();
+      for (const each of secrets) masker.hide(each);
+      for (const each of secrets) {
+        for (const form of [each, encodeURIComponent(each), JSON.stringify(each).slice(1, -1)]) {
+          const masked = masker.text(`${before}${form}${after}`);
+          expect(masked).not.toBe(`${before}${form}${after}`);
+          if (!`${before}${after}***`.includes(form)) expect(masked).not.toContain(form);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 test("lines are the same however a text is cut, and none is lost", async () => {
-  await holds(300, [fc.array(anyText, { maxLength: 20 }).map((parts) => parts.join("\n")), cuts], (text, positions) => {
-    const lines: string[] = [];
-    const splitter = lineSplitter((line) => lines.push(line));
-    for (const piece of pieces(text, positions)) splitter.add(piece);
-    splitter.end();
-    expect(lines).toEqual(
-      text.replace(/\n$/, "") === "" && !text.includes("\n") ? [] : text.replace(/\n$/, "").split("\n"),
-    );
-  });
+  await holds(
+    300,
+    [fc.array(anyText, { maxLength: 20 }).map((parts) => parts.join("\n")), cuts],
+    (text, positions) => {
+      const lines: string[] = [];
+      const splitter = lineSplitter((line) => lines.push(line));
+      for (const piece of pieces(text, positions)) splitter.add(piece);
+      splitter.end();
+      expect(lines).toEqual(
+        text.replace(/\n$/, "") === "" && !text.includes("\n")
+          ? []
+          : text.replace(/\n$/, "").split("\n"),
+      );
+    },
+  );
 });
 
 test("readers return a value of their shape or nothing, and never throw", async () => {
@@ -111,7 +132,10 @@ test("readers return a value of their shape or nothing, and never throw", async 
     count: read.optional(read.positiveInteger),
     more: read.lenient(read.anyMapping),
   });
-  const near = fc.record({ name: fc.anything(), count: fc.anything(), more: fc.anything() }, { requiredKeys: [] });
+  const near = fc.record(
+    { name: fc.anything(), count: fc.anything(), more: fc.anything() },
+    { requiredKeys: [] },
+  );
   await holds(500, [fc.oneof(near, fc.anything())], (value) => {
     const found = shape(value);
     if (found === undefined) return;
@@ -148,7 +172,9 @@ test("ssh's configuration has a node's user and address as they are, or is refus
     const node = { id: "i-0", role: "master", index: 0, ssh: { host, port: 22, user } } as const;
     try {
       const text = renderSshConfig([node], paths);
-      expect(text.split("\n").filter((line) => /^\s*(?:User|HostName) /i.test(line))).toHaveLength(host === "" ? 0 : 2);
+      expect(text.split("\n").filter((line) => /^\s*(?:User|HostName) /i.test(line))).toHaveLength(
+        host === "" ? 0 : 2,
+      );
     } catch (error) {
       expect(error).toBeInstanceOf(ClusterError);
     }
@@ -159,37 +185,59 @@ test.skipIf(Bun.which("ssh") === null)(
   "ssh reads a path from its configuration as it is, or it is refused",
   async () => {
     await using folder = await scratchFolder();
-    const node = { id: "i-0", role: "master", index: 0, ssh: { host: "192.0.2.1", port: 22, user: "admin" } } as const;
+    const node = {
+      id: "i-0",
+      role: "master",
+      index: 0,
+      ssh: { host: "192.0.2.1", port: 22, user: "admin" },
+    } as const;
     const path = word.map((text) => `/${text.replaceAll("\n", "")}x`);
     const config = join(folder.path, "config");
     await holds(40, [path], async (identityFile) => {
       try {
-        await writeFile(config, renderSshConfig([node], { identityFile, knownHostsFile: "/state/hosts" }));
+        await writeFile(
+          config,
+          renderSshConfig([node], { identityFile, knownHostsFile: "/state/hosts" }),
+        );
       } catch (error) {
         expect(error).toBeInstanceOf(ClusterError);
         return;
       }
       const { stdout } = spawnSync("ssh", ["-G", "-F", config, "master_0"]);
-      expect(stdout.toString().split("\n")).toContain(`identityfile ${identityFile.replaceAll("%", "%%")}`);
+      expect(stdout.toString().split("\n")).toContain(
+        `identityfile ${identityFile.replaceAll("%", "%%")}`,
+      );
     });
   },
 );
 
 test("an env file has each variable as it is written, or is refused", async () => {
   await using folder = await scratchFolder();
-  const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,9}$/).filter((text) => text !== "export");
-  const contents = word.map((text) => text.replaceAll(/[\r\n]/g, "")).filter((text) => !/^["']/.test(text));
-  await holds(100, [fc.array(fc.record({ name, contents }), { maxLength: 8 })], async (variables) => {
-    await writeFile(join(folder.path, "env"), variables.map((each) => `${each.name}=${each.contents}\n`).join(""));
-    expect(await readVariableFile("env", { cwd: folder.path })).toEqual(variables);
-  });
+  const name = fc
+    .stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,9}$/)
+    .filter((text) => text !== "export");
+  const contents = word
+    .map((text) => text.replaceAll(/[\r\n]/g, ""))
+    .filter((text) => !/^["']/.test(text));
+  await holds(
+    100,
+    [fc.array(fc.record({ name, contents }), { maxLength: 8 })],
+    async (variables) => {
+      await writeFile(
+        join(folder.path, "env"),
+        variables.map((each) => `${each.name}=${each.contents}\n`).join(""),
+      );
+      expect(await readVariableFile("env", { cwd: folder.path })).toEqual(variables);
+    },
+  );
 });
 
 test("a duration is the sum of its units, or is refused", async () => {
   const part = (unit: string): fc.Arbitrary<[string, number]> =>
     fc.nat({ max: 50 }).map((count) => [`${count}${unit}`, count]);
   await holds(200, [part("h"), part("m"), part("s")], ([hours, h], [minutes, m], [seconds, s]) => {
-    if (h + m + s > 0) expect(parseDuration(hours + minutes + seconds)).toBe(((h * 60 + m) * 60 + s) * 1000);
+    if (h + m + s > 0)
+      expect(parseDuration(hours + minutes + seconds)).toBe(((h * 60 + m) * 60 + s) * 1000);
   });
   await holds(300, [anyText], (text) => {
     try {

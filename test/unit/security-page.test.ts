@@ -15,7 +15,9 @@ interface Promised {
 /** The rows of the tables between "What is promised" and the next heading of that level. */
 function promisesIn(text: string): readonly Promised[] {
   const section = /^## What is promised$(.*?)^## /ms.exec(text)?.[1] ?? "";
-  const rows = section.split("\n").filter((line) => line.startsWith("|") && !/^\| (?:Promise|-+) +\|/.test(line));
+  const rows = section
+    .split("\n")
+    .filter((line) => line.startsWith("|") && !/^\| (?:Promise|-+) +\|/.test(line));
   return rows.map((row) => {
     const [promise = "", shownBy = ""] = row
       .split("|")

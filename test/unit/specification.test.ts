@@ -24,7 +24,13 @@ function tagsIn(file: string, text: string): readonly Tag[] {
   return lines.flatMap((line, index) => {
     const named = /^\s*\/\/ Shows (R\d.*)\.$/.exec(line)?.[1];
     if (named === undefined) return [];
-    return [{ place: `${file}:${index + 1}`, ids: named.split(", "), next: lines[index + 1]?.trim() ?? "" }];
+    return [
+      {
+        place: `${file}:${index + 1}`,
+        ids: named.split(", "),
+        next: lines[index + 1]?.trim() ?? "",
+      },
+    ];
   });
 }
 
@@ -40,7 +46,9 @@ test("each rule is shown by a test, or says why it is not", () => {
 
 test("each rule that a test names is in the list", () => {
   const known = new Set(rules.map(({ id }) => id));
-  const strays = tags.flatMap(({ place, ids }) => ids.filter((id) => !known.has(id)).map((id) => `${place}: ${id}`));
+  const strays = tags.flatMap(({ place, ids }) =>
+    ids.filter((id) => !known.has(id)).map((id) => `${place}: ${id}`),
+  );
   expect(strays).toEqual([]);
 });
 

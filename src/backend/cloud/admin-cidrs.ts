@@ -4,7 +4,8 @@ import type { IpPermission } from "@aws-sdk/client-ec2";
 export function cidrProblem(text: string): string | undefined {
   const { address, bits } = split(text);
   const longest = isIPv4(address) ? 32 : 128;
-  if (!isIPv4(address) && !isIPv6(address)) return `"${text}" is not an address range such as 192.0.2.0/24`;
+  if (!isIPv4(address) && !isIPv6(address))
+    return `"${text}" is not an address range such as 192.0.2.0/24`;
   if (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)) return undefined;
   return `"${text}" has a prefix length that is not between 0 and ${longest}`;
 }
@@ -24,8 +25,12 @@ export function normalizeCidr(text: string): string {
 
 export function admissions(cidrs: readonly string[], ports: readonly number[]): IpPermission[] {
   const ranges = [...new Set(cidrs.map(normalizeCidr))];
-  const version4 = ranges.filter((range) => isIPv4(split(range).address)).map((CidrIp) => ({ CidrIp }));
-  const version6 = ranges.filter((range) => isIPv6(split(range).address)).map((CidrIpv6) => ({ CidrIpv6 }));
+  const version4 = ranges
+    .filter((range) => isIPv4(split(range).address))
+    .map((CidrIp) => ({ CidrIp }));
+  const version6 = ranges
+    .filter((range) => isIPv6(split(range).address))
+    .map((CidrIpv6) => ({ CidrIpv6 }));
   return [...new Set(ports)].map((port) => ({
     IpProtocol: "tcp",
     FromPort: port,
@@ -43,7 +48,8 @@ function split(text: string): { readonly address: string; readonly bits: string 
 }
 
 // Not from node:net, because loading that module would more than double the time that a program needs to start.
-const isIPv4 = (text: string): boolean => /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(text);
+const isIPv4 = (text: string): boolean =>
+  /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(text);
 
 /** Bun 1.4 parses URLs whose address ends with a single colon. */
 const isIPv6 = (text: string): boolean =>

@@ -17,11 +17,15 @@ const sshPort = 22;
 const mostAttempts = 3;
 
 /** Changes the rules of clusters' own security groups, and nothing else. See Admission. */
-export function cloudAdmission(api: CloudApi, runtime: Pick<Runtime, "environment" | "progress">): Admission {
+export function cloudAdmission(
+  api: CloudApi,
+  runtime: Pick<Runtime, "environment" | "progress">,
+): Admission {
   return {
     list: async (cluster, signal) => admittedRanges(await clusterGroup(api, cluster, signal)),
     admit: async (cluster, { range, openPorts }, signal) => {
-      const chosen = range === undefined ? await ownRange(runtime, signal) : parseRange(range, admissionProblem);
+      const chosen =
+        range === undefined ? await ownRange(runtime, signal) : parseRange(range, admissionProblem);
       await admit(api, cluster, { range: chosen, openPorts }, signal);
       return chosen;
     },
@@ -56,7 +60,12 @@ async function admit(
   }
 }
 
-async function revoke(api: CloudApi, cluster: ClusterName, range: string, signal: AbortSignal): Promise<void> {
+async function revoke(
+  api: CloudApi,
+  cluster: ClusterName,
+  range: string,
+  signal: AbortSignal,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const group = await clusterGroup(api, cluster, signal);
     const IpPermissions = rulesFor(group, range);
@@ -83,7 +92,10 @@ function parseRange(given: string, problemOf: (text: string) => string | undefin
   });
 }
 
-async function ownRange(runtime: Pick<Runtime, "environment" | "progress">, signal: AbortSignal): Promise<string> {
+async function ownRange(
+  runtime: Pick<Runtime, "environment" | "progress">,
+  signal: AbortSignal,
+): Promise<string> {
   try {
     return normalizeCidr(await checkAddress(runtime, signal));
   } catch (error) {
@@ -95,7 +107,10 @@ async function ownRange(runtime: Pick<Runtime, "environment" | "progress">, sign
 function notAdmitted({ id }: ClusterName, range: string, group: Group): ClusterError {
   const ranges = admittedRanges(group).map((admitted) => admitted.range);
   return new ClusterError("bad-usage", `${range} is not admitted to cluster "${id}".`, {
-    hint: ranges.length === 0 ? "No address is admitted to it." : `These ranges are admitted: ${ranges.join(", ")}`,
+    hint:
+      ranges.length === 0
+        ? "No address is admitted to it."
+        : `These ranges are admitted: ${ranges.join(", ")}`,
     facts: { cluster: id, ranges },
   });
 }
@@ -106,7 +121,11 @@ function notAdmitted({ id }: ClusterName, range: string, group: Group): ClusterE
  * only group of that name with the cluster's tags or machines. Throws `cluster-not-found` if there is no such group, and `cloud-failed` if there are
  * several, or while the creation is still setting it up.
  */
-async function clusterGroup(api: CloudApi, cluster: ClusterName, signal: AbortSignal): Promise<Group> {
+async function clusterGroup(
+  api: CloudApi,
+  cluster: ClusterName,
+  signal: AbortSignal,
+): Promise<Group> {
   const { id, creationId } = cluster;
   const [instances, described, launches] = await Promise.all([
     describeInstances(api, { creationId }, signal),
@@ -115,24 +134,37 @@ async function clusterGroup(api: CloudApi, cluster: ClusterName, signal: AbortSi
   ]);
   const groups = readGroups(described).groups.filter((each) => each.clusterId === id);
   const used = launches?.groupIds ?? groupIdsOf(instances, id);
-  const claimed = launches === undefined ? new Set([...used, ...groups.map((each) => each.id)]) : used;
+  const claimed =
+    launches === undefined ? new Set([...used, ...groups.map((each) => each.id)]) : used;
   const facts = { cluster: id, region: api.region };
   if (used.size > 0 && claimed.size > 1) throw ambiguous(cluster, [...claimed], facts);
   const group = groups.find((each) => used.has(each.id));
   if (group === undefined) {
-    throw new ClusterError("cluster-not-found", `Cluster "${id}" has no security group of its own.`, {
-      hint: "Its machines have ended, or somebody has changed their groups or the tags of its group. Run the list command to see all clusters.",
-      facts,
-    });
+    throw new ClusterError(
+      "cluster-not-found",
+      `Cluster "${id}" has no security group of its own.`,
+      {
+        hint: "Its machines have ended, or somebody has changed their groups or the tags of its group. Run the list command to see all clusters.",
+        facts,
+      },
+    );
   }
   // If the creation finds that one of its rules exists, it assumes that its own request added it. So nothing else may
   // add rules before it has.
-  if (!group.rules.some(({ UserIdGroupPairs = [] }) => UserIdGroupPairs.some(({ GroupId }) => GroupId === group.id))) {
-    throw new ClusterError("cloud-failed", `The security group of cluster "${id}" is still being set up.`, {
-      hint: "Try again in a few seconds.",
-      transient: true,
-      facts,
-    });
+  if (
+    !group.rules.some(({ UserIdGroupPairs = [] }) =>
+      UserIdGroupPairs.some(({ GroupId }) => GroupId === group.id),
+    )
+  ) {
+    throw new ClusterError(
+      "cloud-failed",
+      `The security group of cluster "${id}" is still being set up.`,
+      {
+        hint: "Try again in a few seconds.",
+        transient: true,
+        facts,
+      },
+    );
   }
   return group;
 }
@@ -146,7 +178,9 @@ function groupIdsOf(instances: readonly Instance[], clusterId: string): Readonly
   );
   const ids = new Set(present.map((machine) => machine.id));
   const own = instances.filter(({ InstanceId = "" }) => ids.has(InstanceId)).flatMap(groupsOf);
-  return new Set(own.filter(({ GroupName }) => GroupName === name).map(({ GroupId = "" }) => GroupId));
+  return new Set(
+    own.filter(({ GroupName }) => GroupName === name).map(({ GroupId = "" }) => GroupId),
+  );
 }
 
 function ambiguous(
@@ -168,15 +202,23 @@ function ambiguous(
 type Rules = Pick<Group, "rules">;
 
 export function admittedRanges({ rules }: Rules): readonly AdmittedRange[] {
-  const pairs = rules.flatMap((rule) => rangesOf(rule).map((range) => ({ range, port: portText(rule) })));
+  const pairs = rules.flatMap((rule) =>
+    rangesOf(rule).map((range) => ({ range, port: portText(rule) })),
+  );
   const byRange = Map.groupBy(pairs, ({ range }) => range);
-  return [...byRange].map(([range, members]) => ({ range, ports: [...new Set(members.map(({ port }) => port))] }));
+  return [...byRange].map(([range, members]) => ({
+    range,
+    ports: [...new Set(members.map(({ port }) => port))],
+  }));
 }
 
 /** Returns the single TCP ports that any range may reach. */
 export function admittedPorts({ rules }: Rules): readonly number[] {
   const ports = rules
-    .filter((rule) => rule.IpProtocol === "tcp" && rule.FromPort === rule.ToPort && rangesOf(rule).length > 0)
+    .filter(
+      (rule) =>
+        rule.IpProtocol === "tcp" && rule.FromPort === rule.ToPort && rangesOf(rule).length > 0,
+    )
     .flatMap(({ FromPort }) => FromPort ?? []);
   return [...new Set(ports)];
 }
@@ -184,7 +226,8 @@ export function admittedPorts({ rules }: Rules): readonly number[] {
 /** Whether a rule admits exactly this range to exactly this TCP port: the cloud refuses a second such rule. */
 export function isPortAdmitted(group: Rules, range: string, port: number): boolean {
   return rulesFor(group, range).some(
-    ({ IpProtocol, FromPort, ToPort }) => IpProtocol === "tcp" && FromPort === port && ToPort === port,
+    ({ IpProtocol, FromPort, ToPort }) =>
+      IpProtocol === "tcp" && FromPort === port && ToPort === port,
   );
 }
 
@@ -192,10 +235,14 @@ export function isPortAdmitted(group: Rules, range: string, port: number): boole
 export function rulesFor({ rules }: Rules, range: string): IpPermission[] {
   return rules.flatMap(({ IpProtocol, FromPort, ToPort, IpRanges = [], Ipv6Ranges = [] }) => {
     const rule = { IpProtocol, FromPort, ToPort };
-    const version4 = IpRanges.filter(({ CidrIp }) => isSameRange(CidrIp, range)).map(({ CidrIp }) => ({ CidrIp }));
-    const version6 = Ipv6Ranges.filter(({ CidrIpv6 }) => isSameRange(CidrIpv6, range)).map(({ CidrIpv6 }) => ({
-      CidrIpv6,
-    }));
+    const version4 = IpRanges.filter(({ CidrIp }) => isSameRange(CidrIp, range)).map(
+      ({ CidrIp }) => ({ CidrIp }),
+    );
+    const version6 = Ipv6Ranges.filter(({ CidrIpv6 }) => isSameRange(CidrIpv6, range)).map(
+      ({ CidrIpv6 }) => ({
+        CidrIpv6,
+      }),
+    );
     return [
       ...(version4.length > 0 ? [{ ...rule, IpRanges: version4 }] : []),
       ...(version6.length > 0 ? [{ ...rule, Ipv6Ranges: version6 }] : []),
@@ -205,8 +252,13 @@ export function rulesFor({ rules }: Rules, range: string): IpPermission[] {
 
 /** Returns the address ranges of a rule, without texts that are no ranges. */
 export function rangesOf({ IpRanges = [], Ipv6Ranges = [] }: IpPermission): readonly string[] {
-  const found = [...IpRanges.map(({ CidrIp }) => CidrIp), ...Ipv6Ranges.map(({ CidrIpv6 }) => CidrIpv6)];
-  return found.filter((range) => range !== undefined).filter((range) => cidrProblem(range) === undefined);
+  const found = [
+    ...IpRanges.map(({ CidrIp }) => CidrIp),
+    ...Ipv6Ranges.map(({ CidrIpv6 }) => CidrIpv6),
+  ];
+  return found
+    .filter((range) => range !== undefined)
+    .filter((range) => cidrProblem(range) === undefined);
 }
 
 function portText({ IpProtocol, FromPort, ToPort }: IpPermission): string {

@@ -55,7 +55,8 @@ export async function createCloudBackend(
       kind: "region",
       name: region,
       option: "region",
-      findElsewhere: async (clusterId, findSignal) => findInOtherRegions(open, region, clusterId, findSignal),
+      findElsewhere: async (clusterId, findSignal) =>
+        findInOtherRegions(open, region, clusterId, findSignal),
       listAll: async (listSignal) => {
         const found = await listAllRegions(
           open,
@@ -74,26 +75,35 @@ export async function createCloudBackend(
       cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     },
     plan: async (asked, planSignal) => {
-      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsApt) };
-      const planIt = () => planCreation(api, { regionFolder: folder, request }, runtime, planSignal);
+      const request = {
+        ...asked,
+        distribution: chooseDistribution(asked.distribution, asked.needsApt),
+      };
+      const planIt = () =>
+        planCreation(api, { regionFolder: folder, request }, runtime, planSignal);
       return withRegionAdvice(open, region, planIt, planSignal);
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);
       const look = async () => read(await withRegionAdvice(open, region, ask, findSignal), folder);
-      const isKnown = async () => (await findLastRecord(folder.root, clusterId, api.now())) !== undefined;
+      const isKnown = async () =>
+        (await findLastRecord(folder.root, clusterId, api.now())) !== undefined;
       const reading = await lookAgain(look, isKnown, runtime, findSignal);
       return pickCluster(reading, clusterId, reading.creationIds);
     },
     list: async (listSignal) => {
       const ask = () => describeInstances(api, "all", listSignal);
-      const { clusters } = await read(await withRegionAdvice(open, region, ask, listSignal), folder);
+      const { clusters } = await read(
+        await withRegionAdvice(open, region, ask, listSignal),
+        folder,
+      );
       warnOfClock(api.now(), runtime);
       return clusters;
     },
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
     admission: cloudAdmission(api, runtime),
-    consoleOutput: async (cluster, outputSignal) => clusterConsoleOutput(api, cluster, outputSignal),
+    consoleOutput: async (cluster, outputSignal) =>
+      clusterConsoleOutput(api, cluster, outputSignal),
   } satisfies Backend<CloudOptions>;
 }
 
@@ -115,7 +125,10 @@ async function lookAgain<Reading extends ClusterReading>(
 
 async function planCreation(
   api: CloudApi,
-  { regionFolder, request }: { readonly regionFolder: RegionFolder; readonly request: CreationRequest<CloudOptions> },
+  {
+    regionFolder,
+    request,
+  }: { readonly regionFolder: RegionFolder; readonly request: CreationRequest<CloudOptions> },
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<CloudCreation> {
@@ -135,7 +148,8 @@ async function planCreation(
 /** People read ages and times left by this machine's clock. */
 function warnOfClock(apiMs: number, { clock, progress }: Runtime): void {
   const behindMs = apiMs - clock.now();
-  if (Math.abs(behindMs) > shownSkewMs) progress.warn(`${clockText(behindMs)}: ages and times left are wrong.`);
+  if (Math.abs(behindMs) > shownSkewMs)
+    progress.warn(`${clockText(behindMs)}: ages and times left are wrong.`);
 }
 
 const clusterReader =
@@ -144,9 +158,13 @@ const clusterReader =
     instances: readonly Instance[],
     folder: RegionFolder,
   ): Promise<ClusterReading & Pick<KnownHere, "creationIds">> => {
-    const { creationIds, launches } = await readKnownHere(readMachines(instances).machines, folder.root);
+    const { creationIds, launches } = await readKnownHere(
+      readMachines(instances).machines,
+      folder.root,
+    );
     const { machines, foreignResources } = readMachines(instances, launches);
-    for (const foreignResource of foreignResources) progress.detail(1, foreignResourceText(foreignResource));
+    for (const foreignResource of foreignResources)
+      progress.detail(1, foreignResourceText(foreignResource));
     return { machines, clusters: clustersOf(machines, folder), creationIds };
   };
 

@@ -1,12 +1,29 @@
 import { endText, numbered } from "../../system/amounts.ts";
 import { hasErrorId, messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference, roles } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeReference,
+  roles,
+} from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Creation, CreationFolder, CreationRemains, CreationSummary, FirstLogin, NodeShell } from "../contract.ts";
-import { awaitFirstBoot, hostKeyPerRole, userData, usualFirstBootLimitMs } from "../shared/first-boot.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRemains,
+  CreationSummary,
+  FirstLogin,
+  NodeShell,
+} from "../contract.ts";
+import {
+  awaitFirstBoot,
+  hostKeyPerRole,
+  userData,
+  usualFirstBootLimitMs,
+} from "../shared/first-boot.ts";
 import { wasRefused } from "./api/api-errors.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
 import { retryingApi } from "./api/open-api.ts";
@@ -18,7 +35,13 @@ import {
   whyUnreachableText,
 } from "./launch/look-at-machines.ts";
 import { type LaunchSubnet, assertIdIsFree, createGroup, openGroup } from "./launch/network.ts";
-import { assertOffered, type CloudPlan, type RequestedResources, describePlan, newRequestedResources } from "./plan.ts";
+import {
+  assertOffered,
+  type CloudPlan,
+  type RequestedResources,
+  describePlan,
+  newRequestedResources,
+} from "./plan.ts";
 import { costText } from "./lifetime.ts";
 import { toClusters } from "./records.ts";
 import { endLaunches, leftoversText, removeCreation } from "./removal.ts";
@@ -53,14 +76,22 @@ export class CloudCreation implements Creation {
     this.#plan = plan;
     this.#runtime = runtime;
     this.#retryingApi = retryingApi(plan.api, runtime);
-    this.#requireMetadata2 = metadata2Requirer(this.#retryingApi, plan.resolved.image, runtime.progress);
+    this.#requireMetadata2 = metadata2Requirer(
+      this.#retryingApi,
+      plan.resolved.image,
+      runtime.progress,
+    );
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
   readonly rehearse = async (signal: AbortSignal): Promise<void> => {
     const { request, resolved } = this.#plan;
     try {
-      await assertOffered(this.#retryingApi, { ...request.options, subnets: resolved.subnets }, signal);
+      await assertOffered(
+        this.#retryingApi,
+        { ...request.options, subnets: resolved.subnets },
+        signal,
+      );
     } catch (error) {
       if (!hasErrorId(error, "not-permitted")) throw error;
       this.#runtime.progress.note(
@@ -80,12 +111,15 @@ export class CloudCreation implements Creation {
     signal.throwIfAborted();
     const requested = newRequestedResources(this.#plan, { folder, vpcId: this.#network.vpcId });
     this.#state.requested = requested;
-    requested.groupId = await createGroup(this.#retryingApi, requested.group, clock, graceful.signal).catch(
-      (error: unknown) => {
-        if (wasRefused(error) || hasErrorId(error, "cluster-exists")) delete this.#state.requested;
-        throw error;
-      },
-    );
+    requested.groupId = await createGroup(
+      this.#retryingApi,
+      requested.group,
+      clock,
+      graceful.signal,
+    ).catch((error: unknown) => {
+      if (wasRefused(error) || hasErrorId(error, "cluster-exists")) delete this.#state.requested;
+      throw error;
+    });
     signal.throwIfAborted();
     step.done();
   }
@@ -114,7 +148,12 @@ export class CloudCreation implements Creation {
     const plan = this.#launchPlan(requested, { groupId, publicKey });
     const wanted = roles.filter((role) => request.counts[role] > 0);
     const launches = wanted.map((role) => async () => {
-      await launchRole(api, { plan, role, count: request.counts[role], ledger: requested.launches }, clock, signal);
+      await launchRole(
+        api,
+        { plan, role, count: request.counts[role], ledger: requested.launches },
+        clock,
+        signal,
+      );
     });
     const rules = { groupId, cidrs: resolved.cidrs, ports: [22, ...request.openPorts] };
     const tasks = [...launches, async () => openGroup(api, rules, clock, signal)];
@@ -162,12 +201,19 @@ export class CloudCreation implements Creation {
       launchedMs,
       withoutAddress: this.#withoutAddress,
     };
-    return (await lookAtMachines(this.#retryingApi, watching, this.#runtime.clock, signal)) ?? this.#emptyCluster();
+    return (
+      (await lookAtMachines(this.#retryingApi, watching, this.#runtime.clock, signal)) ??
+      this.#emptyCluster()
+    );
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
     const { api, regionFolder } = this.#plan;
-    const instances = await describeInstances(api, { creationId: this.#claimed().folder.creationId }, signal);
+    const instances = await describeInstances(
+      api,
+      { creationId: this.#claimed().folder.creationId },
+      signal,
+    );
     const clusters = toClusters(instances, regionFolder);
     return clusters.find(({ id }) => id === this.#plan.request.clusterId) ?? this.#emptyCluster();
   }
@@ -201,16 +247,24 @@ export class CloudCreation implements Creation {
     await this.#requireMetadata2(node.id, name, signal);
   }
 
-  async #whyUnreachable(signal: AbortSignal): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
+  async #whyUnreachable(
+    signal: AbortSignal,
+  ): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
     const reason = await whyUnreachableText(this.#runtime, this.#plan.resolved.cidrs, signal);
-    const hint = "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
+    const hint =
+      "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
     return reason === undefined ? undefined : { reason, hint };
   }
 
   async stop(signal: AbortSignal): Promise<void> {
     const { requested } = this.#state;
     if (requested === undefined) return;
-    requested.ended = await endLaunches(this.#plan.api, [...requested.launches.values()], this.#runtime.clock, signal);
+    requested.ended = await endLaunches(
+      this.#plan.api,
+      [...requested.launches.values()],
+      this.#runtime.clock,
+      signal,
+    );
   }
 
   async remove(signal: AbortSignal): Promise<string | undefined> {
@@ -218,16 +272,28 @@ export class CloudCreation implements Creation {
     if (requested === undefined) return undefined;
     const groupId = requested.groupId ?? (await this.#requestGroupAgain(requested, signal));
     const { clusterId } = this.#plan.request;
-    const remains = { clusterId, creationId: requested.folder.creationId, machineIds: requested.ended, groupId };
+    const remains = {
+      clusterId,
+      creationId: requested.folder.creationId,
+      machineIds: requested.ended,
+      groupId,
+    };
     const { api } = this.#plan;
-    return leftoversText(await removeCreation(api, remains, this.#runtime, signal), requested.expiresAt, api.now());
+    return leftoversText(
+      await removeCreation(api, remains, this.#runtime, signal),
+      requested.expiresAt,
+      api.now(),
+    );
   }
 
   /**
    * The answer to the first request was lost. Requests the group again and returns its id, so that it can be removed even if the first request is
    * carried out late.
    */
-  async #requestGroupAgain(requested: RequestedResources, signal: AbortSignal): Promise<string | undefined> {
+  async #requestGroupAgain(
+    requested: RequestedResources,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     try {
       return await createGroup(this.#plan.api, requested.group, this.#runtime.clock, signal);
     } catch (error) {
@@ -240,7 +306,10 @@ export class CloudCreation implements Creation {
     const { requested } = this.#state;
     if (requested === undefined) return undefined;
     const ids = this.#machineIds.join(", ");
-    const group = requested.groupId === undefined ? "its security group" : `security group ${requested.groupId}`;
+    const group =
+      requested.groupId === undefined
+        ? "its security group"
+        : `security group ${requested.groupId}`;
     const end = `terminate automatically at ${endText(requested.expiresAt, this.#plan.api.now())}`;
     return {
       kept: `${ids === "" ? "no machines" : `machines ${ids}`}. They ${end}.`,
@@ -249,7 +318,9 @@ export class CloudCreation implements Creation {
   }
 
   get #machineIds(): readonly string[] {
-    return [...(this.#state.requested?.launches.values() ?? [])].flatMap((launch) => launch.machineIds ?? []);
+    return [...(this.#state.requested?.launches.values() ?? [])].flatMap(
+      (launch) => launch.machineIds ?? [],
+    );
   }
 
   #claimed(): RequestedResources {
@@ -263,7 +334,10 @@ export class CloudCreation implements Creation {
  * Returns a signal that is aborted `graceMs` after the given one, with the same reason, unless it is disposed of first.
  * Use it for requests that must not be cut off halfway because no token makes them safe to repeat.
  */
-export function withGrace(signal: AbortSignal, graceMs: number): Disposable & { readonly signal: AbortSignal } {
+export function withGrace(
+  signal: AbortSignal,
+  graceMs: number,
+): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();
   const timers: ReturnType<typeof setTimeout>[] = [];
   const onAbort = (): void => {

@@ -23,7 +23,11 @@ export const cloudKind = defineBackend({
     subject: "this machine and the account",
     checks: async ({ region }, runtime, signal) => {
       const { cloudChecks } = await import("./checks/checks.ts");
-      const defaults = { region, distribution: usualDistribution, instanceType: defaultInstanceType };
+      const defaults = {
+        region,
+        distribution: usualDistribution,
+        instanceType: defaultInstanceType,
+      };
       return cloudChecks(defaults, runtime, signal);
     },
   },

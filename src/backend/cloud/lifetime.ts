@@ -46,7 +46,8 @@ export function maximumCost(instanceType: string, machines: number): number | un
 export function costText(instanceType: string, machines: number): string {
   const dollars = maximumCost(instanceType, machines);
   const what = `${machines} × ${instanceType} for two hours`;
-  if (dollars === undefined) return `price unknown (${what}); storage and public addresses cost extra`;
+  if (dollars === undefined)
+    return `price unknown (${what}); storage and public addresses cost extra`;
   return `about $${dollars.toFixed(2)} (${what}, prices of ${pricesAsOf}); licensed images cost extra`;
 }
 

@@ -1,5 +1,11 @@
 import { ClusterError, quoted } from "../../errors.ts";
-import { distributionOption, matching, parsed, readOptions, type SchemaValues } from "../../model/option-schema.ts";
+import {
+  distributionOption,
+  matching,
+  parsed,
+  readOptions,
+  type SchemaValues,
+} from "../../model/option-schema.ts";
 import { parseRegion, parseUserName } from "../../model/parse-values.ts";
 import {
   anyText,
@@ -68,7 +74,10 @@ export const cloudSchema = {
     flag: "--subnet",
     summary: "Subnet for the nodes",
     defaultText: "a subnet of the default network",
-    read: matching(/^subnet-[0-9a-f]{8,17}$/, "is not a subnet id such as subnet-0123456789abcdef0"),
+    read: matching(
+      /^subnet-[0-9a-f]{8,17}$/,
+      "is not a subnet id such as subnet-0123456789abcdef0",
+    ),
   },
   image: {
     summary: "Your own image for the nodes; requires `sshUser`",
@@ -86,15 +95,30 @@ export const cloudSchema = {
 
 function readTag(given: string): CustomTag {
   const colon = given.indexOf(":");
-  if (colon < 1) throw new ClusterError("bad-usage", `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`);
+  if (colon < 1)
+    throw new ClusterError(
+      "bad-usage",
+      `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`,
+    );
   return { key: given.slice(0, colon), value: given.slice(colon + 1) };
 }
 
 /** Checks combinations of values and address ranges. */
-export function parseCloudOptions(values: Partial<SchemaValues<typeof cloudSchema>>): Checked<CloudOptions> {
-  const { instanceType = defaultInstanceType, adminCidrs = [], customTags = [], subnetId, image, sshUser } = values;
+export function parseCloudOptions(
+  values: Partial<SchemaValues<typeof cloudSchema>>,
+): Checked<CloudOptions> {
+  const {
+    instanceType = defaultInstanceType,
+    adminCidrs = [],
+    customTags = [],
+    subnetId,
+    image,
+    sshUser,
+  } = values;
   const ranges = adminCidrs.flatMap((range) => admissionProblem(range) ?? []);
-  const tags = customTags.flatMap(({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? []);
+  const tags = customTags.flatMap(
+    ({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? [],
+  );
   const isHalf = (image === undefined) !== (sshUser === undefined);
   const problems = [
     ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
@@ -102,8 +126,17 @@ export function parseCloudOptions(values: Partial<SchemaValues<typeof cloudSchem
     ...(isHalf ? ["`image` and `sshUser`: pass both or neither"] : []),
   ];
   if (problems.length > 0) return { problems };
-  const ownImage = image !== undefined && sshUser !== undefined && { image: { id: image, user: sshUser } };
-  return { value: { instanceType, customTags, adminCidrs, ...(subnetId !== undefined && { subnetId }), ...ownImage } };
+  const ownImage = image !== undefined &&
+    sshUser !== undefined && { image: { id: image, user: sshUser } };
+  return {
+    value: {
+      instanceType,
+      customTags,
+      adminCidrs,
+      ...(subnetId !== undefined && { subnetId }),
+      ...ownImage,
+    },
+  };
 }
 
 /** EC2 allows 50 tags per resource. Some of them are ours, and `Name` is added to every resource. */
@@ -114,9 +147,15 @@ const reserved = ["aws:", "cluster-e2e:"] as const;
  * Returns what is wrong with one more custom tag beside `others`, or `undefined`. Source:
  * https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
  */
-export function tagProblem(key: string, value: string, others: readonly CustomTag[]): string | undefined {
+export function tagProblem(
+  key: string,
+  value: string,
+  others: readonly CustomTag[],
+): string | undefined {
   // A key ends at the first colon, so this looks for a reserved prefix in the whole text.
-  const prefix = reserved.find((candidate) => `${key}:${value}`.toLowerCase().startsWith(candidate));
+  const prefix = reserved.find((candidate) =>
+    `${key}:${value}`.toLowerCase().startsWith(candidate),
+  );
   if (key === "") return "a tag needs a key: <TAG_KEY>:<TAG_VALUE>";
   if (prefix !== undefined) return `tag "${key}:${value}" begins with the reserved "${prefix}"`;
   if (characters(key) > 128) return `tag key "${key.slice(0, 20)}…" is longer than 128 characters`;
@@ -171,7 +210,13 @@ export function readCloudOptions(given: CloudBackendOptions): {
   };
   // In the library, a key may contain a colon. In text, it would look like the colon before the value.
   const customTags = Object.entries(tags).map(([key, value]) => ({ key, value }));
-  const { values, options } = readOptions(cloudSchema, texts, (read) => parseCloudOptions({ ...read, customTags }));
+  const { values, options } = readOptions(cloudSchema, texts, (read) =>
+    parseCloudOptions({ ...read, customTags }),
+  );
   // The library creates machines before it knows the platform.
-  return { region: values.region, distribution: chooseDistribution(values.linuxDistribution, false), options };
+  return {
+    region: values.region,
+    distribution: chooseDistribution(values.linuxDistribution, false),
+    options,
+  };
 }

@@ -12,7 +12,12 @@ import { type LaunchImage, findImage } from "./launch/images.ts";
 import { assertFits, describeInstanceType, notOffered } from "./launch/instance-types.ts";
 import type { LaunchLedger } from "./launch/launch.ts";
 import { metadataText } from "./launch/look-at-machines.ts";
-import { type GroupRequest, type LaunchSubnet, checkAddress, findSubnets } from "./launch/network.ts";
+import {
+  type GroupRequest,
+  type LaunchSubnet,
+  checkAddress,
+  findSubnets,
+} from "./launch/network.ts";
 import { lifetimeMs, costText, maximumCost } from "./lifetime.ts";
 import type { CloudOptions } from "./options.ts";
 import type { RegionFolder } from "./records.ts";
@@ -91,7 +96,15 @@ export function newRequestedResources(
   };
   assertReadable(tags);
   const group = { clusterId, vpcId, tags };
-  return { folder, expiresAt, group, groupId: undefined, launches: new Map(), launchedMs: undefined, ended: [] };
+  return {
+    folder,
+    expiresAt,
+    group,
+    groupId: undefined,
+    launches: new Map(),
+    launchedMs: undefined,
+    ended: [],
+  };
 }
 
 export function describePlan(
@@ -148,15 +161,24 @@ export async function offeredZones(
 ): Promise<readonly string[]> {
   const Filters = [{ Name: "instance-type", Values: [instanceType] }];
   const query = { LocationType: "availability-zone", Filters } as const;
-  const itemsOf = (page: Calls["DescribeInstanceTypeOfferings"]["output"]) => page.InstanceTypeOfferings;
-  const offerings = await collectPages(api, ["DescribeInstanceTypeOfferings", query], itemsOf, signal);
+  const itemsOf = (page: Calls["DescribeInstanceTypeOfferings"]["output"]) =>
+    page.InstanceTypeOfferings;
+  const offerings = await collectPages(
+    api,
+    ["DescribeInstanceTypeOfferings", query],
+    itemsOf,
+    signal,
+  );
   return offerings.map((offering) => offering.Location ?? "").toSorted();
 }
 
 /** Throws the error of a launch if none of the subnets' zones offers the instance type. */
 export async function assertOffered(
   api: CloudApi,
-  { instanceType, subnets }: { readonly instanceType: string; readonly subnets: readonly LaunchSubnet[] },
+  {
+    instanceType,
+    subnets,
+  }: { readonly instanceType: string; readonly subnets: readonly LaunchSubnet[] },
   signal: AbortSignal,
 ): Promise<void> {
   const zones = await offeredZones(api, instanceType, signal);

@@ -54,7 +54,10 @@ export function readMachines(
   const refuse = (id: string | undefined, why: string): void => {
     foreignResources.push({ what: `instance ${shownId(id)}`, why });
   };
-  const candidates = instances.map((instance) => ({ instance, isInItsGroup: isInItsGroup(instance) }));
+  const candidates = instances.map((instance) => ({
+    instance,
+    isInItsGroup: isInItsGroup(instance),
+  }));
   for (const { instance } of candidates.toSorted(byTrust)) {
     const machine = readMachine(instance);
     if (typeof machine === "string") {
@@ -74,7 +77,10 @@ export function readMachines(
       continue;
     }
     rivals.push(machine);
-    refuse(machine.id, `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`);
+    refuse(
+      machine.id,
+      `its tags say that it is ${nodeReference(machine)}, but ${elder.id} is that node`,
+    );
   }
   return { machines, rivals, foreignResources };
 }
@@ -82,7 +88,8 @@ export function readMachines(
 /** Tags can be copied to an older instance, but not everyone who may tag can also put an instance into a security group. */
 function byTrust(a: Candidate, b: Candidate): number {
   const byGroup = Number(b.isInItsGroup) - Number(a.isInItsGroup);
-  const ageOf = ({ instance }: Candidate): number => instance.LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  const ageOf = ({ instance }: Candidate): number =>
+    instance.LaunchTime?.getTime() ?? Number.MAX_SAFE_INTEGER;
   const byId = (a.instance.InstanceId ?? "").localeCompare(b.instance.InstanceId ?? "");
   return byGroup || ageOf(a) - ageOf(b) || byId;
 }
@@ -98,7 +105,10 @@ function isInItsGroup(instance: Instance): boolean {
 }
 
 /** Some implementations of EC2 name a machine's groups only at its network interfaces. */
-export const groupsOf = ({ SecurityGroups = [], NetworkInterfaces = [] }: Instance): readonly GroupIdentifier[] => [
+export const groupsOf = ({
+  SecurityGroups = [],
+  NetworkInterfaces = [],
+}: Instance): readonly GroupIdentifier[] => [
   ...SecurityGroups,
   ...NetworkInterfaces.flatMap(({ Groups = [] }) => Groups),
 ];
@@ -129,7 +139,10 @@ function readMachine(instance: Instance): Machine | string {
     ...addresses,
     state: nodeState(instance),
     isShuttingDown: instance.State?.Name === "shutting-down",
-    stateReason: plainLine(instance.StateReason?.Message) || plainLine(instance.StateTransitionReason) || undefined,
+    stateReason:
+      plainLine(instance.StateReason?.Message) ||
+      plainLine(instance.StateTransitionReason) ||
+      undefined,
     launchedAt: instance.LaunchTime,
     instanceType: instance.InstanceType ?? "",
     groupIds: [...new Set(groupsOf(instance).map(({ GroupId = "" }) => GroupId))],
@@ -137,12 +150,15 @@ function readMachine(instance: Instance): Machine | string {
   };
 }
 
-function addressesOf(instance: Instance): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
+function addressesOf(
+  instance: Instance,
+): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
   const { PublicIpAddress, PrivateIpAddress } = instance;
   const publicAddress = parseIpv4(PublicIpAddress);
   const privateAddress = parseIpv4(PrivateIpAddress);
   const isWrong =
-    (publicAddress ?? "") !== (PublicIpAddress ?? "") || (privateAddress ?? "") !== (PrivateIpAddress ?? "");
+    (publicAddress ?? "") !== (PublicIpAddress ?? "") ||
+    (privateAddress ?? "") !== (PrivateIpAddress ?? "");
   return isWrong ? undefined : { publicAddress, privateAddress };
 }
 
@@ -184,7 +200,12 @@ export interface GroupReading {
  */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   const nameOf = ({ GroupId }: SecurityGroup): string => shownId(GroupId);
-  const { read: groups, foreignResources } = readEach("security group", described, readGroup, nameOf);
+  const { read: groups, foreignResources } = readEach(
+    "security group",
+    described,
+    readGroup,
+    nameOf,
+  );
   return { groups, foreignResources };
 }
 
@@ -198,6 +219,7 @@ function readGroup(group: SecurityGroup): Group | string {
   if (typeof known === "string") return known;
   const id = group.GroupId ?? "";
   if (!/^sg-[0-9a-f]{8,17}$/.test(id)) return "its id is malformed";
-  if (group.GroupName !== groupName(known.clusterId)) return "its name is not the name of its cluster's group";
+  if (group.GroupName !== groupName(known.clusterId))
+    return "its name is not the name of its cluster's group";
   return { id, ...known, rules: group.IpPermissions ?? [] };
 }

@@ -24,17 +24,29 @@ export interface RegionFolder {
 }
 
 /** Groups the machines that the API knows into clusters; see clustersOf. */
-export function toClusters(instances: readonly Instance[], folder: RegionFolder): readonly ClusterRecord[] {
+export function toClusters(
+  instances: readonly Instance[],
+  folder: RegionFolder,
+): readonly ClusterRecord[] {
   return clustersOf(readMachines(instances).machines, folder);
 }
 
 /** Groups machines into clusters. A creation whose machines have all ended is no longer a cluster. */
-export function clustersOf(machines: readonly Machine[], folder: RegionFolder): readonly ClusterRecord[] {
-  const byCreation = Map.groupBy(machines, ({ clusterId, creationId }) => `${clusterId} ${creationId}`);
+export function clustersOf(
+  machines: readonly Machine[],
+  folder: RegionFolder,
+): readonly ClusterRecord[] {
+  const byCreation = Map.groupBy(
+    machines,
+    ({ clusterId, creationId }) => `${clusterId} ${creationId}`,
+  );
   return [...byCreation.values()]
     .filter((members) => members.some((member) => member.state !== "ended"))
     .map((members) => toCluster(members, folder))
-    .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
+    .toSorted(
+      (a, b) =>
+        a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
+    );
 }
 
 /**
@@ -47,7 +59,9 @@ export function pickCluster(
   creationsHere: ReadonlySet<string>,
 ): ClusterRecord | undefined {
   const named = clusters.filter((cluster) => cluster.id === clusterId);
-  const grouped = new Set(machines.filter(({ isInItsGroup }) => isInItsGroup).map(({ creationId }) => creationId));
+  const grouped = new Set(
+    machines.filter(({ isInItsGroup }) => isInItsGroup).map(({ creationId }) => creationId),
+  );
   const living = named.filter(({ state }) => state !== "ending");
   return (
     living.find(({ creationId }) => creationsHere.has(creationId)) ??
@@ -142,17 +156,26 @@ export async function findInOtherRegions(
   signal: AbortSignal,
 ): Promise<OtherScopes> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(otherRegionsLimitMs)]);
-  const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter((region) => region !== here);
+  const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter(
+    (region) => region !== here,
+  );
   const found = await Promise.all(
-    others.map(async (region) => ((await hasCluster(open(region), clusterId, bounded)) ? region : undefined)),
+    others.map(async (region) =>
+      (await hasCluster(open(region), clusterId, bounded)) ? region : undefined,
+    ),
   );
   signal.throwIfAborted();
   return { scopes: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
 }
 
-export async function enabledRegions(api: CloudApi, signal: AbortSignal): Promise<readonly string[]> {
+export async function enabledRegions(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const answer = await api.call("DescribeRegions", {}, signal);
-  return (answer.Regions ?? []).map((region) => parseRegion(region.RegionName)).filter((name) => name !== undefined);
+  return (answer.Regions ?? [])
+    .map((region) => parseRegion(region.RegionName))
+    .filter((name) => name !== undefined);
 }
 
 async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal): Promise<boolean> {
@@ -168,7 +191,9 @@ export async function clusterConsoleOutput(
   cluster: ClusterRecord,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
-  const troubledFirst = cluster.nodes.toSorted((a, b) => Number(isRunning(a)) - Number(isRunning(b)));
+  const troubledFirst = cluster.nodes.toSorted(
+    (a, b) => Number(isRunning(a)) - Number(isRunning(b)),
+  );
   return consoleOutputs(
     troubledFirst.slice(0, mostMachines),
     async (node) => consoleOutput(api, node.id, signal),

@@ -10,7 +10,13 @@ import type { Clock, Runtime } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isFailure, wasRefused } from "./api/api-errors.ts";
-import { type CloudApi, chunksOf, describeGroups, describeInstances, untilVisible } from "./api/api.ts";
+import {
+  type CloudApi,
+  chunksOf,
+  describeGroups,
+  describeInstances,
+  untilVisible,
+} from "./api/api.ts";
 import { lifetimeMs } from "./lifetime.ts";
 import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-requests.ts";
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
@@ -45,7 +51,9 @@ export async function removeCreation(
   const whileInUse = async (inner: AbortSignal): Promise<void> => {
     machineIds = await awaitEnd(api, remains, runtime, inner);
   };
-  const { groups } = readGroups(await describeGroups(api, { creationId: remains.creationId }, signal));
+  const { groups } = readGroups(
+    await describeGroups(api, { creationId: remains.creationId }, signal),
+  );
   const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
   const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
   const left: string[] = [];
@@ -70,7 +78,9 @@ const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains
  * describe any.
  */
 function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
-  return isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId));
+  return (
+    isInItsGroup || groupIds.length === 0 || (groupId !== undefined && groupIds.includes(groupId))
+  );
 }
 
 /** Polls until all machines of the creation are gone, even those not seen yet. Returns the machines that remain at the limit. */
@@ -87,18 +97,28 @@ async function awaitEnd(
   const look = async (inner: AbortSignal): Promise<"ended" | undefined> => {
     const instances = await describeRemains(api, { remains, requested }, inner);
     const { machines, rivals } = readMachines(instances);
-    const seen = new Map(instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]));
-    const tagged = [...machines, ...rivals].filter((machine) => isOf(machine, remains) && isInGroup(machine, remains));
+    const seen = new Map(
+      instances.map((instance) => [instance.InstanceId ?? "", nodeState(instance)]),
+    );
+    const tagged = [...machines, ...rivals].filter(
+      (machine) => isOf(machine, remains) && isInGroup(machine, remains),
+    );
     const found = new Set([...ownIds, ...tagged.filter(mayEnd).map(({ id }) => id)]);
-    const strays = [...found].filter((id) => seen.has(id) && seen.get(id) !== "ended" && !requested.has(id));
+    const strays = [...found].filter(
+      (id) => seen.has(id) && seen.get(id) !== "ended" && !requested.has(id),
+    );
     await terminate(api, strays, clock, inner);
     for (const id of strays) requested.add(id);
     const present = [...requested].filter((id) => seen.has(id) && seen.get(id) !== "ended");
-    const unseen = clock.now() - startMs < waits.visibility.limitMs ? [...requested].filter((id) => !seen.has(id)) : [];
+    const unseen =
+      clock.now() - startMs < waits.visibility.limitMs
+        ? [...requested].filter((id) => !seen.has(id))
+        : [];
     left = [...present, ...unseen];
     return left.length === 0 ? "ended" : undefined;
   };
-  const waitingFor = (): string => `${left.length} of ${numbered(requested.size, "machine")} to terminate`;
+  const waitingFor = (): string =>
+    `${left.length} of ${numbered(requested.size, "machine")} to terminate`;
   await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
   return left;
 }
@@ -112,7 +132,9 @@ async function describeRemains(
   const tagged = await describeInstances(api, { creationId: remains.creationId }, signal);
   const seen = new Set(tagged.map((instance) => instance.InstanceId));
   const ids = [...new Set([...requested, ...(remains.ownIds ?? [])])].filter((id) => !seen.has(id));
-  return ids.length === 0 ? tagged : [...tagged, ...(await describeInstances(api, { ids }, signal))];
+  return ids.length === 0
+    ? tagged
+    : [...tagged, ...(await describeInstances(api, { ids }, signal))];
 }
 
 interface GroupRemoval {
@@ -147,7 +169,11 @@ export async function removeGroup(
 }
 
 /** Says what could not be removed and how it goes away by itself; `undefined` if nothing is left. */
-export function leftoversText(left: Leftovers, expiresAt: Date | undefined, nowMs: number): string | undefined {
+export function leftoversText(
+  left: Leftovers,
+  expiresAt: Date | undefined,
+  nowMs: number,
+): string | undefined {
   const machines = left.machineIds.length === 0 ? [] : [`machines ${left.machineIds.join(", ")}`];
   const groups = left.groupIds.map((id) => `security group ${id}`);
   const things = [...machines, ...groups];
@@ -170,7 +196,9 @@ export async function removeCluster(
   const { clock } = runtime;
   const launches = await savedLaunches(directory, runtime);
   const leftMs = (launch: SavedLaunch): number => (expiryOf(launch)?.getTime() ?? 0) - api.now();
-  const pending = launches.filter((launch) => leftMs(launch) > (launch.machineIds === undefined ? 0 : oldMs));
+  const pending = launches.filter(
+    (launch) => leftMs(launch) > (launch.machineIds === undefined ? 0 : oldMs),
+  );
   const ended = await endLaunches(api, pending, clock, signal);
   const known = launches.flatMap(({ machineIds = [] }) => machineIds);
   const ownIds = [...known, ...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
@@ -187,7 +215,10 @@ export async function removeCluster(
  */
 const oldMs = 0.75 * lifetimeMs;
 
-async function savedLaunches(directory: string, { progress }: Runtime): Promise<readonly SavedLaunch[]> {
+async function savedLaunches(
+  directory: string,
+  { progress }: Runtime,
+): Promise<readonly SavedLaunch[]> {
   // In a completed creation, every machine has been seen with its tag.
   if (!(await isAbandonedCreation(directory))) return [];
   const { launches, unreadable } = await readLaunches(directory);

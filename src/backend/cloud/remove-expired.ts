@@ -40,9 +40,12 @@ export function findLeftovers({ machines, groups }: Resources, nowMs: number): R
   const used = new Set(present.flatMap(({ groupIds }) => groupIds));
   return {
     machines: present.filter(
-      (machine) => isPastDeadline(machine, nowMs) && !machine.isShuttingDown && machine.isInItsGroup,
+      (machine) =>
+        isPastDeadline(machine, nowMs) && !machine.isShuttingDown && machine.isInItsGroup,
     ),
-    groups: groups.filter(({ id, expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs && !used.has(id)),
+    groups: groups.filter(
+      ({ id, expiresAt }) => (expiresAt?.getTime() ?? Infinity) < nowMs && !used.has(id),
+    ),
   };
 }
 
@@ -54,7 +57,8 @@ export async function removeExpired(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, progress } = runtime;
-  for (const foreignResource of inventory.foreignResources) progress.detail(1, foreignResourceText(foreignResource));
+  for (const foreignResource of inventory.foreignResources)
+    progress.detail(1, foreignResourceText(foreignResource));
   const left = findLeftovers(inventory, api.now());
   const machineIds = left.machines.map(({ id }) => id);
   const inTheWay = expiredCreations(inventory, clusterId, api.now());
@@ -65,14 +69,19 @@ export async function removeExpired(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      progress.detail(1, `Cannot remove the remains of an expired cluster, ${what}: ${messageOf(error)}`);
+      progress.detail(
+        1,
+        `Cannot remove the remains of an expired cluster, ${what}: ${messageOf(error)}`,
+      );
     }
   };
   await Promise.all([
     ...(machineIds.length === 0
       ? []
       : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, signal))]),
-    ...left.groups.map(({ id }) => attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal))),
+    ...left.groups.map(({ id }) =>
+      attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal)),
+    ),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
         const mayEnd = (machine: Machine): boolean => isPastDeadline(machine, api.now());
@@ -84,9 +93,14 @@ export async function removeExpired(
 }
 
 /** Finds expired creations of this id whose machines are still ending. The create must wait until the name of their group is free. */
-function expiredCreations({ machines }: Inventory, clusterId: string, nowMs: number): readonly string[] {
+function expiredCreations(
+  { machines }: Inventory,
+  clusterId: string,
+  nowMs: number,
+): readonly string[] {
   const present = machines.filter(
-    (machine) => machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,
+    (machine) =>
+      machine.state !== "ended" && machine.clusterId === clusterId && machine.isInItsGroup,
   );
   const byCreation = Map.groupBy(present, ({ creationId }) => creationId);
   return [...byCreation]

@@ -22,7 +22,10 @@ export type TagValues = Readonly<Partial<Record<keyof typeof tagNames, string>>>
 
 /** Returns tags in the API's form. The provider's console shows `Name`. */
 export function toTags(name: string, values: TagValues, custom: readonly CustomTag[]): Tag[] {
-  const own = Object.entries(values).map(([key, value]) => ({ Key: tagNames[key as keyof TagValues], Value: value }));
+  const own = Object.entries(values).map(([key, value]) => ({
+    Key: tagNames[key as keyof TagValues],
+    Value: value,
+  }));
   const hasOwnName = custom.some((tag) => tag.key === "Name");
   return [
     ...(hasOwnName ? [] : [{ Key: "Name", Value: name }]),

@@ -7,7 +7,13 @@ import { leftovers, withFinding, withForeignResources } from "../shared/foreign-
 import { metadataCheck } from "../shared/metadata-check.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
-import { type ContainerFacts, checkOfEngine, containerFacts, hostChecks, volumeChecks } from "./host-checks.ts";
+import {
+  type ContainerFacts,
+  checkOfEngine,
+  containerFacts,
+  hostChecks,
+  volumeChecks,
+} from "./host-checks.ts";
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
@@ -35,9 +41,13 @@ export function engineCheck(facts: ContainerFacts): Check {
 }
 
 async function judge(facts: ContainerFacts): Promise<Outcome> {
-  const [{ kind }, { version, operatingSystem }] = await Promise.all([facts.engine(), facts.engineFacts()]);
+  const [{ kind }, { version, operatingSystem }] = await Promise.all([
+    facts.engine(),
+    facts.engineFacts(),
+  ]);
   const found = `${kind.title} ${outsideLine(version)}`;
-  if (!isOlder(version, kind.leastVersion)) return pass(`${found} (${outsideLine(operatingSystem)})`);
+  if (!isOlder(version, kind.leastVersion))
+    return pass(`${found} (${outsideLine(operatingSystem)})`);
   return warn(
     `${found} is older than ${kind.leastVersion.join(".")}, the oldest version that this program supports.`,
     kind.advice.install,
@@ -80,7 +90,8 @@ function withSnapshots(outcome: Outcome, { snapshots, clusters, engine }: Found)
     const { clusterId, name } = snapshot;
     const what = `The snapshot "${name}" of cluster "${clusterId}"`;
     const hasCluster = clusters.some((cluster) => cluster.creationId === snapshot.creationId);
-    if (!hasCluster) return [{ message: `${what} has outlived it.`, remedy: removalWords(snapshot, engine) }];
+    if (!hasCluster)
+      return [{ message: `${what} has outlived it.`, remedy: removalWords(snapshot, engine) }];
     const remedy = `cluster-container snapshot --cluster-id ${clusterId} ${engine.option} delete ${name}`;
     return snapshot.nodes === undefined
       ? [{ message: `${what} is incomplete.`, remedy: remedy.replace("  ", " ") }]
@@ -92,7 +103,11 @@ function withSnapshots(outcome: Outcome, { snapshots, clusters, engine }: Found)
 /** Returns the engine's commands that remove the snapshot: its cluster is gone, so no command of ours can find it. */
 function removalWords({ images, volumes }: SavedSnapshot, { kind }: Engine): string {
   return [
-    ...(images.length === 0 ? [] : [`${kind.name} image rm ${images.flatMap(({ names }) => names).join(" ")}`]),
-    ...(volumes.length === 0 ? [] : [`${kind.name} volume rm ${volumes.map(({ volume }) => volume).join(" ")}`]),
+    ...(images.length === 0
+      ? []
+      : [`${kind.name} image rm ${images.flatMap(({ names }) => names).join(" ")}`]),
+    ...(volumes.length === 0
+      ? []
+      : [`${kind.name} volume rm ${volumes.map(({ volume }) => volume).join(" ")}`]),
   ].join("; ");
 }

@@ -20,7 +20,12 @@ import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import type { ContainerOptions } from "./options.ts";
 import type { Selection } from "./records/read-containers.ts";
-import { assertIdCanBeClaimed, creationsRoot, readInventory, toClusters } from "./records/records.ts";
+import {
+  assertIdCanBeClaimed,
+  creationsRoot,
+  readInventory,
+  toClusters,
+} from "./records/records.ts";
 import { removeWithSnapshots } from "./remove-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
 
@@ -35,13 +40,19 @@ export async function openContainerBackend(
 
 function createContainerBackend(engine: Engine, runtime: Runtime) {
   const root = creationsRoot(engine, runtime);
-  const readClusters = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> => {
+  const readClusters = async (
+    selection: Selection,
+    signal: AbortSignal,
+  ): Promise<readonly ClusterRecord[]> => {
     const inventory = await readInventory(engine, selection, root, signal);
     for (const foreignResource of inventory.foreignResources)
       runtime.progress.detail(1, foreignResourceText(foreignResource));
     return toClusters(inventory, root);
   };
-  const readPresent = async (selection: Selection, signal: AbortSignal): Promise<readonly ClusterRecord[]> =>
+  const readPresent = async (
+    selection: Selection,
+    signal: AbortSignal,
+  ): Promise<readonly ClusterRecord[]> =>
     (await readClusters(selection, signal)).filter((cluster) => !isOver(cluster, runtime.clock));
   const remove = async (cluster: ClusterName, signal: AbortSignal): Promise<void> =>
     removeCluster(engine, cluster, runtime, signal);
@@ -52,14 +63,21 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       kind: "engine",
       name: engine.kind.name,
       option: "engine",
-      findElsewhere: async (clusterId, signal) => findInOtherEngines(engine, clusterId, runtime, signal),
+      findElsewhere: async (clusterId, signal) =>
+        findInOtherEngines(engine, clusterId, runtime, signal),
     },
-    nodes: { ipDetect, ipDetectPublic: undefined, nodesKeepTime: false, cgroups1Advice: hostCgroupsAdvice },
+    nodes: {
+      ipDetect,
+      ipDetectPublic: undefined,
+      nodesKeepTime: false,
+      cgroups1Advice: hostCgroupsAdvice,
+    },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => pickCluster(await readPresent({ clusterId }, signal)),
     list: async (signal) => readPresent("all", signal),
     remove,
-    removeExpired: async (signal) => removeExpired(await readClusters("all", signal), remove, runtime, signal),
+    removeExpired: async (signal) =>
+      removeExpired(await readClusters("all", signal), remove, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     snapshots: new ContainerSnapshots(engine, root, runtime),
     power: containerPower(engine, root, runtime),
@@ -84,11 +102,16 @@ async function removeCluster(
 ): Promise<void> {
   const { clock } = runtime;
   // Without that folder, nobody can be restoring the cluster on this machine.
-  await using _ = existsSync(dirname(directory)) ? await lockMachines(directory, runtime, signal) : undefined;
+  await using _ = existsSync(dirname(directory))
+    ? await lockMachines(directory, runtime, signal)
+    : undefined;
   const name = { clusterId, creationId };
   const left = await removeWithSnapshots(engine, name, clock, signal);
   if (left === undefined) return;
-  throw new ClusterError("engine-failed", left, { hint: "Try again.", facts: { clusterId, creationId } });
+  throw new ClusterError("engine-failed", left, {
+    hint: "Try again.",
+    facts: { clusterId, creationId },
+  });
 }
 
 async function planCreation(
@@ -99,7 +122,11 @@ async function planCreation(
 ): Promise<ContainerCreation> {
   const [resolved, { hasLeftovers }] = await Promise.all([
     resolveCreation(engine, request, platform(), signal),
-    assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId, clock: runtime.clock }, signal),
+    assertIdCanBeClaimed(
+      engine,
+      { root, clusterId: request.clusterId, clock: runtime.clock },
+      signal,
+    ),
   ]);
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
 }
@@ -112,7 +139,9 @@ export async function findInOtherEngines(
   signal: AbortSignal,
 ): Promise<OtherScopes> {
   const others = engineNames.filter((name) => name !== kind.name);
-  const asked = await Promise.all(others.map(async (name) => ask(name, clusterId, runtime, signal)));
+  const asked = await Promise.all(
+    others.map(async (name) => ask(name, clusterId, runtime, signal)),
+  );
   return {
     scopes: asked.flatMap(({ scopes }) => scopes),
     unreachable: asked.flatMap(({ unreachable }) => unreachable),
@@ -128,7 +157,12 @@ async function ask(
   try {
     const engine = await openOwn(name, runtime, signal);
     if (engine === undefined) return { scopes: [], unreachable: [] };
-    const inventory = await readInventory(engine, { clusterId }, creationsRoot(engine, runtime), signal);
+    const inventory = await readInventory(
+      engine,
+      { clusterId },
+      creationsRoot(engine, runtime),
+      signal,
+    );
     return { scopes: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
   } catch (error) {
     signal.throwIfAborted();

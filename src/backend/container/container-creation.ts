@@ -1,6 +1,12 @@
 import { join } from "node:path";
 import type { Runtime, Clock } from "../../system/runtime.ts";
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeName } from "../contract.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRequest,
+  CreationSummary,
+  NodeName,
+} from "../contract.ts";
 import { deadlineFiles } from "../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "./container-machines.ts";
 import { defaultDistribution, chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
@@ -47,7 +53,13 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   protected get facts(): ClusterFacts {
     const { request, resolved } = this.#plan;
     const { counts, variant, webUi, options } = request;
-    return { counts, variant, webUi, distribution: resolved.distribution, isOffline: options.isOffline === true };
+    return {
+      counts,
+      variant,
+      webUi,
+      distribution: resolved.distribution,
+      isOffline: options.isOffline === true,
+    };
   }
 
   protected get reach(): Reach {
@@ -60,20 +72,34 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     await this.assertLeftoversAreGone(signal);
     this.#noteDefaultDistribution();
     const { progress } = this.runtime;
-    await obtainNodeImage(engine, resolved.image, { progress, logFile: join(root, "node-image.log") }, signal);
+    await obtainNodeImage(
+      engine,
+      resolved.image,
+      { progress, logFile: join(root, "node-image.log") },
+      signal,
+    );
     using step = this.runtime.progress.start("Reserve the cluster id");
     signal.throwIfAborted();
     const name = { clusterId, creationId };
     this.begin(name);
     const labels = this.labelsOf(name, resolved.reach);
     const { facts, image } = resolved;
-    const tried = rememberedRights(engine, { facts, image: image.name, memory: this.rightsMemory }, signal);
+    const tried = rememberedRights(
+      engine,
+      { facts, image: image.name, memory: this.rightsMemory },
+      signal,
+    );
     const { reach } = resolved;
-    const [range, rights] = await both(createNetwork(engine, { ...name, labels, reach }, [], signal), tried);
+    const [range, rights] = await both(
+      createNetwork(engine, { ...name, labels, reach }, [], signal),
+      tried,
+    );
     const system = systemFlags(engine.kind, facts, rights);
     const network = networkName(name);
     const [, ...addresses] = addressesIn(range, nodeCount(counts));
-    const places = new Map(nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]));
+    const places = new Map(
+      nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]),
+    );
     const addressOf = (node: NodeName): string => places.get(nodeReference(node)) ?? "";
     const plan = {
       clusterId,
@@ -94,20 +120,29 @@ export class ContainerCreation extends ContainerMachines implements Creation {
 
   #noteDefaultDistribution(): void {
     const { request, resolved } = this.#plan;
-    if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined) return;
+    if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined)
+      return;
     const { cgroupVersion } = resolved.facts;
-    const reason = request.needsApt ? "for a platform with packages for apt" : `under cgroups ${cgroupVersion}`;
+    const reason = request.needsApt
+      ? "for a platform with packages for apt"
+      : `under cgroups ${cgroupVersion}`;
     this.runtime.progress.note(`Nodes run ${resolved.distribution}, the default ${reason}.`);
   }
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     const { first, launch: plan } = this.#claimed;
-    if (first === undefined || plan === undefined) throw new TypeError("launch() was called before claim()");
+    if (first === undefined || plan === undefined)
+      throw new TypeError("launch() was called before claim()");
     const { expiresAt } = this.begun;
-    const hosts = hostsFiles(nodesOf(plan.counts).map((node) => ({ ...node, address: plan.addressOf(node) })));
+    const hosts = hostsFiles(
+      nodesOf(plan.counts).map((node) => ({ ...node, address: plan.addressOf(node) })),
+    );
     const files = [...hosts, ...(expiresAt === undefined ? [] : deadlineFiles(expiresAt))];
     const identityOf = async (node: NodeName): Promise<Uint8Array> =>
-      identityArchive({ hostKey: this.hostKeys.of(node), publicKey, files }, this.runtime.clock.now());
+      identityArchive(
+        { hostKey: this.hostKeys.of(node), publicKey, files },
+        this.runtime.clock.now(),
+      );
     await this.startContainers(async (onStart) =>
       launchNodes(this.#plan.engine, { plan, first, identityOf, onStart }, signal),
     );
@@ -115,7 +150,10 @@ export class ContainerCreation extends ContainerMachines implements Creation {
 }
 
 /** Waits for both, even after one fails: when a claim has failed, no request may still be running. */
-async function both<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<readonly [One, Other]> {
+async function both<One, Other>(
+  one: Promise<One>,
+  other: Promise<Other>,
+): Promise<readonly [One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
 }
@@ -150,7 +188,9 @@ export async function resolveCreation(
   });
   const { nodeImage } = options;
   const distribution =
-    nodeImage === undefined ? chooseDistribution(asked, facts.cgroupVersion, needsApt) : `image ${nodeImage}`;
+    nodeImage === undefined
+      ? chooseDistribution(asked, facts.cgroupVersion, needsApt)
+      : `image ${nodeImage}`;
   const [reach, image] = await Promise.all([
     findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
@@ -164,7 +204,8 @@ export function describePlan(
   { kind, facts, distribution, image, reach }: ResolvedCreation,
   clock: Clock,
 ): CreationSummary {
-  const source = image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
+  const source =
+    image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
     nodeCount: nodeCount(counts),
     lines: [
@@ -173,7 +214,10 @@ export function describePlan(
       ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      ["Per container", `memory: ${options.memory ?? "no limit"}, CPUs: ${options.cpus ?? "no limit"}`],
+      [
+        "Per container",
+        `memory: ${options.memory ?? "no limit"}, CPUs: ${options.cpus ?? "no limit"}`,
+      ],
       ["Network", `its own bridge${wayOutText(options.isOffline)}`],
       [
         "Reached at",

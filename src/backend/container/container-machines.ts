@@ -3,7 +3,14 @@ import { join } from "node:path";
 import { type ClusterRecord, type NodeRecord, countsText } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
-import type { CopyRequest, CreationRemains, CreationRequest, FirstLogin, NamedText, NodeShell } from "../contract.ts";
+import type {
+  CopyRequest,
+  CreationRemains,
+  CreationRequest,
+  FirstLogin,
+  NamedText,
+  NodeShell,
+} from "../contract.ts";
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
@@ -26,7 +33,10 @@ export interface MachinesPlan {
 }
 
 /** The facts in the labels of a cluster's network. */
-export interface ClusterFacts extends Pick<CreationRequest<never>, "counts" | "variant" | "distribution" | "webUi"> {
+export interface ClusterFacts extends Pick<
+  CreationRequest<never>,
+  "counts" | "variant" | "distribution" | "webUi"
+> {
   /** Whether nodes reach each other and nothing else. */
   readonly isOffline: boolean;
 }
@@ -61,7 +71,14 @@ export abstract class ContainerMachines {
   protected labelsOf(name: CreationName, reach: Reach): LabelValues {
     const { counts, variant, distribution, webUi, isOffline } = this.facts;
     const { expiresAt } = this.begun;
-    const known = { ...name, counts: countsText(counts), variant, distribution, reach, createdBy: version };
+    const known = {
+      ...name,
+      counts: countsText(counts),
+      variant,
+      distribution,
+      reach,
+      createdBy: version,
+    };
     return {
       ...known,
       ...(webUi !== undefined && { webUi }),
@@ -74,11 +91,16 @@ export abstract class ContainerMachines {
     const { engine, request, root, hasLeftovers } = this.plan;
     if (!hasLeftovers) return;
     const { clusterId } = request;
-    assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), { clusterId, leaving: [] });
+    assertIdIsFree(engine, await readInventory(engine, { clusterId }, root, signal), {
+      clusterId,
+      leaving: [],
+    });
   }
 
   /** Starts the containers with the function, which reports the id of each. */
-  protected async startContainers(start: (onStart: (id: string) => void) => Promise<void>): Promise<void> {
+  protected async startContainers(
+    start: (onStart: (id: string) => void) => Promise<void>,
+  ): Promise<void> {
     using step = this.runtime.progress.start("Start containers");
     try {
       await start((id) => void this.#started.push(id));
@@ -104,23 +126,36 @@ export abstract class ContainerMachines {
 
   #assertNoneRemoved(nodes: readonly NodeRecord[]): void {
     for (const node of nodes) this.#seen.set(node.id, node);
-    const removed = [...this.#seen.values()].find(({ id }) => !nodes.some((node) => node.id === id));
+    const removed = [...this.#seen.values()].find(
+      ({ id }) => !nodes.some((node) => node.id === id),
+    );
     if (removed === undefined) return;
     const stateReason = "the container was removed";
-    throw machineFailed({ ...removed, stateReason }, { output: "", hint: "If that was a mistake, create it again." });
+    throw machineFailed(
+      { ...removed, stateReason },
+      { output: "", hint: "If that was a mistake, create it again." },
+    );
   }
 
   async describe(signal: AbortSignal): Promise<ClusterRecord> {
-    return this.#read(await describeContainers(this.plan.engine, { creationId: this.#creationId }, signal));
+    return this.#read(
+      await describeContainers(this.plan.engine, { creationId: this.#creationId }, signal),
+    );
   }
 
   #read(described: readonly unknown[]): ClusterRecord {
     const { request, root } = this.plan;
     const { expiresAt } = this.begun;
-    const network = { clusterId: request.clusterId, creationId: this.#creationId, ...this.facts, expiresAt };
+    const network = {
+      clusterId: request.clusterId,
+      creationId: this.#creationId,
+      ...this.facts,
+      expiresAt,
+    };
     const containers = readNodes(described, [network]).read;
     const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
-    if (cluster === undefined) throw new TypeError("The network of this creation was not read as a cluster");
+    if (cluster === undefined)
+      throw new TypeError("The network of this creation was not read as a cluster");
     return cluster;
   }
 
@@ -143,7 +178,11 @@ export abstract class ContainerMachines {
     } satisfies FirstLogin;
   }
 
-  protected async finishBoot({ id }: NodeRecord, _shell: NodeShell, _signal: AbortSignal): Promise<void> {
+  protected async finishBoot(
+    { id }: NodeRecord,
+    _shell: NodeShell,
+    _signal: AbortSignal,
+  ): Promise<void> {
     await allowReboots(this.plan.engine, { id, reach: this.reach }, this.runtime.progress);
   }
 
@@ -189,6 +228,10 @@ export async function clusterConsoleOutput(
   return consoleOutputs(cluster.nodes, async (node) => consoleOutput(engine, node, signal), signal);
 }
 
-async function consoleOutput(engine: Engine, { id }: NodeRecord, signal: AbortSignal): Promise<string> {
+async function consoleOutput(
+  engine: Engine,
+  { id }: NodeRecord,
+  signal: AbortSignal,
+): Promise<string> {
   return engine.ask({ words: ["logs", `--tail=${mostLines}`, id], keptCharacters }, signal);
 }

@@ -33,7 +33,8 @@ export function containerPower(engine: Engine, root: string, runtime: Runtime): 
     pause: async (cluster, nodes, signal) => change(cluster, nodes, ["pause"], signal),
     resume: async (cluster, nodes, signal) => change(cluster, nodes, ["unpause"], signal),
     // The engine cuts the power of a container that takes longer.
-    shutDown: async (cluster, nodes, signal) => change(cluster, nodes, ["stop", `--time=${shutDownSeconds}`], signal),
+    shutDown: async (cluster, nodes, signal) =>
+      change(cluster, nodes, ["stop", `--time=${shutDownSeconds}`], signal),
     cutPower: async (cluster, nodes, signal) => change(cluster, nodes, ["kill"], signal),
     start: async (cluster, nodes, signal) => {
       await using _ = await lockMachines(cluster.directory, runtime, signal);
@@ -56,30 +57,46 @@ interface PinnedContainer {
 }
 
 /** Starts containers at the addresses that the other nodes and the known hosts have for them. */
-async function startAgain(engine: Engine, { cluster, nodes, root, clock }: Start, signal: AbortSignal): Promise<void> {
+async function startAgain(
+  engine: Engine,
+  { cluster, nodes, root, clock }: Start,
+  signal: AbortSignal,
+): Promise<void> {
   const inventory = await readInventory(engine, { clusterId: cluster.id }, root, signal);
   const network = inventory.networks.find(({ creationId }) => creationId === cluster.creationId);
   if (network !== undefined) await restoreNetwork(engine, network, signal);
   const pinned = await readPinned(engine, cluster, root, signal);
   const wanted = pinned.filter(
-    ({ container }) => container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id)),
+    ({ container }) =>
+      container.status !== "running" && nodes.some(({ id }) => container.id.startsWith(id)),
   );
   const nowMs = clock.now();
-  await mapConcurrently(wanted, startsAtOnce, async (member) => startOne(engine, member, nowMs), signal);
+  await mapConcurrently(
+    wanted,
+    startsAtOnce,
+    async (member) => startOne(engine, member, nowMs),
+    signal,
+  );
   await settle(engine, { cluster, pinned: wanted, root }, signal);
 }
 
 const isStopped = ({ container: { status } }: Pick<PinnedContainer, "container">): boolean =>
   status === "exited" || status === "stopped";
 
-async function startOne(engine: Engine, { container, address }: PinnedContainer, nowMs: number): Promise<void> {
+async function startOne(
+  engine: Engine,
+  { container, address }: PinnedContainer,
+  nowMs: number,
+): Promise<void> {
   const { change } = engine;
   const network = networkName(container);
   if (address !== undefined) {
     const alias = nodeReference(container).replaceAll("_", "-");
     const accepts = (stderr: string): boolean => indicates(stderr, "notConnected");
     await change({ words: ["network", "disconnect", network, container.id], accepts });
-    await change({ words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id] });
+    await change({
+      words: ["network", "connect", `--ip=${address}`, `--alias=${alias}`, network, container.id],
+    });
   }
   await announceStart(engine, container, nowMs);
   await change({ words: ["start", container.id] });
@@ -122,14 +139,24 @@ async function readContainersOf(
 /** Pins the nodes' new ports. Stops containers that got another address than the platform knows. */
 async function settle(
   engine: Engine,
-  { cluster, pinned, root }: Pick<Start, "cluster" | "root"> & { readonly pinned: readonly PinnedContainer[] },
+  {
+    cluster,
+    pinned,
+    root,
+  }: Pick<Start, "cluster" | "root"> & { readonly pinned: readonly PinnedContainer[] },
   signal: AbortSignal,
 ): Promise<void> {
   const now = await readContainersOf(engine, cluster, root, signal);
   const currentOf = ({ container }: PinnedContainer): NodeContainer =>
     now.find(({ id }) => id === container.id) ?? container;
-  await pinPorts(engine, { directory: cluster.directory, containers: pinned.map(currentOf) }, signal);
-  const moved = pinned.filter((member) => member.address !== undefined && currentOf(member).address !== member.address);
+  await pinPorts(
+    engine,
+    { directory: cluster.directory, containers: pinned.map(currentOf) },
+    signal,
+  );
+  const moved = pinned.filter(
+    (member) => member.address !== undefined && currentOf(member).address !== member.address,
+  );
   const [first] = moved;
   if (first === undefined) return;
   await engine.change({ words: ["kill", ...moved.map(({ container }) => container.id)] });
@@ -139,7 +166,10 @@ async function settle(
     `${engine.kind.title} did not give ${names.join(", ")} the former address, such as ${first.address}; stopped again.`,
     {
       hint: `Remove other containers from the network ${networkName(first.container)}, then start the nodes again.`,
-      facts: { nodes: names, containers: moved.map(({ container }) => containerName(cluster.id, container)) },
+      facts: {
+        nodes: names,
+        containers: moved.map(({ container }) => containerName(cluster.id, container)),
+      },
     },
   );
 }

@@ -33,7 +33,11 @@ const withApt = "debian-12";
 export const defaultDistributionText = `${suiting["1"]} with cgroups 1, ${suiting["2"]} with cgroups 2; ${withApt} for platforms with packages for apt only`;
 
 /** Returns the nodes' distribution. Throws `machine-not-set-up` if its systemd can't boot on the engine's machine. */
-export function chooseDistribution(asked: string, cgroupVersion: "1" | "2", needsApt: boolean): string {
+export function chooseDistribution(
+  asked: string,
+  cgroupVersion: "1" | "2",
+  needsApt: boolean,
+): string {
   if (asked === defaultDistribution) return needsApt ? withApt : suiting[cgroupVersion];
   if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
   throw new ClusterError(

@@ -54,10 +54,14 @@ function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engi
   );
 }
 
-async function checkSpace({ rootFolder }: EngineFacts, { kind: { name } }: Engine): Promise<Outcome> {
+async function checkSpace(
+  { rootFolder }: EngineFacts,
+  { kind: { name } }: Engine,
+): Promise<Outcome> {
   const space = await statfs(rootFolder).catch(() => undefined);
   const folder = outsideLine(rootFolder);
-  if (space === undefined) return skip(`Not checked: ${folder || "its folder"} is not on this machine.`);
+  if (space === undefined)
+    return skip(`Not checked: ${folder || "its folder"} is not on this machine.`);
   const free = space.bavail * space.bsize;
   const text = `${folder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
@@ -74,10 +78,14 @@ function judgeMemory({ memoryBytes }: EngineFacts, { kind: { title } }: Engine):
 }
 
 /** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
-async function checkCgroups(facts: ContainerFacts, { cgroupVersion }: EngineFacts): Promise<Outcome> {
+async function checkCgroups(
+  facts: ContainerFacts,
+  { cgroupVersion }: EngineFacts,
+): Promise<Outcome> {
   const reach = await facts.reach().catch(() => undefined);
   const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion, false)} by default`;
-  if (cgroupVersion === "2" || reach !== "direct") return pass(`Version ${cgroupVersion}: ${nodes}`);
+  if (cgroupVersion === "2" || reach !== "direct")
+    return pass(`Version ${cgroupVersion}: ${nodes}`);
   if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
     `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
@@ -131,20 +139,35 @@ interface Trial {
   readonly environment: Environment;
 }
 
-async function tryMount({ engineFacts, engine, environment }: Trial, signal: AbortSignal): Promise<Outcome> {
+async function tryMount(
+  { engineFacts, engine, environment }: Trial,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const image = await ownImage(engine, signal);
-  if (image === undefined) return skip("Not checked: there is no node image until the first create builds one.");
+  if (image === undefined)
+    return skip("Not checked: there is no node image until the first create builds one.");
   const home = homeFolder(environment);
   const scratch = await ownedFolder(home).catch(() => undefined);
   if (scratch === undefined) return skip(`Not checked: cannot create a folder in ${home}.`);
   await using folder = scratch;
   // On an interrupt, and after this check's limit, the program ends without waiting for work under way here.
-  signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), { once: true });
+  signal.addEventListener("abort", () => rmSync(folder.path, { recursive: true, force: true }), {
+    once: true,
+  });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
   const { words } = await findRights(engine, engineFacts, image);
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
-  const run = ["run", "--rm", ...words, "--network=none", mount, "--entrypoint=/bin/cat", image, `${target}/note`];
+  const run = [
+    "run",
+    "--rm",
+    ...words,
+    "--network=none",
+    mount,
+    "--entrypoint=/bin/cat",
+    image,
+    `${target}/note`,
+  ];
   // On a busy machine, Podman loses the output of a container that ends at once.
   const ask = async (): Promise<string> =>
     (await engine.ask({ words: run }, signal)) || engine.ask({ words: run }, signal);
@@ -155,7 +178,8 @@ async function tryMount({ engineFacts, engine, environment }: Trial, signal: Abo
       throw error;
     },
   );
-  if (problem === undefined) return pass(`Containers can read this machine's folders, such as those in ${home}`);
+  if (problem === undefined)
+    return pass(`Containers can read this machine's folders, such as those in ${home}`);
   return warn(
     `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
     remedy(engineFacts, engine),
@@ -163,9 +187,15 @@ async function tryMount({ engineFacts, engine, environment }: Trial, signal: Abo
 }
 
 async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
-  const words = ["images", `--filter=reference=${builtImages}`, "--format={{.Repository}}:{{.Tag}}"];
+  const words = [
+    "images",
+    `--filter=reference=${builtImages}`,
+    "--format={{.Repository}}:{{.Tag}}",
+  ];
   // Podman lists all names of the image, even if only one was asked for.
-  return (await engine.ask({ words }, signal)).split("\n").find((name) => name.startsWith(`${builtImages}:`));
+  return (await engine.ask({ words }, signal))
+    .split("\n")
+    .find((name) => name.startsWith(`${builtImages}:`));
 }
 
 const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
@@ -219,11 +249,15 @@ export function checkOfEngine(
   judge: (engineFacts: EngineFacts, engine: Engine) => Outcome | Promise<Outcome>,
 ): Check {
   const run = async (): Promise<Outcome> => {
-    const known = await Promise.all([facts.engineFacts(), facts.engine()]).catch((error: unknown) => {
-      if (error instanceof ClusterError) return undefined;
-      throw error;
-    });
-    return known === undefined ? skip("Not checked: no container engine was found.") : judge(...known);
+    const known = await Promise.all([facts.engineFacts(), facts.engine()]).catch(
+      (error: unknown) => {
+        if (error instanceof ClusterError) return undefined;
+        throw error;
+      },
+    );
+    return known === undefined
+      ? skip("Not checked: no container engine was found.")
+      : judge(...known);
   };
   return { name, limitMs: engineLimitMs, run };
 }

@@ -25,7 +25,9 @@ export async function readHostKey(
 }
 
 /** Returns the keys that are pinned for a cluster, by the host in known_hosts. */
-export const readPins = async (directory: string): Promise<readonly (readonly [host: string, key: Buffer])[]> =>
+export const readPins = async (
+  directory: string,
+): Promise<readonly (readonly [host: string, key: Buffer])[]> =>
   parseKnownHosts(await readOwnText(creationFiles(directory).knownHosts).catch(() => ""));
 
 interface Started {
@@ -37,7 +39,11 @@ interface Started {
  * Pins the keys of nodes that are reached at ports, because the engine gives a container other ports at each start. Root on a node can replace its key,
  * so only keys that are already pinned are trusted. Throws `host-key-changed`.
  */
-export async function pinPorts(engine: Engine, { directory, containers }: Started, signal: AbortSignal): Promise<void> {
+export async function pinPorts(
+  engine: Engine,
+  { directory, containers }: Started,
+  signal: AbortSignal,
+): Promise<void> {
   const pins = await readPins(directory);
   // Without pinned keys, nobody logs in from this machine.
   if (pins.length === 0) return;
@@ -46,7 +52,8 @@ export async function pinPorts(engine: Engine, { directory, containers }: Starte
     const port = container.ports.get(22);
     if (port === undefined) return;
     const key = await readHostKey(engine, container, signal);
-    if (key === undefined || !pins.some(([, pinned]) => pinned.equals(key))) throw unknownKey(container);
+    if (key === undefined || !pins.some(([, pinned]) => pinned.equals(key)))
+      throw unknownKey(container);
     await knownHosts.pin("127.0.0.1", port, key);
   };
   const published = containers.filter(({ reach }) => reach === "published");
@@ -55,8 +62,12 @@ export async function pinPorts(engine: Engine, { directory, containers }: Starte
 
 function unknownKey(container: NodeContainer): ClusterError {
   const node = nodeReference(container);
-  return new ClusterError("host-key-changed", `${node} has a host key other than the pinned ones.`, {
-    hint: "Somebody has replaced it on the node. Restore a snapshot, or create the cluster again.",
-    facts: { node },
-  });
+  return new ClusterError(
+    "host-key-changed",
+    `${node} has a host key other than the pinned ones.`,
+    {
+      hint: "Somebody has replaced it on the node. Restore a snapshot, or create the cluster again.",
+      facts: { node },
+    },
+  );
 }

@@ -41,7 +41,9 @@ const leastMemoryMegabytes = 6;
 export const parseVolume = read.matching(/^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/);
 
 export const parseCpus = (given: unknown): string | undefined =>
-  typeof given === "string" && /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0 ? given : undefined;
+  typeof given === "string" && /^(?:[0-9]+\.)?[0-9]+$/.test(given) && Number(given) > 0
+    ? given
+    : undefined;
 
 export const containerSchema = {
   engine: {
@@ -66,7 +68,10 @@ export const containerSchema = {
     summary: "Memory limit of each node, such as 2g; a number without a unit means megabytes",
     defaultText: "no limit",
     read: parsed(
-      (given) => ((readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : given.replace(/\d$/, "$&m")),
+      (given) =>
+        (readMegabytes(given) ?? 0) < leastMemoryMegabytes
+          ? undefined
+          : given.replace(/\d$/, "$&m"),
       `is not a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`,
     ),
   },
@@ -78,16 +83,25 @@ export const containerSchema = {
   nodeImage: {
     summary: "Your own image for the nodes; must contain systemd and sshd",
     defaultText: "an image that is built once for the distribution",
-    read: matching(/^[a-z0-9][A-Za-z0-9._/:@-]*$/, "is not an image such as registry.example.com/node:1"),
+    read: matching(
+      /^[a-z0-9][A-Za-z0-9._/:@-]*$/,
+      "is not an image such as registry.example.com/node:1",
+    ),
   },
   offline: offlineOption,
-  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
+  linuxDistribution: distributionOption(
+    distributions,
+    defaultDistribution,
+    defaultDistributionText,
+  ),
 } as const;
 
 type ContainerValues = SchemaValues<typeof containerSchema>;
 
 /** Requires every volume to exist on this machine. */
-export async function parseContainerOptions(values: Partial<ContainerValues>): Promise<Checked<ContainerOptions>> {
+export async function parseContainerOptions(
+  values: Partial<ContainerValues>,
+): Promise<Checked<ContainerOptions>> {
   return checkVolumes(containerOptions(values));
 }
 
@@ -108,7 +122,9 @@ function containerOptions({
 }
 
 /** Finds missing volumes, because the engine would create a missing folder as root. */
-async function checkVolumes<Given extends Pick<ContainerOptions, "volumes">>(given: Given): Promise<Checked<Given>> {
+async function checkVolumes<Given extends Pick<ContainerOptions, "volumes">>(
+  given: Given,
+): Promise<Checked<Given>> {
   const { access } = await import("node:fs/promises");
   const paths = given.volumes.map((volume) => volume.slice(0, volume.indexOf(":")));
   const found = paths.map((path) =>
@@ -164,6 +180,10 @@ export function readContainerOptions(given: ContainerBackendOptions): {
   readonly options: ContainerOptions;
 } {
   const parse = (values: Partial<ContainerValues>) => ({ value: containerOptions(values) });
-  const { values, options } = readOptions(containerSchema, { ...readArguments(given, shape) }, parse);
+  const { values, options } = readOptions(
+    containerSchema,
+    { ...readArguments(given, shape) },
+    parse,
+  );
   return { engine: values.engine, distribution: values.linuxDistribution, options };
 }

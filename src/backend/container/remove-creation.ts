@@ -18,9 +18,15 @@ import { deleteAllSnapshots, removeUnusedImages } from "./snapshots/remove-snaps
 const atOnce = 6;
 
 /** Stops all containers of a creation but keeps them, so that they can be examined. */
-export async function stopCreation(engine: Engine, name: CreationName, signal: AbortSignal): Promise<void> {
+export async function stopCreation(
+  engine: Engine,
+  name: CreationName,
+  signal: AbortSignal,
+): Promise<void> {
   const { containers } = await findCreation(engine, name, signal);
-  const running = containers.filter(({ status }) => ["running", "paused", "restarting"].includes(status));
+  const running = containers.filter(({ status }) =>
+    ["running", "paused", "restarting"].includes(status),
+  );
   const kill = async ({ id }: NodeContainer): Promise<unknown> =>
     engine.change({ words: ["kill", id], accepts: (stderr) => indicates(stderr, "gone") });
   await mapConcurrently(running, atOnce, kill, signal);
@@ -49,10 +55,20 @@ export async function removeCreation(
         problems.add(messageOf(error));
       });
     };
-    await mapConcurrently(containers, atOnce, async ({ id }) => remove([...engine.kind.removeWords, id]), signal);
+    await mapConcurrently(
+      containers,
+      atOnce,
+      async ({ id }) => remove([...engine.kind.removeWords, id]),
+      signal,
+    );
     // Without its network, a container can no longer be recognized as ours, so the network goes last.
     if (problems.size === 0)
-      await mapConcurrently(networks, atOnce, async ({ id }) => remove(["network", "rm", id]), signal);
+      await mapConcurrently(
+        networks,
+        atOnce,
+        async ({ id }) => remove(["network", "rm", id]),
+        signal,
+      );
     if (problems.size > 0) await clock.sleep(pauseMs(), signal);
   }
 }
@@ -105,7 +121,10 @@ async function findCreation(
 ): Promise<FoundCreation> {
   // A caller that names a creation has found it before.
   const recorded = [{ clusterId, creationId }];
-  const { containers, networks } = readContainers({ ...(await describe(engine, { clusterId }, signal)), recorded });
+  const { containers, networks } = readContainers({
+    ...(await describe(engine, { clusterId }, signal)),
+    recorded,
+  });
   const own = networks.filter((network) => network.creationId === creationId);
   return {
     containers: containers.filter((container) => container.creationId === creationId),

@@ -15,11 +15,21 @@ import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource, gather } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
-import { errorCode, isAccessible, isDiskFull, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
+import {
+  errorCode,
+  isAccessible,
+  isDiskFull,
+  isFileOrAbsent,
+  writeAll,
+} from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
 import { version } from "../../version.ts";
-import { type ClusterFileReference, type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
+import {
+  type ClusterFileReference,
+  type SnapshotFile,
+  clusterFileStart,
+} from "../../model/snapshot.ts";
 
 const { format, frameMagic, frameHeadBytes } = clusterFileStart;
 const formatVersion = 1;
@@ -78,7 +88,8 @@ interface Zstd {
 /** Throws `machine-not-set-up` if the library runs on a Node that is too old. */
 function zstd(): Required<Zstd> {
   const { zstdCompress, createZstdDecompress } = zlib as Zstd;
-  if (zstdCompress !== undefined && createZstdDecompress !== undefined) return { zstdCompress, createZstdDecompress };
+  if (zstdCompress !== undefined && createZstdDecompress !== undefined)
+    return { zstdCompress, createZstdDecompress };
   throw new ClusterError("machine-not-set-up", "This version of Node cannot read and write zstd.", {
     hint: "Use Node 22.15 or later, or Bun, or the command line.",
   });
@@ -91,7 +102,8 @@ export interface PartToWrite {
 }
 
 /** Throws `machine-not-set-up` like `zstd`. */
-export const createDecompressor = (): Duplex => zstd().createZstdDecompress({ chunkSize: chunkBytes });
+export const createDecompressor = (): Duplex =>
+  zstd().createZstdDecompress({ chunkSize: chunkBytes });
 
 export interface FileToWrite extends Omit<SnapshotFile, "withoutBase"> {
   readonly backend: Manifest["backend"];
@@ -112,9 +124,13 @@ export async function* knownParts(
   for (const part of parts) {
     const nameOf = (sha256: string): string => {
       if (sha256 === part.sha256) return part.name;
-      throw new ClusterError("snapshot-unusable", `The snapshot is damaged: ${part.name} has changed.`, {
-        hint: "Delete the snapshot, and make another one.",
-      });
+      throw new ClusterError(
+        "snapshot-unusable",
+        `The snapshot is damaged: ${part.name} has changed.`,
+        {
+          hint: "Delete the snapshot, and make another one.",
+        },
+      );
     };
     yield { nameOf, contents: part.contents() };
   }
@@ -122,9 +138,12 @@ export async function* knownParts(
 
 /** Throws `bad-usage` unless a file may be written at the path. */
 export async function assertWritable(path: string, replaces: boolean): Promise<void> {
-  if (!(await isFileOrAbsent(path).catch(() => false))) throw cannotWrite(path, "it is not a regular file");
+  if (!(await isFileOrAbsent(path).catch(() => false)))
+    throw cannotWrite(path, "it is not a regular file");
   if (!replaces && (await isAccessible(path)))
-    throw new ClusterError("bad-usage", `${path} exists already.`, { hint: "Choose another file, or pass `replace`." });
+    throw new ClusterError("bad-usage", `${path} exists already.`, {
+      hint: "Choose another file, or pass `replace`.",
+    });
 }
 
 /**
@@ -152,7 +171,10 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
 
 async function writeEncrypted(
   file: FileToWrite,
-  { encrypt, draft }: { readonly encrypt: NonNullable<SnapshotFile["encrypt"]>; readonly draft: string },
+  {
+    encrypt,
+    draft,
+  }: { readonly encrypt: NonNullable<SnapshotFile["encrypt"]>; readonly draft: string },
   signal: AbortSignal,
 ): Promise<void> {
   // If encryption doesn't work, fail before reading the snapshot.
@@ -168,7 +190,11 @@ async function writeEncrypted(
 }
 
 /** Reserves space for the manifest, which comes first in the file, and fills it in when the checksums are known. */
-async function writeContents(file: FileToWrite, output: FileHandle, signal: AbortSignal): Promise<void> {
+async function writeContents(
+  file: FileToWrite,
+  output: FileHandle,
+  signal: AbortSignal,
+): Promise<void> {
   const largest = { name: "x".repeat(129), bytes: Number.MAX_SAFE_INTEGER, sha256: "0".repeat(64) };
   const space = manifestFrame(
     file,
@@ -188,22 +214,30 @@ async function writeContents(file: FileToWrite, output: FileHandle, signal: Abor
 /** Compresses each block to a frame. */
 function compressed(blocks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const compress = promisify(zstd().zstdCompress);
-  const toFrame = async (block: Uint8Array): Promise<Uint8Array> => compress(block, { chunkSize: chunkBytes });
+  const toFrame = async (block: Uint8Array): Promise<Uint8Array> =>
+    compress(block, { chunkSize: chunkBytes });
   return Readable.from(blocks).map(toFrame, { concurrency: blocksAtOnce });
 }
 
 /** Pads the manifest with blanks, which JSON allows at its end. */
-function manifestFrame({ backend, facts }: FileToWrite, parts: readonly FilePart[], space: number): Buffer {
+function manifestFrame(
+  { backend, facts }: FileToWrite,
+  parts: readonly FilePart[],
+  space: number,
+): Buffer {
   const content = { format, formatVersion, backend, createdBy: version, facts, parts };
   const json = JSON.stringify({ ...content, sha256: checksum(content) });
-  const text = Buffer.from(json + " ".repeat(Math.max(0, space - frameHeadBytes - Buffer.byteLength(json))));
+  const text = Buffer.from(
+    json + " ".repeat(Math.max(0, space - frameHeadBytes - Buffer.byteLength(json))),
+  );
   const head = Buffer.alloc(frameHeadBytes);
   head.writeUInt32LE(frameMagic);
   head.writeUInt32LE(text.length, 4);
   return Buffer.concat([head, text]);
 }
 
-const checksum = (content: unknown): string => createHash("sha256").update(JSON.stringify(content)).digest("hex");
+const checksum = (content: unknown): string =>
+  createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
 async function* partContents(
   { parts, onProgress }: FileToWrite,
@@ -277,9 +311,17 @@ export const unusableFile = (shown: string, why: string, hint?: string): Cluster
   });
 
 /** Throws `snapshot-unusable` if the file holds another snapshot than the reference names. */
-export function assertSnapshot(shown: string, { snapshot: wanted }: ClusterFileReference, found: string): void {
+export function assertSnapshot(
+  shown: string,
+  { snapshot: wanted }: ClusterFileReference,
+  found: string,
+): void {
   if (wanted !== undefined && wanted !== found)
-    throw unusableFile(shown, "holds another cluster than the one that is wanted", "Save the cluster again.");
+    throw unusableFile(
+      shown,
+      "holds another cluster than the one that is wanted",
+      "Save the cluster again.",
+    );
 }
 
 async function readManifest(
@@ -290,7 +332,11 @@ async function readManifest(
   const head = Buffer.alloc(encryptedMark.length);
   await file.read(head, 0, head.length, 0);
   if (head.toString("latin1") === encryptedMark)
-    throw unusableFile(shown, "is encrypted with age", "Decrypt it: age --decrypt --output PLAIN_FILE FILE");
+    throw unusableFile(
+      shown,
+      "is encrypted with age",
+      "Decrypt it: age --decrypt --output PLAIN_FILE FILE",
+    );
   const length = head.readUInt32LE(4);
   const foreign = unusableFile(
     shown,
@@ -304,7 +350,11 @@ async function readManifest(
   const found = parseJson(text.toString("utf8"));
   if (!read.isMapping(found) || found["format"] !== format) throw foreign;
   if ((read.integer(found["formatVersion"]) ?? 0) > formatVersion)
-    throw unusableFile(shown, "was written by a newer version of this program", "Upgrade this program.");
+    throw unusableFile(
+      shown,
+      "was written by a newer version of this program",
+      "Upgrade this program.",
+    );
   const { sha256, ...content } = found;
   const manifest = sha256 === checksum(content) ? parseManifest(found) : undefined;
   if (manifest === undefined) throw unusableFile(shown, "is damaged: its manifest is not valid");
@@ -346,7 +396,9 @@ export async function readParts(
     const replaced = unusableFile(shown, "was replaced meanwhile", "Try again.");
     if (now.sha256 !== manifest.sha256) throw replaced;
     const whole = createHash("sha256");
-    const contents = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const contents = async function* (
+      chunks: AsyncIterable<Uint8Array>,
+    ): AsyncGenerator<Uint8Array> {
       let at = 0;
       for await (const chunk of chunks) {
         if (sha256 !== undefined) whole.update(chunk);
@@ -357,10 +409,12 @@ export async function readParts(
     const takeAll = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
       const source = byteSource(chunks);
       for (const part of manifest.parts) {
-        const changed = (): ClusterError => unusableFile(shown, `is damaged: ${part.name} has another checksum`);
+        const changed = (): ClusterError =>
+          unusableFile(shown, `is damaged: ${part.name} has another checksum`);
         await take(part, verified(part.sha256, source.stream(part.bytes), changed));
       }
-      if (!(await source.endsWithin(0))) throw unusableFile(shown, "is damaged: it is longer than its manifest says");
+      if (!(await source.endsWithin(0)))
+        throw unusableFile(shown, "is damaged: it is longer than its manifest says");
     };
     const bytes = file.createReadStream({ autoClose: false, highWaterMark: chunkBytes });
     await pipeline(bytes, contents, createDecompressor(), takeAll, { signal });

@@ -10,7 +10,8 @@ export const outsideText = "; outside traffic goes through this machine";
 export const wayOutText = (isOffline: boolean | undefined, usual = ""): string =>
   isOffline === true ? "; nodes reach each other and nothing else" : usual;
 
-interface OriginFacts extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRecord, "variant" | "distribution"> {
+interface OriginFacts
+  extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRecord, "variant" | "distribution"> {
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;

@@ -35,7 +35,10 @@ export async function awaitFirstBoot(
     machine.hasDeadline ? deadlineUnit : "",
     "/run/cloud-init",
   ];
-  const result = await shell.run({ argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" }, signal);
+  const result = await shell.run(
+    { argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" },
+    signal,
+  );
   const lines = outsideLines(result.stdout.trim() === "" ? result.stderr : result.stdout, 40).map(
     (line) => `  ${line}`,
   );
@@ -45,10 +48,14 @@ export async function awaitFirstBoot(
     case exitStatus.complained:
       return plainLines(result.stdout, 40).join("\n");
     default:
-      throw new ClusterError("machine-failed", [`${machine.name}: the first boot failed.`, ...lines].join("\n"), {
-        hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
-        facts: { node: machine.name, status: result.status },
-      });
+      throw new ClusterError(
+        "machine-failed",
+        [`${machine.name}: the first boot failed.`, ...lines].join("\n"),
+        {
+          hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
+          facts: { node: machine.name, status: result.status },
+        },
+      );
   }
 }
 
@@ -103,7 +110,9 @@ export function userData(boot: FirstBoot): string {
         shell: "/bin/bash",
         lock_passwd: true,
         sudo: ["ALL=(ALL) NOPASSWD:ALL"],
-        ...(boot.publicKey !== undefined && { ssh_authorized_keys: [withoutComment(boot.publicKey)] }),
+        ...(boot.publicKey !== undefined && {
+          ssh_authorized_keys: [withoutComment(boot.publicKey)],
+        }),
       },
     ],
     // Some images rewrite that file at every boot.
@@ -119,11 +128,14 @@ export function withoutComment(publicKey: string): string {
 }
 
 export function hostsSetup(hosts: NonNullable<FirstBoot["hosts"]>): string {
-  return shellText(addHosts, { HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n") });
+  return shellText(addHosts, {
+    HOSTS: hosts.map(({ address, name }) => `${address} ${name}`).join("\n"),
+  });
 }
 
 /** Does what `loginctl enable-linger` does, but before the user exists. */
-const lingerSetup = (user: string): string => `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
+const lingerSetup = (user: string): string =>
+  `mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/${user}`;
 
 /** The host keys with which machines boot. Containers keep theirs; other machines get a new one at the first login. */
 export interface FirstHostKeys {

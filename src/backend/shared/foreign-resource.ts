@@ -51,7 +51,8 @@ export function readEach<Found, Own extends object>(
 }
 
 /** Makes any foreign id safe to print. */
-export const shownId = (id: unknown): string => (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
+export const shownId = (id: unknown): string =>
+  (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
 
 /** Adds things that only look like ours to the outcome of `doctor`'s leftovers check. `advice` says what to do about them. */
 export function withForeignResources(
@@ -68,7 +69,11 @@ export function withForeignResources(
 /** Adds one more problem, and what to do about it, to the outcome of a check. */
 export function withFinding(outcome: Outcome, message: string, remedy: string): Outcome {
   if (!("remedy" in outcome)) return warn(message, remedy);
-  return { ...outcome, message: `${outcome.message} ${message}`, remedy: `${outcome.remedy}; ${remedy}` };
+  return {
+    ...outcome,
+    message: `${outcome.message} ${message}`,
+    remedy: `${outcome.remedy}; ${remedy}`,
+  };
 }
 
 interface LeftoversRequest {
@@ -109,13 +114,17 @@ export async function leftovers(request: LeftoversRequest): Promise<Outcome> {
   return withFinding(outcome, message, "Run the list command, which removes what is left");
 }
 
-async function whatIsLeft(cluster: ClusterRecord, { root, troubleOf }: LeftoversRequest): Promise<string | undefined> {
+async function whatIsLeft(
+  cluster: ClusterRecord,
+  { root, troubleOf }: LeftoversRequest,
+): Promise<string | undefined> {
   const abandoned = await abandonedCreations(root, cluster.id);
   const found = abandoned.find(({ creation }) => creation.creationId === cluster.creationId);
   if (found !== undefined)
     return found.creation.state === "in-use" ? "its once was killed" : "its create was interrupted";
   const hasNodes = cluster.nodes.length > 0;
-  if (hasNodes && cluster.nodes.every((node) => node.state === "ended")) return "none of its nodes is running";
+  if (hasNodes && cluster.nodes.every((node) => node.state === "ended"))
+    return "none of its nodes is running";
   const trouble = await troubleOf(cluster);
   if (hasNodes || trouble !== undefined) return trouble;
   // For example, only a network exists. A creation also begins like this.
@@ -152,18 +161,27 @@ interface FoundTexts {
 /** Returns the parsed values, or a text that names missing and malformed ones. Optional texts may be missing. */
 export function readTexts<Required extends TextName, Optional extends TextName>(
   { kind, names, texts }: FoundTexts,
-  { required, optional }: { readonly required: readonly Required[]; readonly optional: readonly Optional[] },
+  {
+    required,
+    optional,
+  }: { readonly required: readonly Required[]; readonly optional: readonly Optional[] },
 ):
-  | ({ readonly [Name in Required]: TextValue<Name> } & { readonly [Name in Optional]: TextValue<Name> | undefined })
+  | ({ readonly [Name in Required]: TextValue<Name> } & {
+      readonly [Name in Optional]: TextValue<Name> | undefined;
+    })
   | string {
   const valueOf = (name: TextName): unknown => textParsers[name](texts[name]);
   const faults = [
     ...required.filter((name) => valueOf(name) === undefined),
     ...optional.filter((name) => valueOf(name) === undefined && texts[name] !== undefined),
   ];
-  const faultOf = (name: TextName): string => (texts[name] === undefined ? "is missing" : "is malformed");
-  if (faults.length > 0) return faults.map((name) => `its ${kind} ${names[name]} ${faultOf(name)}`).join(", ");
-  return Object.fromEntries([...required, ...optional].map((name) => [name, valueOf(name)])) as never;
+  const faultOf = (name: TextName): string =>
+    texts[name] === undefined ? "is missing" : "is malformed";
+  if (faults.length > 0)
+    return faults.map((name) => `its ${kind} ${names[name]} ${faultOf(name)}`).join(", ");
+  return Object.fromEntries(
+    [...required, ...optional].map((name) => [name, valueOf(name)]),
+  ) as never;
 }
 
 /**
@@ -173,7 +191,9 @@ export function readTexts<Required extends TextName, Optional extends TextName>(
 export function assertReadable(texts: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(texts)) {
     if (value === undefined || (isTextName(name) && textParsers[name](value) === undefined)) {
-      throw new TypeError(`No command could read this creation: its ${name} would be ${JSON.stringify(value)}`);
+      throw new TypeError(
+        `No command could read this creation: its ${name} would be ${JSON.stringify(value)}`,
+      );
     }
   }
 }

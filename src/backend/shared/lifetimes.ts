@@ -13,10 +13,15 @@ const atOnce = 4;
 
 /** When a cluster ends whose lifetime begins now, in whole seconds; undefined: it has no lifetime. */
 export const endAfter = (lifetimeMs: number | undefined, clock: Clock): Date | undefined =>
-  lifetimeMs === undefined ? undefined : new Date(Math.floor((clock.now() + lifetimeMs) / 1000) * 1000);
+  lifetimeMs === undefined
+    ? undefined
+    : new Date(Math.floor((clock.now() + lifetimeMs) / 1000) * 1000);
 
 /** For the description of a plan. */
-export const endLine = (lifetimeMs: number | undefined, clock: Clock): readonly [label: string, value: string] => {
+export const endLine = (
+  lifetimeMs: number | undefined,
+  clock: Clock,
+): readonly [label: string, value: string] => {
   const destroyed = "when you run the destroy command";
   if (lifetimeMs === undefined) return ["Ends", destroyed];
   const nowMs = clock.now();
@@ -25,13 +30,18 @@ export const endLine = (lifetimeMs: number | undefined, clock: Clock): readonly 
 };
 
 /** Like `endLine`, as data. */
-export const endFacts = (lifetimeMs: number | undefined, clock: Clock): { readonly expiresAt?: string } => {
+export const endFacts = (
+  lifetimeMs: number | undefined,
+  clock: Clock,
+): { readonly expiresAt?: string } => {
   const end = endAfter(lifetimeMs, clock);
   return end === undefined ? {} : { expiresAt: end.toISOString() };
 };
 
-export const isOver = ({ expiresAt }: { readonly expiresAt?: Date | undefined }, clock: Clock): boolean =>
-  expiresAt !== undefined && expiresAt.getTime() <= clock.now();
+export const isOver = (
+  { expiresAt }: { readonly expiresAt?: Date | undefined },
+  clock: Clock,
+): boolean => expiresAt !== undefined && expiresAt.getTime() <= clock.now();
 
 export async function removeExpired(
   clusters: readonly ClusterRecord[],

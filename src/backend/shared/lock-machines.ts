@@ -20,10 +20,14 @@ export async function lockMachines(
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const path = lockOf(directory);
-  const error = new ClusterError("deadline-passed", "Another process is still working on this cluster's machines.", {
-    hint: `Try again when it has finished. If no such process exists, on this computer or another, remove ${path}.`,
-    facts: { lock: path },
-  });
+  const error = new ClusterError(
+    "deadline-passed",
+    "Another process is still working on this cluster's machines.",
+    {
+      hint: `Try again when it has finished. If no such process exists, on this computer or another, remove ${path}.`,
+      facts: { lock: path },
+    },
+  );
   const giveUp = { atMs: clock.now() + graceMs, error };
   const onWait = (): void => progress.note("Waiting for other work on this cluster's machines.");
   return acquireProcessLock(path, { clock, onWait, giveUp }, signal);
@@ -44,8 +48,10 @@ export async function acquireIdleLock(
 ): Promise<AsyncDisposable | undefined> {
   const held = new Error("Another process holds the lock");
   const giveUp = { atMs: clock.now(), error: held };
-  return acquireProcessLock(path, { clock, onWait: () => {}, giveUp }, signal).catch((error: unknown) => {
-    if (error === held) return undefined;
-    throw error;
-  });
+  return acquireProcessLock(path, { clock, onWait: () => {}, giveUp }, signal).catch(
+    (error: unknown) => {
+      if (error === held) return undefined;
+      throw error;
+    },
+  );
 }

@@ -14,7 +14,9 @@ export function machineFailed(
   { output, hint }: { readonly output: string; readonly hint: string },
 ): ClusterError {
   const name = nodeReference(node);
-  const lastLines = outsideLines(output.replaceAll(sequences, ""), shownLines).map((line) => `  ${line}`);
+  const lastLines = outsideLines(output.replaceAll(sequences, ""), shownLines).map(
+    (line) => `  ${line}`,
+  );
   const stateReason = node.stateReason === undefined ? undefined : outside(node.stateReason);
   const reason = stateReason ?? "the reason is not known";
   return new ClusterError(
@@ -52,7 +54,11 @@ export function assertIncomplete({ id }: ClusterName, name: string, isComplete: 
   });
 }
 
-export const snapshotNotFound = ({ id }: ClusterName, name: string, others: readonly string[]): ClusterError =>
+export const snapshotNotFound = (
+  { id }: ClusterName,
+  name: string,
+  others: readonly string[],
+): ClusterError =>
   new ClusterError("snapshot-not-found", `Cluster "${id}" has no snapshot "${name}".`, {
     hint: others.length === 0 ? "It has no snapshots." : `It has: ${others.join(", ")}.`,
     facts: { cluster: id, snapshot: name, others },
@@ -60,15 +66,23 @@ export const snapshotNotFound = ({ id }: ClusterName, name: string, others: read
 
 /** For a snapshot that cannot be restored because of what is missing. */
 export const notWhole = ({ id }: ClusterName, name: string): ClusterError =>
-  new ClusterError("snapshot-unusable", `The snapshot "${name}" of cluster "${id}" is incomplete.`, {
-    hint: "Delete it, or make it again under the same name.",
-    facts: { cluster: id, snapshot: name },
-  });
+  new ClusterError(
+    "snapshot-unusable",
+    `The snapshot "${name}" of cluster "${id}" is incomplete.`,
+    {
+      hint: "Delete it, or make it again under the same name.",
+      facts: { cluster: id, snapshot: name },
+    },
+  );
 
 /** `images` are those that the backend lacks; `instead` is what users may pass, such as "pass an image with `image`". */
 export const unknownDistribution = (
   distribution: string,
-  { images, known, instead }: { readonly images: string; readonly known: readonly string[]; readonly instead: string },
+  {
+    images,
+    known,
+    instead,
+  }: { readonly images: string; readonly known: readonly string[]; readonly instead: string },
 ): ClusterError =>
   new ClusterError("bad-usage", `${images} known for the distribution "${distribution}".`, {
     hint: `Choose one of ${known.join(", ")}, or ${instead}.`,
@@ -80,7 +94,11 @@ export const cgroups1Advice = (distributions: readonly string[]): string =>
 
 export function assertCgroups1(
   needsCgroups1: boolean,
-  nodes: { readonly name: string; readonly cgroupVersion: 1 | 2 | undefined; readonly advice: string },
+  nodes: {
+    readonly name: string;
+    readonly cgroupVersion: 1 | 2 | undefined;
+    readonly advice: string;
+  },
 ): void {
   if (!needsCgroups1 || nodes.cgroupVersion !== 2) return;
   throw new ClusterError(

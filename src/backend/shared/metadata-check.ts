@@ -15,7 +15,11 @@ export const metadataCheck = (environment: Environment): Check =>
   localCheck("metadata service", async (signal) => {
     const named = variable(environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT") ?? "";
     const { hostname, port } = new URL(URL.canParse(named) ? named : "http://169.254.169.254");
-    const target = { host: hostname, port: Number(port || "80"), connectTimeoutMs: metadataLimitMs };
+    const target = {
+      host: hostname,
+      port: Number(port || "80"),
+      connectTimeoutMs: metadataLimitMs,
+    };
     const answers = await openSocket(target, signal).then(
       (socket) => {
         socket.destroy();

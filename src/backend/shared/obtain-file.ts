@@ -54,9 +54,14 @@ export async function obtainFile(
   if (!(await isAccessible(path))) {
     const draft = `${path}.part`;
     const onProgress = (received: number, total: number | undefined): void =>
-      step.update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
+      step.update(
+        `${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`,
+      );
     const limits = { stallLimitMs, mostBytes: mostBytes.clusterFile };
-    await resumeDownload({ url: location.url, path: draft, clock, ...limits, onProgress, shown, failure }, signal);
+    await resumeDownload(
+      { url: location.url, path: draft, clock, ...limits, onProgress, shown, failure },
+      signal,
+    );
     try {
       await assertSum(draft);
     } catch (error) {

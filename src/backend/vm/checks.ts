@@ -3,7 +3,16 @@ import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
-import { type Check, type Outcome, fail, localCheck, pass, skip, warn, isOlder } from "../../model/check.ts";
+import {
+  type Check,
+  type Outcome,
+  fail,
+  localCheck,
+  pass,
+  skip,
+  warn,
+  isOlder,
+} from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
@@ -18,9 +27,18 @@ import { isRunning } from "./machines/machine-process.ts";
 import { networkFiles } from "./machines/private-network.ts";
 import { defaults } from "./options.ts";
 import { leastVersion, streamVersion } from "./plan.ts";
-import { type AcceleratorTrial, chooseAccelerator, trialLimitsMs, tryAccelerators } from "./qemu/accelerator.ts";
+import {
+  type AcceleratorTrial,
+  chooseAccelerator,
+  trialLimitsMs,
+  tryAccelerators,
+} from "./qemu/accelerator.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
-import { type BrokenAccelerator, brokenAcceleratorPath, readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import {
+  type BrokenAccelerator,
+  brokenAcceleratorPath,
+  readBrokenAccelerator,
+} from "./qemu/broken-accelerator.ts";
 import { findFirmware } from "./qemu/firmware.ts";
 import { type Qemu, openQemu, qemuVersion, release } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
@@ -91,17 +109,24 @@ export function acceleratorCheck(
   device = "/dev/kvm",
 ): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(missingAsUndefined);
+    const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(
+      missingAsUndefined,
+    );
     if (trials === undefined) return skip("Not checked: QEMU is missing.");
     const broken = await readBrokenAccelerator(environment);
     const best = chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
-    if (broken !== undefined && hasPassed(trials, broken)) return brokenOutcome(broken, environment);
+    if (broken !== undefined && hasPassed(trials, broken))
+      return brokenOutcome(broken, environment);
     const problems = trials.filter(({ problem }) => problem !== undefined);
-    const others = problems.map(({ accelerator, problem }) => `${accelerator} does not work: ${problem}`);
+    const others = problems.map(
+      ({ accelerator, problem }) => `${accelerator} does not work: ${problem}`,
+    );
     if (best !== "tcg") return pass(best, others);
     return warn(
       `Only tcg works, which is about ten times slower. ${others.join("; ")}.`,
-      system === "linux" ? await kvmRemedy(device) : "Use a QEMU that was built with hvf, such as Homebrew's.",
+      system === "linux"
+        ? await kvmRemedy(device)
+        : "Use a QEMU that was built with hvf, such as Homebrew's.",
     );
   };
   return { name: "accelerator", limitMs: acceleratorLimitMs, run };
@@ -116,10 +141,16 @@ async function kvmRemedy(device: string): Promise<string> {
   return `${device} can be opened, but its kernel cannot run machines here. On a virtual machine, choose one with nested virtualization.`;
 }
 
-const hasPassed = (trials: readonly AcceleratorTrial[], { accelerator }: BrokenAccelerator): boolean =>
+const hasPassed = (
+  trials: readonly AcceleratorTrial[],
+  { accelerator }: BrokenAccelerator,
+): boolean =>
   trials.some((trial) => trial.accelerator === accelerator && trial.problem === undefined);
 
-const brokenOutcome = ({ accelerator, reason }: BrokenAccelerator, environment: Environment): Outcome =>
+const brokenOutcome = (
+  { accelerator, reason }: BrokenAccelerator,
+  environment: Environment,
+): Outcome =>
   warn(
     `${accelerator} passes its test, but has broken a machine since this computer started: ${outside(reason)}. ` +
       "Until the next restart, machines run under tcg, which is about ten times slower.",
@@ -139,7 +170,10 @@ function featuresCheck(qemu: Qemu): Check {
 /** Checks the firmware only if machines have none built in. A missing firmware is a ClusterError that says what to do. */
 function firmwareCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const found = await findFirmware(qemu, signal).then((firmware) => ({ firmware }), missingAsUndefined);
+    const found = await findFirmware(qemu, signal).then(
+      (firmware) => ({ firmware }),
+      missingAsUndefined,
+    );
     if (found === undefined) return skip("Not checked: QEMU is missing.");
     return pass(found.firmware?.program.path ?? `${qemu.architecture.firmware}, built in`);
   };
@@ -211,7 +245,9 @@ export const imageCheck = (environment: Environment): Check =>
     const names = await readdir(folder).catch(() => []);
     const images = names.filter((name) => /\.(?:img|zst)$/.test(name));
     if (images.length === 0) return skip(`None in ${folder} yet: the first create downloads one.`);
-    const sizes = await Promise.all(images.map(async (name) => (await stat(join(folder, name))).size));
+    const sizes = await Promise.all(
+      images.map(async (name) => (await stat(join(folder, name))).size),
+    );
     const total = sizes.reduce((sum, size) => sum + size, 0);
     return pass(`${images.length} in ${folder}, ${gigabytes(total)} GB`, images.toSorted());
   });

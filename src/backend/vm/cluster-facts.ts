@@ -16,7 +16,11 @@ import {
   parseWebUi,
 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
-import { abandonedCreations, creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
+import {
+  abandonedCreations,
+  creationOfDirectory,
+  isOwnFolder,
+} from "../../store/creation-folder.ts";
 import { plainLine } from "../../system/printable.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { isAccessible, writePrivateFile } from "../../system/files/private-file.ts";
@@ -100,7 +104,10 @@ export interface StoredCluster {
 export const clusterFactsPath = (directory: string): string => join(directory, "cluster.json");
 
 /** Throws, and writes nothing, if no command could read the facts back. */
-export async function writeClusterFacts(directory: string, facts: Omit<ClusterFacts, "schemaVersion">): Promise<void> {
+export async function writeClusterFacts(
+  directory: string,
+  facts: Omit<ClusterFacts, "schemaVersion">,
+): Promise<void> {
   const text = JSON.stringify({ schemaVersion, ...facts }, undefined, 2);
   if (parseClusterFacts(parseJson(text), directory) === undefined) {
     throw new TypeError(`No command could read this creation: ${text}`);
@@ -132,7 +139,9 @@ export async function foreignFolders(root: string): Promise<readonly ForeignReso
       .map(async (directory) => ({ directory, isOwn: await isOwnFolder(directory) })),
   );
   const why = "it is a link to another place";
-  return found.filter(({ isOwn }) => !isOwn).map(({ directory }) => ({ what: `folder ${basename(directory)}`, why }));
+  return found
+    .filter(({ isOwn }) => !isOwn)
+    .map(({ directory }) => ({ what: `folder ${basename(directory)}`, why }));
 }
 
 async function readEitherWay(directory: string): Promise<StoredCluster | undefined> {
@@ -143,23 +152,43 @@ async function readEitherWay(directory: string): Promise<StoredCluster | undefin
 async function readRemains(directory: string): Promise<StoredCluster | undefined> {
   const ids = creationOfDirectory(directory);
   if (ids === undefined || !(await hasMachines(directory))) return undefined;
-  const unknown = { variant: "oss", distribution: "unknown", createdAt: undefined, createdBy: "unknown" } as const;
+  const unknown = {
+    variant: "oss",
+    distribution: "unknown",
+    createdAt: undefined,
+    createdBy: "unknown",
+  } as const;
   const counts = { master: 0, agent: 0, public_agent: 0 };
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
 }
 
 /** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
-export async function assertIdIsFree(root: string, clusterId: string, leaving: readonly string[]): Promise<void> {
+export async function assertIdIsFree(
+  root: string,
+  clusterId: string,
+  leaving: readonly string[],
+): Promise<void> {
   const clusters = await readClusters(root);
-  const isTaken = clusters.some(({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId));
+  const isTaken = clusters.some(
+    ({ facts }) => facts.clusterId === clusterId && !leaving.includes(facts.creationId),
+  );
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
 }
 
 /** Throws `cluster-exists`, unless a create that was killed on this machine has the id, or a cluster whose time is over: those are removed before the claim. */
-export async function assertIdCanBeClaimed(root: string, clusterId: string, clock: Clock): Promise<void> {
-  const [abandoned, clusters] = await Promise.all([abandonedCreations(root, clusterId), readClusters(root)]);
+export async function assertIdCanBeClaimed(
+  root: string,
+  clusterId: string,
+  clock: Clock,
+): Promise<void> {
+  const [abandoned, clusters] = await Promise.all([
+    abandonedCreations(root, clusterId),
+    readClusters(root),
+  ]);
   const expired = clusters.map(({ facts }) => facts).filter((facts) => isOver(endOf(facts), clock));
-  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
+  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(
+    ({ creationId }) => creationId,
+  );
   await assertIdIsFree(root, clusterId, leaving);
 }
 
@@ -187,7 +216,9 @@ async function hasMachines(directory: string): Promise<boolean> {
 /** Returns `undefined` if the cluster's facts can't be read. */
 export async function readCluster(directory: string): Promise<StoredCluster | undefined> {
   if (!(await isOwnFolder(directory).catch(() => false))) return undefined;
-  const facts = await readOwnJson(clusterFactsPath(directory), (found) => parseClusterFacts(found, directory));
+  const facts = await readOwnJson(clusterFactsPath(directory), (found) =>
+    parseClusterFacts(found, directory),
+  );
   return facts === undefined ? undefined : { directory, facts };
 }
 
@@ -199,4 +230,5 @@ export function parseClusterFacts(found: unknown, directory: string): ClusterFac
   return facts.creationId === name.creationId ? facts : undefined;
 }
 
-export const removalCommand = (clusterId: string): string => `cluster-vm destroy --cluster-id ${clusterId}`;
+export const removalCommand = (clusterId: string): string =>
+  `cluster-vm destroy --cluster-id ${clusterId}`;

@@ -10,7 +10,14 @@ import {
 } from "../../model/option-schema.ts";
 import * as read from "../../model/reader.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
-import { anyText, flag, optional, readArguments, type Shape, textOrNumber } from "../../model/read-arguments.ts";
+import {
+  anyText,
+  flag,
+  optional,
+  readArguments,
+  type Shape,
+  textOrNumber,
+} from "../../model/read-arguments.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
@@ -67,9 +74,14 @@ const mostCpus = 255;
 export const isUrl = (source: string): boolean => /^https?:\/\//i.test(source);
 
 /** Returns what is wrong with the combination of an image and its sum. */
-export function imageProblem(source: string | undefined, sha256: string | undefined): string | undefined {
-  if (source === undefined) return sha256 === undefined ? undefined : "`imageSha256` is only allowed with `image`";
-  if (isUrl(source)) return sha256 === undefined ? "`image`: a URL requires `imageSha256`" : undefined;
+export function imageProblem(
+  source: string | undefined,
+  sha256: string | undefined,
+): string | undefined {
+  if (source === undefined)
+    return sha256 === undefined ? undefined : "`imageSha256` is only allowed with `image`";
+  if (isUrl(source))
+    return sha256 === undefined ? "`image`: a URL requires `imageSha256`" : undefined;
   return undefined;
 }
 
@@ -79,7 +91,8 @@ export const vmSchema = {
     default: defaults.memoryMegabytes,
     defaultText: `${defaults.memoryMegabytes} MB`,
     read: parsed(
-      (given) => ((readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : readMegabytes(given)),
+      (given) =>
+        (readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : readMegabytes(given),
       `is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`,
     ),
   },
@@ -87,7 +100,8 @@ export const vmSchema = {
     summary: "CPUs of each node",
     default: defaults.cpus,
     read: parsed(
-      (given) => (/^[1-9][0-9]{0,2}$/.test(given) && Number(given) <= mostCpus ? Number(given) : undefined),
+      (given) =>
+        /^[1-9][0-9]{0,2}$/.test(given) && Number(given) <= mostCpus ? Number(given) : undefined,
       `is not a whole number of CPUs such as 2, at most ${mostCpus}`,
     ),
   },
@@ -97,7 +111,9 @@ export const vmSchema = {
     defaultText: `${defaults.diskMegabytes / 1024}g`,
     read: parsed((given) => {
       const megabytes = /[mgt]$/i.test(given) ? readMegabytes(given) : undefined;
-      return megabytes === undefined || megabytes > mostDiskTerabytes * 1024 ** 2 ? undefined : megabytes;
+      return megabytes === undefined || megabytes > mostDiskTerabytes * 1024 ** 2
+        ? undefined
+        : megabytes;
     }, `is not a size with a unit of at most ${mostDiskTerabytes}t, such as 20g`),
   },
   accelerator: {
@@ -108,7 +124,8 @@ export const vmSchema = {
   },
   cpuModel: {
     placeholder: "<model>",
-    summary: "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
+    summary:
+      "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
     defaultText: "this machine's processor; under tcg, all that QEMU can translate",
     read: parsed(parseCpuModel, "is not a CPU model of QEMU such as Nehalem"),
   },
@@ -137,7 +154,11 @@ export const vmSchema = {
     read: matching(/^[0-9a-f]{64}$/i, "is not a SHA-256 checksum, which has 64 hexadecimal digits"),
   },
   offline: offlineOption,
-  linuxDistribution: distributionOption(distributions, defaultDistribution, defaultDistributionText),
+  linuxDistribution: distributionOption(
+    distributions,
+    defaultDistribution,
+    defaultDistributionText,
+  ),
 } as const;
 
 type VmValues = SchemaValues<typeof vmSchema>;
@@ -236,6 +257,10 @@ export function readVmOptions(given: VmBackendOptions): {
   readonly distribution: string;
   readonly options: VmOptions;
 } {
-  const { values, options } = readOptions(vmSchema, { ...readArguments(given, shape) }, combineValues);
+  const { values, options } = readOptions(
+    vmSchema,
+    { ...readArguments(given, shape) },
+    combineValues,
+  );
   return { distribution: values.linuxDistribution, options };
 }

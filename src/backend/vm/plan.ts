@@ -39,7 +39,10 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<CreationRequest<VmOptions>, "distribution" | "options" | "counts" | "needsCgroups1">;
+type Resolving = Pick<
+  CreationRequest<VmOptions>,
+  "distribution" | "options" | "counts" | "needsCgroups1"
+>;
 
 /** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */
 export async function resolveCreation(
@@ -109,8 +112,10 @@ export function assertVersion(version: string, count: number): void {
 const qemuMegabytes = 28;
 
 /** The memory that machines can use, with that of their QEMUs. */
-export const megabytesOf = (count: number, { memoryMegabytes }: Pick<VmOptions, "memoryMegabytes">): number =>
-  count * (memoryMegabytes + qemuMegabytes);
+export const megabytesOf = (
+  count: number,
+  { memoryMegabytes }: Pick<VmOptions, "memoryMegabytes">,
+): number => count * (memoryMegabytes + qemuMegabytes);
 
 export function assertMemory(
   megabytes: number,

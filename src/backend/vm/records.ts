@@ -1,10 +1,21 @@
 import { rm } from "node:fs/promises";
-import { type ClusterRecord, type NodeRecord, byRoleAndIndex, localClusterState } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  byRoleAndIndex,
+  localClusterState,
+} from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
 import { type MachinesRuntime, lockMachines } from "../shared/lock-machines.ts";
-import { type NodeFacts, type StoredCluster, endOf, readCluster, removeClusterFacts } from "./cluster-facts.ts";
+import {
+  type NodeFacts,
+  type StoredCluster,
+  endOf,
+  readCluster,
+  removeClusterFacts,
+} from "./cluster-facts.ts";
 import {
   type Failure,
   type MachineLife,
@@ -98,13 +109,18 @@ function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
   };
 }
 
-function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pick<NodeRecord, "state" | "stateReason"> {
+function lifeAsState(
+  life: MachineLife,
+  { isRestarted, isAbandoned }: Fate,
+): Pick<NodeRecord, "state" | "stateReason"> {
   const ended = (stateReason: string) => ({ state: "ended" as const, stateReason });
   const stopped = (stateReason: string) => ({ state: "stopped" as const, stateReason });
   if (typeof life === "object") return ended(failureReason(life));
   switch (life) {
     case "unstarted":
-      return isAbandoned ? ended("the machine was never started: its create was interrupted") : { state: "starting" };
+      return isAbandoned
+        ? ended("the machine was never started: its create was interrupted")
+        : { state: "starting" };
     case "running":
     case "paused":
       return { state: life };
@@ -112,7 +128,9 @@ function lifeAsState(life: MachineLife, { isRestarted, isAbandoned }: Fate): Pic
       return stopped("the machine powered off");
     case "killed":
       return stopped(
-        isRestarted ? "this computer has restarted since" : "its QEMU was killed, perhaps because memory ran out",
+        isRestarted
+          ? "this computer has restarted since"
+          : "its QEMU was killed, perhaps because memory ran out",
       );
   }
 }
@@ -132,7 +150,11 @@ function failureReason({ failure, said }: Failure): string {
 }
 
 /** Ends all machines of a creation but keeps their files, so that they can be examined. */
-export async function stopCreation(directory: string, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function stopCreation(
+  directory: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   await endMachines(await allProcessFiles(directory), clock, signal);
 }
 
@@ -159,5 +181,6 @@ export async function removeCreation(
   await rm(machinesFolder(directory), { recursive: true, force: true });
   await removeClusterFacts(directory);
   const template = facts?.machines?.template;
-  if (template !== undefined) await unmarkUsed(templateNamed(environment, template), facts?.creationId ?? "");
+  if (template !== undefined)
+    await unmarkUsed(templateNamed(environment, template), facts?.creationId ?? "");
 }

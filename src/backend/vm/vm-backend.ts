@@ -6,7 +6,13 @@ import type { Backend } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { isOver, removeExpired } from "../shared/lifetimes.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
-import { type StoredCluster, assertIdCanBeClaimed, endOf, foreignFolders, readClusters } from "./cluster-facts.ts";
+import {
+  type StoredCluster,
+  assertIdCanBeClaimed,
+  endOf,
+  foreignFolders,
+  readClusters,
+} from "./cluster-facts.ts";
 import { clusterConsoleOutput } from "./machines/console-sink.ts";
 import { cgroups1Distributions, chooseDistribution } from "./images/images.ts";
 import { ipDetect } from "./machines/private-network.ts";
@@ -38,7 +44,10 @@ export function createVmBackend(runtime: Runtime) {
       cgroups1Advice: cgroups1Advice(cgroups1Distributions),
     },
     plan: async (asked, signal) => {
-      const request = { ...asked, distribution: chooseDistribution(asked.distribution, asked.needsCgroups1) };
+      const request = {
+        ...asked,
+        distribution: chooseDistribution(asked.distribution, asked.needsCgroups1),
+      };
       const resolved = await resolveCreation(qemu, request, environment, signal);
       await assertIdCanBeClaimed(root, request.clusterId, clock);
       return new VmCreation({ qemu, root, request, resolved }, runtime);
@@ -48,7 +57,8 @@ export function createVmBackend(runtime: Runtime) {
       return stored === undefined ? undefined : observeCluster(stored);
     },
     list: async (_signal) => {
-      for (const each of await foreignFolders(root)) runtime.progress.detail(1, foreignResourceText(each));
+      for (const each of await foreignFolders(root))
+        runtime.progress.detail(1, foreignResourceText(each));
       const clusters = await Promise.all((await readPresent()).map(observeCluster));
       return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
     },

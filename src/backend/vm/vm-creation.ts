@@ -3,25 +3,51 @@ import { hasErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Creation, CreationFolder, CreationRequest, CreationSummary, NodeShell } from "../contract.ts";
+import type {
+  Creation,
+  CreationFolder,
+  CreationRequest,
+  CreationSummary,
+  NodeShell,
+} from "../contract.ts";
 import { correctClock } from "../../ssh/correct-clock.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
 import { assertBootable, assertIsDisk } from "./images/assert-bootable.ts";
 import { type BaseLayer, describeLayers } from "./images/base-layers.ts";
-import { type ImageFacts, assertDiskIsLargeEnough, obtainImage, readImageFacts } from "./images/image-store.ts";
-import { type LaunchPlan, hostname, launchMachines, lookAtMachines, readOwnCluster } from "./machines/launch.ts";
+import {
+  type ImageFacts,
+  assertDiskIsLargeEnough,
+  obtainImage,
+  readImageFacts,
+} from "./images/image-store.ts";
+import {
+  type LaunchPlan,
+  hostname,
+  launchMachines,
+  lookAtMachines,
+  readOwnCluster,
+} from "./machines/launch.ts";
 import { makeSocketsFolder } from "./machines/private-network.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import { type ResolvedCreation, describePlan } from "./plan.ts";
 import { whyTranslated } from "./qemu/accelerator.ts";
 import { forgetBrokenAccelerator } from "./qemu/broken-accelerator.ts";
-import { brokenFailure, fallBackNote, findBrokenAccelerator, prepareRelaunch } from "./qemu/fall-back.ts";
+import {
+  brokenFailure,
+  fallBackNote,
+  findBrokenAccelerator,
+  prepareRelaunch,
+} from "./qemu/fall-back.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 import { sshUser } from "./records.ts";
 import { launchCopies } from "./templates/launch-copies.ts";
-import { type TemplateRequest, obtainTemplate, rejectTemplate } from "./templates/obtain-template.ts";
+import {
+  type TemplateRequest,
+  obtainTemplate,
+  rejectTemplate,
+} from "./templates/obtain-template.ts";
 import { type Template, templateFiles } from "./templates/template-files.ts";
 import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs } from "./vm-machines.ts";
 
@@ -122,7 +148,10 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     step.done();
   }
 
-  async #describeLayers({ image, template }: ClaimedCreation, signal: AbortSignal): Promise<readonly BaseLayer[]> {
+  async #describeLayers(
+    { image, template }: ClaimedCreation,
+    signal: AbortSignal,
+  ): Promise<readonly BaseLayer[]> {
     const { firmware } = this.#plan.resolved;
     const saved = template && templateFiles(template.folder);
     const paths = [
@@ -133,13 +162,22 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     return describeLayers(paths, this.runtime.environment, signal);
   }
 
-  async #obtainTemplate(claimed: ClaimedCreation, signal: AbortSignal): Promise<Template | undefined> {
+  async #obtainTemplate(
+    claimed: ClaimedCreation,
+    signal: AbortSignal,
+  ): Promise<Template | undefined> {
     const request = this.#templateRequest(claimed);
     return request && (await obtainTemplate(this.#plan.qemu, request, this.runtime, signal));
   }
 
   /** On macOS, nobody has tried whether machines can be copied. */
-  #templateRequest({ directory, facts, image, accelerator, areBooting }: ClaimedCreation): TemplateRequest | undefined {
+  #templateRequest({
+    directory,
+    facts,
+    image,
+    accelerator,
+    areBooting,
+  }: ClaimedCreation): TemplateRequest | undefined {
     const { request, resolved } = this.#plan;
     const { options } = request;
     if (options.templates === undefined || accelerator === "hvf" || areBooting) return undefined;
@@ -147,7 +185,17 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const mostBytes = options.templates.mostMegabytes * 1024 ** 2;
     const limitMs = this.isSlow ? slowLimitMs : usualFirstBootLimitMs;
     const { creationId } = facts;
-    return { options, accelerator, firmware, image, directory, isSandboxed, limitMs, creationId, mostBytes };
+    return {
+      options,
+      accelerator,
+      firmware,
+      image,
+      directory,
+      isSandboxed,
+      limitMs,
+      creationId,
+      mostBytes,
+    };
   }
 
   #launchPlan(
@@ -155,7 +203,10 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     { sockets, publicKey }: { readonly sockets: string; readonly publicKey: string },
   ): LaunchPlan {
     const { request, resolved } = this.#plan;
-    const hosts = facts.nodes.map((node) => ({ address: node.privateAddress, name: hostname(node) }));
+    const hosts = facts.nodes.map((node) => ({
+      address: node.privateAddress,
+      name: hostname(node),
+    }));
     const { isSandboxed } = resolved;
     const { memoryMegabytes, cpus, cpuModel, isOffline } = request.options;
     const hasGenerationId = true;
@@ -197,7 +248,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { forced } = this.#plan.resolved.choice;
     const broken = await findBrokenAccelerator(claimed, this.runtime);
     if (broken === undefined) return false;
-    if (forced !== undefined || this.#booted.size > 0) throw brokenFailure(failure, broken, forced !== undefined);
+    if (forced !== undefined || this.#booted.size > 0)
+      throw brokenFailure(failure, broken, forced !== undefined);
     this.runtime.progress.note(fallBackNote(broken));
     claimed.facts = await this.#prepareRelaunch(claimed, signal);
     claimed.accelerator = "tcg";
@@ -222,7 +274,10 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     return true;
   }
 
-  async #prepareRelaunch({ directory }: ClaimedCreation, signal: AbortSignal): Promise<ClaimedCreation["facts"]> {
+  async #prepareRelaunch(
+    { directory }: ClaimedCreation,
+    signal: AbortSignal,
+  ): Promise<ClaimedCreation["facts"]> {
     this.introduced.clear();
     this.#up.clear();
     return prepareRelaunch(directory, this.runtime, signal);
@@ -235,7 +290,11 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     // Where the copy's agent has set it, it is late by the time until then.
     if (this.claimed.template !== undefined) await correctClock(shell, name, this.runtime, signal);
     const hasDeadline = facts.expiresAt !== undefined;
-    const machine = { name, hasDeadline, limitMs: this.isSlow ? slowLimitMs : usualFirstBootLimitMs };
+    const machine = {
+      name,
+      hasDeadline,
+      limitMs: this.isSlow ? slowLimitMs : usualFirstBootLimitMs,
+    };
     const complaints = await awaitFirstBoot(shell, machine, signal);
     if (complaints !== undefined) {
       this.runtime.progress.detail(1, `${name}: cloud-init reported:\n${outside(complaints)}`);
@@ -247,6 +306,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   /** Called when all machines run and are connected. */
   async #finish(): Promise<void> {
     const { forced } = this.#plan.resolved.choice;
-    if (forced !== undefined && forced !== "tcg") await forgetBrokenAccelerator(this.runtime.environment);
+    if (forced !== undefined && forced !== "tcg")
+      await forgetBrokenAccelerator(this.runtime.environment);
   }
 }

@@ -80,7 +80,8 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
   protected async claimId(claimed: Claimed, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
     const { clock, progress } = this.runtime;
-    const onWait = (advice: string): void => progress.note(`Waiting for another creation to claim its id.${advice}`);
+    const onWait = (advice: string): void =>
+      progress.note(`Waiting for another creation to claim its id.${advice}`);
     await using _ = await acquireProcessLock(join(root, ".lock"), { clock, onWait }, signal);
     await assertIdIsFree(root, request.clusterId, []);
     this.state.claimed = claimed;
@@ -109,7 +110,10 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
     return {
       limitMs: this.isSlow ? slowLimitMs : 10 * 60_000,
       everyMs: 1_500,
-      hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: this.introduced.has(node.id) }),
+      hostKey: (node) => ({
+        publicKey: this.hostKeys.of(node).publicKey,
+        isPrivate: this.introduced.has(node.id),
+      }),
     } satisfies FirstLogin;
   }
 

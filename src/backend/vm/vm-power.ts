@@ -32,7 +32,9 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
   ): Promise<void> => {
     await using _ = await lockMachines(directory, runtime, signal);
     await Promise.all(
-      nodes.map(async (node) => runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal)),
+      nodes.map(async (node) =>
+        runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal),
+      ),
     );
   };
   return {
@@ -43,10 +45,13 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
       const { directory } = cluster;
       await tell(cluster, nodes, "system_powerdown", signal);
       const running = async (): Promise<readonly NodeRecord[]> => {
-        const found = await Promise.all(nodes.map(async (node) => isRunning(machineFiles(directory, node))));
+        const found = await Promise.all(
+          nodes.map(async (node) => isRunning(machineFiles(directory, node))),
+        );
         return nodes.filter((_, index) => found[index]);
       };
-      const look = async (): Promise<true | undefined> => ((await running()).length === 0 ? true : undefined);
+      const look = async (): Promise<true | undefined> =>
+        (await running()).length === 0 ? true : undefined;
       if ((await poll(look, ruleOf(waits.shutDown, clock), signal)) === true) return;
       const left = (await running()).map(nodeReference);
       throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
@@ -75,10 +80,20 @@ interface Start {
   readonly runtime: Runtime;
 }
 
-async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, signal: AbortSignal): Promise<void> {
+async function startAgain(
+  qemu: Qemu,
+  { directory, nodes, runtime }: Start,
+  signal: AbortSignal,
+): Promise<void> {
   const { facts } = await readOwnCluster(directory);
-  const machines = machinesOf(facts, "did not record how to start machines again", "Create it again.");
-  const lives = await Promise.all(facts.nodes.map(async (node) => isRunning(machineFiles(directory, node))));
+  const machines = machinesOf(
+    facts,
+    "did not record how to start machines again",
+    "Create it again.",
+  );
+  const lives = await Promise.all(
+    facts.nodes.map(async (node) => isRunning(machineFiles(directory, node))),
+  );
   const wanted = new Set(nodes.map(({ id }) => id));
   const idle = facts.nodes.filter(({ id }, place) => wanted.has(id) && lives[place] === false);
   if (idle.length === 0) return;
@@ -89,9 +104,13 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
     if (lives.includes(true)) throw networkGone(facts);
     await removeSockets(directory);
   }
-  const folder = hasNetwork ? await connectable(directory, places, facts) : await makeSocketsFolder(directory);
+  const folder = hasNetwork
+    ? await connectable(directory, places, facts)
+    : await makeSocketsFolder(directory);
   // What a killed QEMU left would count as the new one's.
-  await Promise.all(idle.map(async (node) => rm(machineFiles(directory, node).pid, { force: true })));
+  await Promise.all(
+    idle.map(async (node) => rm(machineFiles(directory, node).pid, { force: true })),
+  );
   const bootId = await readBootId();
   await startMachines(
     qemu,
@@ -113,7 +132,11 @@ async function startAgain(qemu: Qemu, { directory, nodes, runtime }: Start, sign
 }
 
 /** The folder of the running network's sockets. A cleaner of temporary files may have removed them. */
-async function connectable(directory: string, places: readonly number[], facts: ClusterFacts): Promise<string> {
+async function connectable(
+  directory: string,
+  places: readonly number[],
+  facts: ClusterFacts,
+): Promise<string> {
   const folder = await socketsFolder(directory);
   const paths = places.map((place) => socketPath({ folder, count: facts.nodes.length }, place));
   try {
@@ -125,8 +148,12 @@ async function connectable(directory: string, places: readonly number[], facts: 
 }
 
 const networkGone = ({ clusterId }: ClusterFacts, cause?: unknown): ClusterError =>
-  new ClusterError("engine-failed", `The private network of cluster "${clusterId}" accepts no more machines.`, {
-    hint: "Restart the whole cluster: run the stop command, then the start command.",
-    facts: { cluster: clusterId },
-    cause,
-  });
+  new ClusterError(
+    "engine-failed",
+    `The private network of cluster "${clusterId}" accepts no more machines.`,
+    {
+      hint: "Restart the whole cluster: run the stop command, then the start command.",
+      facts: { cluster: clusterId },
+      cause,
+    },
+  );

@@ -4,7 +4,10 @@ import { flag, type Argument, type Option, replacementOf } from "../options/opti
 
 /** The text that the program prints for `--help`, and without arguments. */
 export function programHelp(program: Program, width: number): string {
-  const commands = program.commands.map((command): [string, string] => [command.name, command.summary]);
+  const commands = program.commands.map((command): [string, string] => [
+    command.name,
+    command.summary,
+  ]);
   const options = [versionOption, licensesOption, helpOption].map((each): [string, string] => [
     optionLabel(each),
     each.summary,
@@ -20,7 +23,10 @@ export function programHelp(program: Program, width: number): string {
 
 export function commandHelp(program: Program, command: Command, width: number): string {
   const positionals = describeArguments(command);
-  const options = [...describeOptions(command), [optionLabel(helpOption), helpOption.summary] as const];
+  const options = [
+    ...describeOptions(command),
+    [optionLabel(helpOption), helpOption.summary] as const,
+  ];
   const examples = command.examples.flatMap(({ words, summary }) => [
     ...wrap(summary, width - 4).map((line) => `  # ${line}`),
     `  ${program.name} ${words}`,
@@ -68,7 +74,9 @@ export function manualPage(program: Program, edition: Edition): string {
     `.B ${escaped(program.name)}`,
     "[OPTIONS] COMMAND [ARGS]...",
     ".SH OPTIONS",
-    ...[helpOption, versionOption, licensesOption].flatMap((each) => entry(optionLabel(each).trim(), each.summary)),
+    ...[helpOption, versionOption, licensesOption].flatMap((each) =>
+      entry(optionLabel(each).trim(), each.summary),
+    ),
     ".SH COMMANDS",
     ...program.commands.flatMap((command) => commandEntry(program, command)),
     "",
@@ -96,7 +104,11 @@ function commandEntry(program: Program, command: Command): readonly string[] {
   ];
 }
 
-const entry = (label: string, text: string): readonly string[] => [".TP", `.B ${escaped(label)}`, escaped(text)];
+const entry = (label: string, text: string): readonly string[] => [
+  ".TP",
+  `.B ${escaped(label)}`,
+  escaped(text),
+];
 
 function manualParagraphs(text: string): readonly string[] {
   const parts = text.split(/\n[^\S\n]*\n/).filter((part) => part.trim() !== "");
@@ -117,7 +129,10 @@ export const helpOption = flag({ flag: "--help", short: "-h", summary: "Show thi
 
 export const versionOption = flag({ flag: "--version", summary: "Print the version" });
 
-export const licensesOption = flag({ flag: "--licenses", summary: "Print the licenses of all included software" });
+export const licensesOption = flag({
+  flag: "--licenses",
+  summary: "Print the licenses of all included software",
+});
 
 /** `cluster-cloud create [OPTIONS] ARTIFACT_URL` */
 export function usageOf(program: Program, command: Command): string {
@@ -128,7 +143,9 @@ export function usageOf(program: Program, command: Command): string {
 function argumentLabels(command: Command): readonly string[] {
   return Object.entries(command.positionals).map(([key, argument]) => {
     const name = argument.rest !== undefined ? `${argument.name}...` : argument.name;
-    return argument.required === true && replacementOf(command, key) === undefined ? name : `[${name}]`;
+    return argument.required === true && replacementOf(command, key) === undefined
+      ? name
+      : `[${name}]`;
   });
 }
 
@@ -173,12 +190,17 @@ function notesOf(declared: Option | Argument, replacement?: Option): string {
     ...requiredNotes(declared, replacement),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
     ...(environment === undefined ? [] : [`environment: ${environment}`]),
-    ...(isOption && declared.kind === "value" && declared.repeatable === true ? ["repeatable"] : []),
+    ...(isOption && declared.kind === "value" && declared.repeatable === true
+      ? ["repeatable"]
+      : []),
   ];
   return notes.map((note) => ` (${note})`).join("");
 }
 
-function requiredNotes(declared: Option | Argument, replacement: Option | undefined): readonly string[] {
+function requiredNotes(
+  declared: Option | Argument,
+  replacement: Option | undefined,
+): readonly string[] {
   if (declared.required !== true) return [];
   if (replacement !== undefined) return [`required without ${replacement.flag}`];
   return "flag" in declared ? ["required"] : [];
@@ -195,5 +217,7 @@ export function undescribedChoices(declared: Option | Argument): readonly string
 export function defaultTextOf(declared: Option | Argument): string | undefined {
   if (declared.defaultText !== undefined) return declared.defaultText;
   const fallback = declared.default;
-  return typeof fallback === "string" || typeof fallback === "number" ? String(fallback) : undefined;
+  return typeof fallback === "string" || typeof fallback === "number"
+    ? String(fallback)
+    : undefined;
 }

@@ -93,12 +93,19 @@ export type Options = Readonly<Record<string, Option>>;
 export type Arguments = Readonly<Record<string, Argument>>;
 
 export type ValuesOf<Declared> = {
-  readonly [Name in keyof Declared]: Declared[Name] extends Option<infer Value> | Argument<infer Value> ? Value : never;
+  readonly [Name in keyof Declared]: Declared[Name] extends
+    | Option<infer Value>
+    | Argument<infer Value>
+    ? Value
+    : never;
 };
 
 type Presence<Single, Given> = Given extends { readonly repeatable: true }
   ? readonly Single[]
-  : Given extends { readonly required: true } | { readonly default: unknown } | { readonly defaultFrom: unknown }
+  : Given extends
+        | { readonly required: true }
+        | { readonly default: unknown }
+        | { readonly defaultFrom: unknown }
     ? Single
     : Single | undefined;
 
@@ -141,12 +148,16 @@ export function listArgument<Single>(
 }
 
 /** An option without a value: true if given. */
-export function flag(traits: Pick<OptionTraits<boolean>, "flag" | "short" | "summary">): Option<boolean> {
+export function flag(
+  traits: Pick<OptionTraits<boolean>, "flag" | "short" | "summary">,
+): Option<boolean> {
   return { ...traits, kind: "flag", type: plainText };
 }
 
 /** An option without a value that may be repeated. Its value is the number of times it was given (`-vv` is 2). */
-export function counted(traits: Pick<OptionTraits<number>, "flag" | "short" | "summary">): Option<number> {
+export function counted(
+  traits: Pick<OptionTraits<number>, "flag" | "short" | "summary">,
+): Option<number> {
   return { ...traits, kind: "count", repeatable: true, type: plainText };
 }
 
@@ -167,5 +178,8 @@ export interface Habits {
 }
 
 /** Returns the option of this command that replaces the option or argument with this declared name, if there is one. */
-export const replacementOf = ({ options }: { readonly options: Options }, name: string): Option | undefined =>
+export const replacementOf = (
+  { options }: { readonly options: Options },
+  name: string,
+): Option | undefined =>
   Object.values(options).find(({ replaces }) => replaces?.includes(name) === true);

@@ -73,7 +73,10 @@ export async function parseCommandLine(
 function withOnlyArgument(command: Command, words: Words, habits: Habits | undefined): Words {
   const { positionals, texts } = words;
   const declared = Object.values(command.options).find(({ flag }) => flag === habits?.argument);
-  const isMeant = declared !== undefined && Object.keys(command.positionals).length === 0 && positionals.length === 1;
+  const isMeant =
+    declared !== undefined &&
+    Object.keys(command.positionals).length === 0 &&
+    positionals.length === 1;
   if (!isMeant || textsOf(words, declared).length > 0) return words;
   return { ...words, positionals: [], texts: new Map([...texts, [declared.flag, positionals]]) };
 }
@@ -81,14 +84,21 @@ function withOnlyArgument(command: Command, words: Words, habits: Habits | undef
 function givenOptions(command: Command, words: Words): readonly Given[] {
   return Object.entries(command.options)
     .filter(([, option]) => !words.faulty.has(option.flag))
-    .map(([name, declared]) => ({ name, declared, label: declared.flag, texts: textsOf(words, declared) }));
+    .map(([name, declared]) => ({
+      name,
+      declared,
+      label: declared.flag,
+      texts: textsOf(words, declared),
+    }));
 }
 
 function givenPositionals(command: Command, { positionals, afterDashes }: Words): readonly Given[] {
   return Object.entries(command.positionals).map(([name, declared], index) => {
     const isRest = declared.rest !== undefined;
     const texts =
-      declared.rest === "after-dashes" ? afterDashes : positionals.slice(index, isRest ? undefined : index + 1);
+      declared.rest === "after-dashes"
+        ? afterDashes
+        : positionals.slice(index, isRest ? undefined : index + 1);
     return { name, declared, label: declared.name, texts };
   });
 }
@@ -103,21 +113,30 @@ async function readValue({ declared, label, texts }: Given, reader: Reader): Pro
   if (kind === "count") return texts.length;
   const name = declared.environment ?? "";
   const inherited = variable(reader.invocation.environment, name);
-  const [source, used] = texts.length === 0 && inherited !== undefined ? [name, [inherited]] : [label, texts];
+  const [source, used] =
+    texts.length === 0 && inherited !== undefined ? [name, [inherited]] : [label, texts];
   if (used.length === 0) return fallback(declared, label, reader);
   const read: unknown[] = [];
-  for (const text of used) read.push(await readText(declared, source, meantChoice(declared, text, reader), reader));
+  for (const text of used)
+    read.push(await readText(declared, source, meantChoice(declared, text, reader), reader));
   if (read.includes(undefined)) return reader.problems.reject(label);
   return isList ? read : read[0];
 }
 
 /** Returns the action that an argument stands for under another name, or the text itself. */
-function meantChoice({ type: { choices = [] }, ...declared }: Option | Argument, text: string, reader: Reader): string {
+function meantChoice(
+  { type: { choices = [] }, ...declared }: Option | Argument,
+  text: string,
+  reader: Reader,
+): string {
   if ("flag" in declared || choices.includes(text)) return text;
   return reader.habits?.words.get(text)?.find((word) => choices.includes(word)) ?? text;
 }
 
-function shapeOf(declared: Option | Argument): { readonly kind: Option["kind"]; readonly isList: boolean } {
+function shapeOf(declared: Option | Argument): {
+  readonly kind: Option["kind"];
+  readonly isList: boolean;
+} {
   if ("kind" in declared) return { kind: declared.kind, isList: declared.repeatable === true };
   return { kind: "value", isList: declared.rest !== undefined };
 }
@@ -131,7 +150,12 @@ function fallback(declared: Option | Argument, label: string, reader: Reader): u
   return shapeOf(declared).isList ? [] : undefined;
 }
 
-async function readText(declared: Option | Argument, source: string, text: string, reader: Reader): Promise<unknown> {
+async function readText(
+  declared: Option | Argument,
+  source: string,
+  text: string,
+  reader: Reader,
+): Promise<unknown> {
   if (declared.secret === true && text !== "-") reader.hide(text);
   try {
     const value = await declared.type.parse(text, reader.invocation);
@@ -147,7 +171,9 @@ async function readText(declared: Option | Argument, source: string, text: strin
 function problemsOf(error: unknown): readonly string[] {
   if (error instanceof BadValue) return error.problems;
   if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
-  return [`${messageOf(error)}${error.hint === undefined ? "" : ` ${ClusterError.marked(error).hint}`}`];
+  return [
+    `${messageOf(error)}${error.hint === undefined ? "" : ` ${ClusterError.marked(error).hint}`}`,
+  ];
 }
 
 /** A command line split into options and positionals, before any value is read. */
@@ -162,7 +188,8 @@ export interface Words {
   readonly faulty: ReadonlySet<string>;
 }
 
-export const textsOf = (words: Words, { flag }: Option): readonly string[] => words.texts.get(flag) ?? [];
+export const textsOf = (words: Words, { flag }: Option): readonly string[] =>
+  words.texts.get(flag) ?? [];
 
 /** Separates the words of a command's line, which begins after its name. */
 export function readCommandWords(
@@ -174,7 +201,10 @@ export function readCommandWords(
   const rest = Object.values(positionals).find((each) => each.rest !== undefined)?.rest;
   // Dashes alone are never an option's value.
   const dashes = rest === "after-dashes" && argv.includes("--") ? argv.indexOf("--") : argv.length;
-  const words = readWords(declared, argv.slice(0, dashes), rest === "words", { habits, commandName: name });
+  const words = readWords(declared, argv.slice(0, dashes), rest === "words", {
+    habits,
+    commandName: name,
+  });
   return { ...words, afterDashes: argv.slice(dashes + 1) };
 }
 
@@ -197,13 +227,25 @@ export function readWords(
   declared: readonly Option[],
   argv: readonly string[],
   stopAtPositional: boolean,
-  { habits, commandName = "" }: { readonly habits?: Habits | undefined; readonly commandName?: string } = {},
+  {
+    habits,
+    commandName = "",
+  }: { readonly habits?: Habits | undefined; readonly commandName?: string } = {},
 ): Words {
   const texts = new Map(declared.map(({ flag }): [string, string[]] => [flag, []]));
-  const reading: Reading = { declared, commandName, habits, spec: {}, texts, problems: [], faulty: new Set() };
+  const reading: Reading = {
+    declared,
+    commandName,
+    habits,
+    spec: {},
+    texts,
+    problems: [],
+    faulty: new Set(),
+  };
   for (const { flag, short, kind } of declared) {
     const given = texts.get(flag) ?? [];
-    reading.spec[flag] = kind === "value" ? (text) => given.push(decode(text)) : arg.flag(() => given.push(""));
+    reading.spec[flag] =
+      kind === "value" ? (text) => given.push(decode(text)) : arg.flag(() => given.push(""));
     if (short !== undefined) reading.spec[short] = flag;
   }
   for (const [word, meaning] of habits?.options ?? []) addHabit(word, meaning, reading);
@@ -237,29 +279,49 @@ function addHabit(word: string, meaning: string, { spec, texts }: Reading): void
  * `--agents=-1`. Returns whether there was one.
  */
 function joinValue(name: string, words: string[], declared: readonly Option[]): boolean {
-  const { flag = "", short = flag } = declared.find((each) => each.flag === name || each.short === name) ?? {};
-  const letterAt = (word: string): number => (/^-[^-]/.test(word) ? word.indexOf(name.slice(1), 1) : -1);
-  const attached = words.findIndex((word) => letterAt(word) > 0 && letterAt(word) < word.length - 1);
+  const { flag = "", short = flag } =
+    declared.find((each) => each.flag === name || each.short === name) ?? {};
+  const letterAt = (word: string): number =>
+    /^-[^-]/.test(word) ? word.indexOf(name.slice(1), 1) : -1;
+  const attached = words.findIndex(
+    (word) => letterAt(word) > 0 && letterAt(word) < word.length - 1,
+  );
   if (name === short && name !== flag && attached >= 0) {
     const word = words[attached] ?? "";
     const flagsBefore = letterAt(word) > 1 ? [word.slice(0, letterAt(word))] : [];
-    words.splice(attached, 1, ...flagsBefore, `${flag}=${word.slice(letterAt(word) + 1).replace(/^=/, "")}`);
+    words.splice(
+      attached,
+      1,
+      ...flagsBefore,
+      `${flag}=${word.slice(letterAt(word) + 1).replace(/^=/, "")}`,
+    );
     return true;
   }
-  const bare = words.findIndex((word, index) => [flag, short].includes(word) && /^-\d/.test(words[index + 1] ?? ""));
+  const bare = words.findIndex(
+    (word, index) => [flag, short].includes(word) && /^-\d/.test(words[index + 1] ?? ""),
+  );
   if (bare >= 0) words.splice(bare, 2, `${flag}=${words[bare + 1]}`);
   return bare >= 0;
 }
 
-function acceptUnknown(name: string, { declared, commandName, habits, spec, problems }: Reading): void {
+function acceptUnknown(
+  name: string,
+  { declared, commandName, habits, spec, problems }: Reading,
+): void {
   const shown = decode(name);
   const hint = habits?.hints.get(`${commandName} ${shown}`);
-  const flagWithValue = declared.find(({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`));
+  const flagWithValue = declared.find(
+    ({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`),
+  );
   const flags: readonly string[] = declared.map(({ flag }) => flag);
-  const meant = habits?.meant.get(shown)?.find((flag) => flags.includes(flag)) ?? nearest(shown, flags);
+  const meant =
+    habits?.meant.get(shown)?.find((flag) => flags.includes(flag)) ?? nearest(shown, flags);
   if (hint !== undefined) problems.push(hint);
   else if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
-  else problems.push(`${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`);
+  else
+    problems.push(
+      `${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+    );
   const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
   spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
 }
@@ -276,7 +338,9 @@ function acceptWithoutValue(name: string, { declared, spec, problems, faulty }: 
  * it. A word of a command line cannot contain a NUL.
  */
 function encode(word: string, declared: readonly Option[]): string {
-  const flagWithValue = declared.some((option) => option.kind !== "value" && word.startsWith(`${option.flag}=`));
+  const flagWithValue = declared.some(
+    (option) => option.kind !== "value" && word.startsWith(`${option.flag}=`),
+  );
   const hidden = flagWithValue ? word.replace("=", disguise) : word;
   return hidden.replaceAll(/[\n\r\u2028\u2029]/g, disguise);
 }
@@ -293,5 +357,7 @@ export function givenReplacementOf(
   words: Words,
 ): Option | undefined {
   const replacement = replacementOf(command, name);
-  return replacement !== undefined && textsOf(words, replacement).length > 0 ? replacement : undefined;
+  return replacement !== undefined && textsOf(words, replacement).length > 0
+    ? replacement
+    : undefined;
 }

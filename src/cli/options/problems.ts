@@ -39,11 +39,16 @@ export class Problems {
   throwIfAny(): void {
     const [first, ...others] = this.#found;
     if (first === undefined) return;
-    const message = others.length === 0 ? first : this.#found.map((problem) => `\n  ${problem}`).join("");
-    throw new ClusterError("bad-usage", others.length === 0 ? message : `${this.#found.length} problems:${message}`, {
-      hint: `See ${this.#hint}`,
-      facts: { problems: this.#found },
-    });
+    const message =
+      others.length === 0 ? first : this.#found.map((problem) => `\n  ${problem}`).join("");
+    throw new ClusterError(
+      "bad-usage",
+      others.length === 0 ? message : `${this.#found.length} problems:${message}`,
+      {
+        hint: `See ${this.#hint}`,
+        facts: { problems: this.#found },
+      },
+    );
   }
 }
 
@@ -51,11 +56,16 @@ export class Problems {
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const allowed = Math.max(1, Math.floor(bare(word).length / 3));
   const [best] = candidates
-    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .map((candidate) => ({
+      candidate,
+      distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
+    }))
     .toSorted((one, other) => one.distance - other.distance);
   if (best !== undefined && best.distance <= allowed) return best.candidate;
   // `--region` for `--cloud-region`: too many letters differ, yet the meaning is plain.
-  return bare(word).length < 4 ? undefined : candidates.find((candidate) => bare(candidate).includes(bare(word)));
+  return bare(word).length < 4
+    ? undefined
+    : candidates.find((candidate) => bare(candidate).includes(bare(word)));
 }
 
 const bare = (word: string): string => word.replace(/^-+/, "").toLowerCase();
@@ -63,7 +73,8 @@ const bare = (word: string): string => word.replace(/^-+/, "").toLowerCase();
 /** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(one: string, other: string): number {
   const rows: number[][] = [Array.from({ length: other.length + 1 }, (_, index) => index)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  const at = (row: number, column: number): number =>
+    rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
   for (let row = 1; row <= one.length; row += 1) {
     const current = [row];
     rows.push(current);
@@ -94,15 +105,20 @@ export function flagNames(
   given: Readonly<Record<string, unknown>> = {},
 ): NameFlags {
   const nameOptions = namingFlags(() =>
-    commands.flatMap(({ options }) => Object.entries(options).map(([name, { flag }]) => [name, flag])),
+    commands.flatMap(({ options }) =>
+      Object.entries(options).map(([name, { flag }]) => [name, flag]),
+    ),
   );
   const nameCommands = (text: string): string =>
-    text.replaceAll(commandPattern, (found, run = "", word: string | undefined, line: string | undefined) => {
-      const words = word ?? line ?? "";
-      const command = commands.find(({ name }) => name === words.split(" ", 1)[0]);
-      if (command === undefined) return found;
-      return `${run}${program} ${words}${run === "" ? "" : repeatedWords(command.options, given)}`;
-    });
+    text.replaceAll(
+      commandPattern,
+      (found, run = "", word: string | undefined, line: string | undefined) => {
+        const words = word ?? line ?? "";
+        const command = commands.find(({ name }) => name === words.split(" ", 1)[0]);
+        if (command === undefined) return found;
+        return `${run}${program} ${words}${run === "" ? "" : repeatedWords(command.options, given)}`;
+      },
+    );
   return (text) => mapOutside(nameOptions(text), outside, nameCommands);
 }
 
@@ -110,7 +126,9 @@ const commandPattern = /\b([Rr]un )?the (?:([a-z]+) command\b|command "([a-z]+ [
 
 const repeatedWords = (options: Options, given: Readonly<Record<string, unknown>>): string =>
   Object.entries(options)
-    .filter(([name, option]) => option.isRepeated && ![undefined, option.default].includes(given[name]))
+    .filter(
+      ([name, option]) => option.isRepeated && ![undefined, option.default].includes(given[name]),
+    )
     .map(([name, { flag }]) => ` ${flag} ${String(given[name])}`)
     .join("");
 

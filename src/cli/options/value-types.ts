@@ -1,6 +1,13 @@
 import { quoted } from "../../errors.ts";
 import { readDurationMs } from "../../system/amounts.ts";
-import { BadValue, type Invocation, type Option, type ValueType, counted, option } from "./option.ts";
+import {
+  BadValue,
+  type Invocation,
+  type Option,
+  type ValueType,
+  counted,
+  option,
+} from "./option.ts";
 
 export const text: ValueType<string> = { parse: refuseEmpty };
 
@@ -14,12 +21,17 @@ export const directoryPath: ValueType<string> = { parse: parsePath, completes: "
 /** `15m`, `90s`, `1h30m`: milliseconds. */
 export const duration: ValueType<number> = { parse: parseDuration };
 
-export function count(range: { readonly minimum: number; readonly maximum: number }): ValueType<number> {
+export function count(range: {
+  readonly minimum: number;
+  readonly maximum: number;
+}): ValueType<number> {
   return {
     parse: (given) => {
       const number = /^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN;
       if (number >= range.minimum && number <= range.maximum) return number;
-      throw new BadValue(`${quoted(given)} is not a whole number from ${range.minimum} to ${range.maximum}`);
+      throw new BadValue(
+        `${quoted(given)} is not a whole number from ${range.minimum} to ${range.maximum}`,
+      );
     },
   };
 }
@@ -51,7 +63,10 @@ function refuseEmpty(given: string): string {
   return given;
 }
 
-export async function parsePath(given: string, invocation: Pick<Invocation, "cwd">): Promise<string> {
+export async function parsePath(
+  given: string,
+  invocation: Pick<Invocation, "cwd">,
+): Promise<string> {
   // Loaded late: a start without paths needs none of this.
   const paths = await import("node:path");
   return paths.resolve(invocation.cwd, refuseEmpty(given));
@@ -61,7 +76,8 @@ export async function parsePath(given: string, invocation: Pick<Invocation, "cwd
 export const verbose = counted({
   flag: "--verbose",
   short: "-v",
-  summary: "Print more: -v adds steps and timings, -vv API calls and remote commands, -vvv remote output",
+  summary:
+    "Print more: -v adds steps and timings, -vv API calls and remote commands, -vvv remote output",
 });
 
 /** cli/main reads this option to decide the format of results and errors. Declare it under the name `output`. */
@@ -83,6 +99,7 @@ export function parseDuration(given: string): number {
     throw new BadValue(`${JSON.stringify(given)} is not a duration such as 90s, 15m or 1h30m`);
   }
   // A timer of the runtime holds 31 bits, which is 24 days. No wait needs more.
-  if (ms < 1 || ms > 2 ** 31 - 1) throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);
+  if (ms < 1 || ms > 2 ** 31 - 1)
+    throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);
   return ms;
 }

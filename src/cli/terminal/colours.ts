@@ -13,7 +13,14 @@ export interface Colours {
 }
 
 const same: Paint = (text) => text;
-export const noColours: Colours = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same };
+export const noColours: Colours = {
+  bold: same,
+  dim: same,
+  red: same,
+  green: same,
+  yellow: same,
+  cyan: same,
+};
 
 /** Whether lines can be redrawn on this terminal. */
 export function isLive(environment: Environment): boolean {

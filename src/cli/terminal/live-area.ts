@@ -54,7 +54,9 @@ export class LiveArea {
     const width = Math.max(10, this.#screen.columns - 1);
     const most = Math.max(1, this.#screen.rows - 2);
     const shown = lines.slice(-most);
-    return shown.map((line) => `${line.paint(line.mark)} ${fit(line.text, width - line.mark.length - 1)}\n`).join("");
+    return shown
+      .map((line) => `${line.paint(line.mark)} ${fit(line.text, width - line.mark.length - 1)}\n`)
+      .join("");
   }
 }
 
@@ -103,7 +105,11 @@ export class StepTable {
   readonly #titles = new Map<string, TitleRecord>();
 
   /** Also returns whether this is the first step of its title. */
-  begin(title: string, subject: string | undefined, nowMs: number): { entry: StepEntry; isFirst: boolean } {
+  begin(
+    title: string,
+    subject: string | undefined,
+    nowMs: number,
+  ): { entry: StepEntry; isFirst: boolean } {
     const known = this.#titles.get(title);
     const record = known ?? {
       startedMs: nowMs,
@@ -119,7 +125,11 @@ export class StepTable {
     return { entry, isFirst: known === undefined };
   }
 
-  end(entry: StepEntry, outcome: { readonly text: string; readonly hasFailed: boolean }, nowMs: number): void {
+  end(
+    entry: StepEntry,
+    outcome: { readonly text: string; readonly hasFailed: boolean },
+    nowMs: number,
+  ): void {
     const record = this.#titles.get(entry.title);
     if (record === undefined || !record.active.delete(entry)) return;
     entry.endedMs = nowMs;
@@ -130,7 +140,8 @@ export class StepTable {
   }
 
   forgetEnded(): void {
-    for (const [title, record] of this.#titles) if (record.active.size === 0) this.#titles.delete(title);
+    for (const [title, record] of this.#titles)
+      if (record.active.size === 0) this.#titles.delete(title);
   }
 
   get isIdle(): boolean {

@@ -1,5 +1,10 @@
 import { mapOutside, mapTexts } from "../../outside-text.ts";
-import { maskedPrintable, printableJson, shownText, withoutCommands } from "../../system/printable.ts";
+import {
+  maskedPrintable,
+  printableJson,
+  shownText,
+  withoutCommands,
+} from "../../system/printable.ts";
 import type { Output, Result, Source } from "../command.ts";
 import type { Colours } from "./colours.ts";
 
@@ -57,6 +62,8 @@ export class OutputWriter implements Output {
   finish(error: Readonly<Record<string, unknown>> | undefined): void {
     if (this.format !== "json") return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
-    this.#parts.write(`${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`);
+    this.#parts.write(
+      `${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`,
+    );
   }
 }

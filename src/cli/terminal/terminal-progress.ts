@@ -6,7 +6,14 @@ import type { LogFile } from "../log-file.ts";
 import { wrap } from "../layout.ts";
 import type { NameFlags } from "../options/problems.ts";
 import { formatDuration } from "../../system/amounts.ts";
-import { LiveArea, type LiveLine, type Screen, type StepEntry, StepTable, type TitleSummary } from "./live-area.ts";
+import {
+  LiveArea,
+  type LiveLine,
+  type Screen,
+  type StepEntry,
+  StepTable,
+  type TitleSummary,
+} from "./live-area.ts";
 import type { Colours } from "./colours.ts";
 
 const framesPerSecond = 10;
@@ -57,9 +64,14 @@ export class TerminalProgress implements Progress {
     if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
     const shown = this.#shown.begin(title, subject, nowMs).entry;
     const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
-    this.#report(`${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`, isLineDue, nameOf(entry));
+    this.#report(
+      `${this.#parts.verbosity > 0 ? nameOf(entry) : title} …`,
+      isLineDue,
+      nameOf(entry),
+    );
     this.#startDrawing();
-    const end = (text: string, hasFailed: boolean): void => this.#end([entry, shown], text, hasFailed);
+    const end = (text: string, hasFailed: boolean): void =>
+      this.#end([entry, shown], text, hasFailed);
     return {
       update: (text) => {
         shown.text = plainLine(this.#show(text));
@@ -73,7 +85,8 @@ export class TerminalProgress implements Progress {
     const masked = this.#show(text);
     const before = this.#state.waiting;
     if (masked === before) return;
-    if (this.#shown.isIdle && this.#state.waiting === "") this.#state.shownSinceMs = this.#parts.clock.now();
+    if (this.#shown.isIdle && this.#state.waiting === "")
+      this.#state.shownSinceMs = this.#parts.clock.now();
     this.#state.waiting = masked;
     const known = before.split("\n").map((line) => line.trim());
     const news = masked.split("\n").filter((line) => !known.includes(line.trim()));
@@ -146,7 +159,8 @@ export class TerminalProgress implements Progress {
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
     const isAlone = entry.subject === undefined;
     // On a live screen, the line of a step without a subject already shows that it has failed.
-    const isFailureDue = hasFailed && !(isAlone && this.#live !== undefined && this.#state.wasDrawn);
+    const isFailureDue =
+      hasFailed && !(isAlone && this.#live !== undefined && this.#state.wasDrawn);
     const isLineDue = verbosity > 0 || isFailureDue || (this.#live === undefined && isAlone);
     const line = `${nameOf(entry)}: ${text}`;
     this.#report(line + took, isLineDue, line + took, hasFailed ? colours.red : undefined);
@@ -154,7 +168,12 @@ export class TerminalProgress implements Progress {
   }
 
   /** Writes to the log, and to the screen if the line is due there. */
-  #report(text: string, isLineDue: boolean, logged: string = text, paint?: (line: string) => string): void {
+  #report(
+    text: string,
+    isLineDue: boolean,
+    logged: string = text,
+    paint?: (line: string) => string,
+  ): void {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue || this.#state.isOver) return;
@@ -189,7 +208,10 @@ export class TerminalProgress implements Progress {
     const mark = this.#shown.isIdle ? this.#spinner() : " ";
     const indentOf = (line: string): string => line.slice(0, line.length - line.trimStart().length);
     const { cyan: paint } = this.#parts.colours;
-    this.#live?.draw([...lines, ...waiting.map((line) => ({ mark: indentOf(line) || mark, paint, text: line }))]);
+    this.#live?.draw([
+      ...lines,
+      ...waiting.map((line) => ({ mark: indentOf(line) || mark, paint, text: line })),
+    ]);
   }
 
   #line(summary: TitleSummary): LiveLine {
@@ -197,7 +219,8 @@ export class TerminalProgress implements Progress {
     const took = formatDuration(summary.ms);
     if (summary.active.length === 0) {
       const isGood = summary.failed === 0;
-      const outcome = summary.outcome === "" || summary.outcome === "done" ? "" : `: ${summary.outcome}`;
+      const outcome =
+        summary.outcome === "" || summary.outcome === "done" ? "" : `: ${summary.outcome}`;
       const text = `${summary.title}${outcome} (${took})`;
       return { mark: isGood ? "✔" : "✖", paint: isGood ? colours.green : colours.red, text };
     }
@@ -212,7 +235,8 @@ export class TerminalProgress implements Progress {
     const { title, ended, failed, outcome, ms } = summary;
     if (outcome !== "" || failed > 0) return;
     const what = ended === 1 ? "done" : `${ended} done`;
-    if (!this.#state.isOver) this.#parts.screen.write(`${title}: ${what} (${formatDuration(ms)})\n`);
+    if (!this.#state.isOver)
+      this.#parts.screen.write(`${title}: ${what} (${formatDuration(ms)})\n`);
   }
 
   #spinner(): string {
@@ -231,5 +255,7 @@ function subjectsOf({ active, ended }: TitleSummary): readonly string[] {
   const all = ended + active.length;
   const amount = all > 1 ? `${ended} of ${all}: ` : "";
   const text = active.findLast((entry) => entry.text !== "")?.text ?? "";
-  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter((part) => part !== "");
+  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter(
+    (part) => part !== "",
+  );
 }

@@ -1,4 +1,10 @@
-import { type Counts, type Role, masterCounts, nodeCount, roles } from "../../model/cluster-record.ts";
+import {
+  type Counts,
+  type Role,
+  masterCounts,
+  nodeCount,
+  roles,
+} from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { Checked } from "../../model/checked.ts";
 
@@ -6,11 +12,17 @@ const countOptions = { master: "masters", agent: "agents", public_agent: "public
 const usualCount = 1;
 
 /** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
-export function chooseCounts(requested: RequestedCounts, platform: PlatformFacts | undefined): Checked<Counts> {
+export function chooseCounts(
+  requested: RequestedCounts,
+  platform: PlatformFacts | undefined,
+): Checked<Counts> {
   const counts = Object.fromEntries(
     roles.map((role) => [role, requested[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
   ) as Counts;
-  const problems = platform === undefined ? [] : roles.flatMap((role) => limitProblems(role, counts[role], platform));
+  const problems =
+    platform === undefined
+      ? []
+      : roles.flatMap((role) => limitProblems(role, counts[role], platform));
   const total = nodeCount(counts);
   if (total > mostNodes) {
     const tooMany = `${total} nodes are too many (the maximum is ${mostNodes})`;
@@ -21,12 +33,19 @@ export function chooseCounts(requested: RequestedCounts, platform: PlatformFacts
 
 type NodeLimits = PlatformFacts["nodes"][Role];
 
-function defaultCount(role: Role, { default: own = usualCount, min = 0, max = mostNodes }: NodeLimits): number {
+function defaultCount(
+  role: Role,
+  { default: own = usualCount, min = 0, max = mostNodes }: NodeLimits,
+): number {
   const count = Math.min(max, Math.max(min, own));
   return role === "master" ? (masterCounts.find((each) => each >= count) ?? count) : count;
 }
 
-function limitProblems(role: Role, count: number, { name, nodes }: PlatformFacts): readonly string[] {
+function limitProblems(
+  role: Role,
+  count: number,
+  { name, nodes }: PlatformFacts,
+): readonly string[] {
   const { min = 0, max = mostNodes } = nodes[role];
   if (count >= min && count <= max) return [];
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;

@@ -4,7 +4,11 @@ import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
-import type { AddedConfiguration, CompleteConfiguration, InstallPlan } from "../../platform/install/install-plan.ts";
+import type {
+  AddedConfiguration,
+  CompleteConfiguration,
+  InstallPlan,
+} from "../../platform/install/install-plan.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -50,7 +54,10 @@ export interface SnapshotCopy {
   readonly copies?: number | undefined;
 }
 
-export interface InstallationRequest extends Omit<InstallPlan, "layout" | "platform" | "variant" | "configuration"> {
+export interface InstallationRequest extends Omit<
+  InstallPlan,
+  "layout" | "platform" | "variant" | "configuration"
+> {
   /** Undefined: the artifact decides, but one that has variants requires it. */
   readonly variant: Variant | undefined;
   readonly configuration: CompleteConfiguration | ConfigurationRequest;
@@ -76,13 +83,17 @@ export function parseSnapshotReference(
   takesFiles = true,
 ): SnapshotCopy["from"] | { readonly problem: string } {
   if (takesFiles && /^https?:\/\//i.test(given))
-    return parseUrl(given) === undefined ? { problem: "it is not a valid URL" } : { location: { url: given } };
+    return parseUrl(given) === undefined
+      ? { problem: "it is not a valid URL" }
+      : { location: { url: given } };
   if (takesFiles && given !== "" && (given.includes("/") || !given.includes(":")))
     return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
   if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };
-  return { problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed` };
+  return {
+    problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed`,
+  };
 }
 
 /** Returns the limit of a creation: its deadline, or the end of a shorter lifetime, at which its nodes would end one by one. */
@@ -100,7 +111,11 @@ export function creationLimit(
 }
 
 const lifetimeTooShort = (clusterId: string): ClusterError =>
-  new ClusterError("deadline-passed", `Creating cluster "${clusterId}" took longer than its lifetime.`, {
-    hint: "Allow more time with `lifetime`.",
-    facts: { cluster: clusterId },
-  });
+  new ClusterError(
+    "deadline-passed",
+    `Creating cluster "${clusterId}" took longer than its lifetime.`,
+    {
+      hint: "Allow more time with `lifetime`.",
+      facts: { cluster: clusterId },
+    },
+  );

@@ -70,7 +70,8 @@ async function explained(
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
   const cause = await logins.creation.firstLogin.whyUnreachable?.(signal);
-  if (cause !== undefined) return revised(error, { message: `${messageOf(error)} ${cause.reason}`, hint: cause.hint });
+  if (cause !== undefined)
+    return revised(error, { message: `${messageOf(error)} ${cause.reason}`, hint: cause.hint });
   if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",

@@ -36,7 +36,8 @@ export async function lockFolder(
     import("../../ssh/keys.ts"),
     import("../../ssh/own-key.ts"),
   ]);
-  const keys = ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
+  const keys =
+    ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
   const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
   const directory = creationDirectory(root, clusterId, creationId);
@@ -51,7 +52,8 @@ export async function lockFolder(
   }
   try {
     const copy = { file: creationFiles(directory).privateKey, publicKey: keys.publicKey };
-    if (ownKey !== undefined) await proveOpenSshReads({ path: ownKey, ...copy }, environment, signal);
+    if (ownKey !== undefined)
+      await proveOpenSshReads({ path: ownKey, ...copy }, environment, signal);
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
     throw error;
@@ -61,11 +63,15 @@ export async function lockFolder(
 
 function folderRefused(directory: string, error: unknown): ClusterError {
   const reason = messageOf(error);
-  return new ClusterError("machine-not-set-up", `Cannot create the cluster's folder ${directory}: ${reason}.`, {
-    hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
-    facts: { directory },
-    cause: error,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `Cannot create the cluster's folder ${directory}: ${reason}.`,
+    {
+      hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
+      facts: { directory },
+      cause: error,
+    },
+  );
 }
 
 /**
@@ -87,7 +93,10 @@ export async function removeLeftovers(
     creations.map(async ({ directory, creation }) => {
       try {
         await closeMasterConnections(directory, environment);
-        await backend.remove({ id: creation.clusterId, creationId: creation.creationId, directory }, signal);
+        await backend.remove(
+          { id: creation.clusterId, creationId: creation.creationId, directory },
+          signal,
+        );
         // Its key no longer opens anything.
         await rm(directory, { recursive: true, force: true });
       } catch (error) {

@@ -1,8 +1,18 @@
-import type { Backend, Creation, CreationRequest, CreationSummary } from "../../backend/contract.ts";
+import type {
+  Backend,
+  Creation,
+  CreationRequest,
+  CreationSummary,
+} from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
-import { imagePreparation, layoutNeeds, layouts, publicPorts } from "../../platform/layouts/find-layout.ts";
+import {
+  imagePreparation,
+  layoutNeeds,
+  layouts,
+  publicPorts,
+} from "../../platform/layouts/find-layout.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout } from "../../platform/layouts/layout.ts";
@@ -38,13 +48,20 @@ export async function planMachines<Options>(
   signal: AbortSignal,
 ): Promise<Creation> {
   if (lifetimeMs !== undefined && backend.removeExpired === undefined)
-    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) end at a time of their own.`, {
-      hint: "Leave out `lifetime`.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `Clusters of this kind (${backend.name}) end at a time of their own.`,
+      {
+        hint: "Leave out `lifetime`.",
+      },
+    );
   if ("from" in machines) return planCopy(backend, { clusterId, ...machines, lifetimeMs }, signal);
   const { platform, ...others } = machines;
   const known = install ?? (platform && { ...installedLater, layout: folderLayout(platform) });
-  return backend.plan({ clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) }, signal);
+  return backend.plan(
+    { clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) },
+    signal,
+  );
 }
 
 type MachineNeeds = Pick<
@@ -54,7 +71,10 @@ type MachineNeeds = Pick<
 
 type Known = Pick<InstallPlan, "layout" | "variant" | "configuration">;
 
-const installedLater = { variant: "none", configuration: { kind: "complete", values: {} } } as const;
+const installedLater = {
+  variant: "none",
+  configuration: { kind: "complete", values: {} },
+} as const;
 
 function needsOf({ layout = layouts[0], variant, configuration }: Known): MachineNeeds {
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
@@ -81,19 +101,31 @@ const unknownNeeds: MachineNeeds = {
 
 async function planCopy(
   backend: Backend<never>,
-  { clusterId, from, copies, lifetimeMs }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
+  {
+    clusterId,
+    from,
+    copies,
+    lifetimeMs,
+  }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
   signal: AbortSignal,
 ): Promise<Creation> {
   const { snapshots } = backend;
   if ("location" in from) {
     if (snapshots?.files === undefined)
-      throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) are not created \`from\` files.`);
+      throw new ClusterError(
+        "bad-usage",
+        `Clusters of this kind (${backend.name}) are not created \`from\` files.`,
+      );
     return snapshots.files.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
   }
   if (snapshots?.planCopy === undefined) {
-    throw new ClusterError("bad-usage", `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`, {
-      hint: "Restore the snapshot in its own cluster.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`,
+      {
+        hint: "Restore the snapshot in its own cluster.",
+      },
+    );
   }
   const source = await findCluster(backend, from.clusterId, signal);
   return snapshots.planCopy({ clusterId, source, snapshot: from.name, copies, lifetimeMs }, signal);

@@ -52,14 +52,18 @@ export class StartingMachines {
   /** Polls the machines until the signal aborts. Fails as soon as one of them can no longer become a node, or has ended. */
   async watch(signal: AbortSignal): Promise<never> {
     const waitingFor = (): string => this.#waitingText();
-    this.#complete.resolve(await whileWaitingFor(waitingFor, async () => this.#watchArrivals(signal), signal));
+    this.#complete.resolve(
+      await whileWaitingFor(waitingFor, async () => this.#watchArrivals(signal), signal),
+    );
     const { creation } = this.#machines;
     const { clock } = this.#runtime;
-    const look = async (inner: AbortSignal): Promise<undefined> => void (await creation.look(inner));
+    const look = async (inner: AbortSignal): Promise<undefined> =>
+      void (await creation.look(inner));
     const pauseMs = (): number => creation.lookEveryMs;
     await clock.sleep(pauseMs(), signal);
     // The installation itself shows whether any other trouble matters. Only minutes later, it would notice an ended machine as a lost connection.
-    const tolerates = (error: unknown): boolean => error instanceof ClusterError && error.id !== "machine-failed";
+    const tolerates = (error: unknown): boolean =>
+      error instanceof ClusterError && error.id !== "machine-failed";
     return await poll<never>(look, { clock, pauseMs, tolerates }, signal);
   }
 
@@ -87,7 +91,9 @@ export class StartingMachines {
   }
 
   get areComplete(): boolean {
-    return this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.summary.nodeCount;
+    return (
+      this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.summary.nodeCount
+    );
   }
 
   /** Resolves when they are complete. */
@@ -111,7 +117,9 @@ export class StartingMachines {
     const pauseMs = (): number => {
       looks.quick += 1;
       // Once all have their addresses, polling can only reveal that a machine has ended.
-      return this.#areAllUp ? lookEveryMs : Math.min(firstPauseMs * 1.25 ** (looks.quick - 1), lookEveryMs);
+      return this.#areAllUp
+        ? lookEveryMs
+        : Math.min(firstPauseMs * 1.25 ** (looks.quick - 1), lookEveryMs);
     };
     const shows = { progress, waitingFor: () => this.#waitingText() };
     return await poll(look, { clock, pauseMs, shows, wakeUp: () => this.#nextWakeUp() }, signal);
@@ -119,7 +127,8 @@ export class StartingMachines {
 
   #take(cluster: ClusterRecord): void {
     this.#state.latest = cluster;
-    const isNew = (node: NodeRecord): boolean => node.state === "running" && hasAddress(node) && !this.#up.has(node.id);
+    const isNew = (node: NodeRecord): boolean =>
+      node.state === "running" && hasAddress(node) && !this.#up.has(node.id);
     const arrived = cluster.nodes.filter(isNew);
     for (const { id } of arrived) this.#up.add(id);
     this.#arrived.push(...arrived);
@@ -133,7 +142,8 @@ export class StartingMachines {
   }
 
   #nextWakeUp(): AbortSignal {
-    if (!this.#state.hasJustLaunched && !this.areComplete) this.#state.wakeUp = new AbortController();
+    if (!this.#state.hasJustLaunched && !this.areComplete)
+      this.#state.wakeUp = new AbortController();
     return this.#state.wakeUp.signal;
   }
 
@@ -148,7 +158,9 @@ export class StartingMachines {
     const parts = [
       ...(pending > 0 ? [`${pending} of ${numbered(nodeCount, "machine")} to start`] : []),
       ...(bare.length > 0 ? [`${someOf(bare.map(nodeReference))} to get a public address`] : []),
-      ...(addressed.length > 0 ? [`${someOf(addressed.map(nodeReference))} to accept SSH logins`] : []),
+      ...(addressed.length > 0
+        ? [`${someOf(addressed.map(nodeReference))} to accept SSH logins`]
+        : []),
     ];
     return parts.join(", ");
   }

@@ -16,7 +16,11 @@ const diskSlackBytes = 32 * 2 ** 20;
  * Compares observations from before and after the beginning of a fault, and describes the difference. Throws
  * `remote-command-failed` if the fault doesn't show.
  */
-export function evidenceOf(request: FaultRequest, before: readonly Observed[], after: readonly Observed[]): string {
+export function evidenceOf(
+  request: FaultRequest,
+  before: readonly Observed[],
+  after: readonly Observed[],
+): string {
   const refuse = (found: string): ClusterError =>
     new ClusterError("remote-command-failed", `The fault was begun, but does not show: ${found}.`, {
       hint: "It has been healed. Make sure that it lasts long enough, and that nothing on the nodes undoes it.",
@@ -34,7 +38,8 @@ export function evidenceOf(request: FaultRequest, before: readonly Observed[], a
     }
     case "clock": {
       const moved = after.map((each, index) => aheadMs(each) - aheadMs(before[index] ?? each));
-      if (moved.some((ms) => Math.abs(ms - (request.offsetMs ?? 0)) > clockSlackMs)) throw refuse(found);
+      if (moved.some((ms) => Math.abs(ms - (request.offsetMs ?? 0)) > clockSlackMs))
+        throw refuse(found);
       return found;
     }
     case "disk":
@@ -52,7 +57,9 @@ export function stateOf(kind: FaultRequest["kind"], observed: readonly Observed[
       return `${links.filter((ms) => ms !== undefined).length} of ${numbered(links.length, "ping")} answered`;
     case "network":
       if (links.length === 0) return "no other node to ping";
-      return fastest(observed) === undefined ? "no ping is answered" : `a round trip takes ${fastest(observed)} ms`;
+      return fastest(observed) === undefined
+        ? "no ping is answered"
+        : `a round trip takes ${fastest(observed)} ms`;
     case "clock": {
       const ahead = observed.map(aheadMs);
       const isBehind = ahead.every((ms) => ms < 0);
@@ -67,11 +74,14 @@ export function stateOf(kind: FaultRequest["kind"], observed: readonly Observed[
 }
 
 function fastest(observed: readonly Observed[]): number | undefined {
-  const known = observed.flatMap(({ linksMs }) => [...linksMs.values()]).filter((ms) => ms !== undefined);
+  const known = observed
+    .flatMap(({ linksMs }) => [...linksMs.values()])
+    .filter((ms) => ms !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-const aheadMs = ({ clockMs, hereMs }: Observed): number => (clockMs === undefined ? 0 : clockMs - hereMs);
+const aheadMs = ({ clockMs, hereMs }: Observed): number =>
+  clockMs === undefined ? 0 : clockMs - hereMs;
 
 function range(values: readonly number[], shown: (value: number) => string): string {
   const [least, most] = [shown(Math.min(...values)), shown(Math.max(...values))];

@@ -1,5 +1,10 @@
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  isReachable,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import type { FaultKind, FaultPart, FaultRecord } from "../../platform/faults/node-faults.ts";
 import { assertRuns, findNodes } from "../find-cluster.ts";
 
@@ -41,7 +46,11 @@ interface Property {
   readonly expected: string;
 }
 
-const within = (kind: FaultKind, [least, most]: readonly [number, number], expected: string): Property => ({
+const within = (
+  kind: FaultKind,
+  [least, most]: readonly [number, number],
+  expected: string,
+): Property => ({
   kind,
   isAllowed: (value: number) => value >= least && value <= most,
   expected,
@@ -83,19 +92,27 @@ export function faultProblems(request: FaultRequest): readonly string[] {
     const value = request[name];
     return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
   };
-  const own = Object.entries<Property>(ownProperties).flatMap(([name, { kind: owner, isAllowed, expected }]) => {
-    if (!isGiven(name as keyof FaultRequest)) return [];
-    if (owner !== kind) return [`\`${name}\`: only for ${owner}`];
-    return isAllowed(request[name as keyof FaultRequest] as never) ? [] : [`\`${name}\`: must be ${expected}`];
-  });
+  const own = Object.entries<Property>(ownProperties).flatMap(
+    ([name, { kind: owner, isAllowed, expected }]) => {
+      if (!isGiven(name as keyof FaultRequest)) return [];
+      if (owner !== kind) return [`\`${name}\`: only for ${owner}`];
+      return isAllowed(request[name as keyof FaultRequest] as never)
+        ? []
+        : [`\`${name}\`: must be ${expected}`];
+    },
+  );
   const lacks = !needed[kind].some(isGiven);
   const takesNodes = kind !== "partition";
   return [
     ...own,
-    ...(lacks ? [`${needed[kind].map((name) => `\`${name}\``).join(" or ")}: required by ${kind}`] : []),
+    ...(lacks
+      ? [`${needed[kind].map((name) => `\`${name}\``).join(" or ")}: required by ${kind}`]
+      : []),
     ...(takesNodes && nodes.length === 0 ? [`${kind}: name the nodes`] : []),
     ...(!takesNodes && nodes.length > 0 ? ["partition: name its two sides, no other nodes"] : []),
-    ...(durationMs >= 1000 && durationMs <= 24 * hourMs ? [] : ["`durationMs`: must be from 1 s to 24 h"]),
+    ...(durationMs >= 1000 && durationMs <= 24 * hourMs
+      ? []
+      : ["`durationMs`: must be from 1 s to 24 h"]),
   ];
 }
 
@@ -110,7 +127,16 @@ export interface PlannedPart {
  * for a node that does not run yet.
  */
 export function planFault(cluster: ClusterRecord, request: FaultRequest): readonly PlannedPart[] {
-  const { kind, nodes = [], delayMs, lossPercent, rateKbits, offsetMs = 0, folder = "", leaveBytes = 0 } = request;
+  const {
+    kind,
+    nodes = [],
+    delayMs,
+    lossPercent,
+    rateKbits,
+    offsetMs = 0,
+    folder = "",
+    leaveBytes = 0,
+  } = request;
   if (kind === "partition") return planPartition(cluster, request);
   const isContainer = cluster.backend === "container";
   const chosen = running(cluster, nodes);
@@ -145,7 +171,10 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
         );
       }
       const offsetSeconds = Math.round(offsetMs / 1000);
-      return plan(`clock ${offsetMs < 0 ? "" : "+"}${offsetSeconds} s`, () => ({ kind, offsetSeconds }));
+      return plan(`clock ${offsetMs < 0 ? "" : "+"}${offsetSeconds} s`, () => ({
+        kind,
+        offsetSeconds,
+      }));
     }
     case "disk":
       return plan(`${folder} filled, ${leaveBytes} bytes left,`, () => ({
@@ -157,12 +186,18 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
   }
 }
 
-function planPartition(cluster: ClusterRecord, { between = [], and = [], oneWay = false }: FaultRequest) {
+function planPartition(
+  cluster: ClusterRecord,
+  { between = [], and = [], oneWay = false }: FaultRequest,
+) {
   const first = running(cluster, between);
   const named = and.length === 0 ? cluster.nodes.filter(isReachable) : running(cluster, and);
   const second = named.filter((node) => !first.includes(node));
   if (second.length === 0)
-    throw new ClusterError("bad-usage", `There is no other node to separate from ${listed(first)}.`);
+    throw new ClusterError(
+      "bad-usage",
+      `There is no other node to separate from ${listed(first)}.`,
+    );
   const description = oneWay
     ? `nothing from ${listed(first)} arrives at ${listed(second)}`
     : `partition between ${listed(first)} and ${listed(second)}`;

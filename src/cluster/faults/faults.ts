@@ -4,7 +4,12 @@
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  isReachable,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import {
   type FaultRecord,
@@ -100,7 +105,11 @@ const healLimitMs = 60_000;
  * Heals the parts that have begun, and warns of nodes where that fails. Has a time limit of its own for all nodes, because the caller's signal may be
  * aborted.
  */
-async function healAfterFailure(work: Work, planned: readonly PlannedPart[], id: string): Promise<void> {
+async function healAfterFailure(
+  work: Work,
+  planned: readonly PlannedPart[],
+  id: string,
+): Promise<void> {
   const signal = AbortSignal.timeout(healLimitMs);
   const heal = async ({ node }: PlannedPart): Promise<void> => {
     try {
@@ -174,7 +183,8 @@ export async function untilFaultEnds(
     await awaitEnd(backend, waiting, runtime, signal);
   } catch (error) {
     const healing = { clusterId: waiting.clusterId, ids: [waiting.begun.fault.id] };
-    if (signal.aborted) await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
+    if (signal.aborted)
+      await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
     throw error;
   }
 }
@@ -195,34 +205,47 @@ async function awaitEnd(
   const staying = await poll(look, ruleOf(waits.faultEnd, runtime.clock), signal);
   runtime.progress.waiting("");
   if (staying === undefined) {
-    throw new ClusterError("deadline-passed", `The fault should have ended by itself: ${fault.description}.`, {
-      hint: 'Run the command "fault heal".',
-      facts: { fault: fault.id },
-    });
+    throw new ClusterError(
+      "deadline-passed",
+      `The fault should have ended by itself: ${fault.description}.`,
+      {
+        hint: 'Run the command "fault heal".',
+        facts: { fault: fault.id },
+      },
+    );
   }
   await showHealed(work, { ended: parts, staying }, signal);
 }
 
 async function showHealed(
   work: Work,
-  { ended, staying }: { readonly ended: readonly FaultOnNode[]; readonly staying: readonly FaultOnNode[] },
+  {
+    ended,
+    staying,
+  }: { readonly ended: readonly FaultOnNode[]; readonly staying: readonly FaultOnNode[] },
   signal: AbortSignal,
 ): Promise<void> {
   for (const { id, kind, description } of faultsOf(ended)) {
     using step = work.runtime.progress.start("Heal fault", outside(description));
-    const observe = async ({ node, fault: { links, folder } }: FaultOnNode): Promise<readonly Observed[]> => {
+    const observe = async ({
+      node,
+      fault: { links, folder },
+    }: FaultOnNode): Promise<readonly Observed[]> => {
       try {
         return [await work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal)];
       } catch (error) {
         if (!hasErrorId(error, "connection-failed")) throw error;
-        work.runtime.progress.warn(`${nodeReference(node)} does not show that it is healed: ${messageOf(error)}`);
+        work.runtime.progress.warn(
+          `${nodeReference(node)} does not show that it is healed: ${messageOf(error)}`,
+        );
         return [];
       }
     };
     const parts = ended.filter(({ fault }) => fault.id === id);
     const observed = (await mapConcurrently(parts, nodesAtOnce, observe, signal)).flat();
     await removeFaultNote(work.cluster.directory, id);
-    const others = staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
+    const others =
+      staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
     const state = observed.length === 0 ? "no node answers" : stateOf(kind, observed);
     work.runtime.progress.note(`Healed (${outside(description)}): ${state}${others}.`);
@@ -238,7 +261,9 @@ async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultOn
       return faults.map((fault) => ({ node, fault }));
     } catch (error) {
       signal.throwIfAborted();
-      work.runtime.progress.warn(`The faults of ${nodeReference(node)} are not known: ${messageOf(error)}`);
+      work.runtime.progress.warn(
+        `The faults of ${nodeReference(node)} are not known: ${messageOf(error)}`,
+      );
       return [];
     }
   };
@@ -252,13 +277,24 @@ function viewOf(parts: readonly FaultOnNode[]): Fault {
   const [{ fault }] = parts as readonly [FaultOnNode, ...FaultOnNode[]];
   const { id, kind, description } = fault;
   const secondsLeft = Math.max(...parts.map((part) => part.fault.secondsLeft));
-  return { id, kind, description, secondsLeft, nodes: parts.map(({ node }) => nodeReference(node)) };
+  return {
+    id,
+    kind,
+    description,
+    secondsLeft,
+    nodes: parts.map(({ node }) => nodeReference(node)),
+  };
 }
 
 /** Returns the observations to make on a node before and after a fault begins. A lost packet is sent again after a second. */
 function observationOf({ links, folder }: FaultRecord, request: FaultRequest): ObserveRequest {
   if (request.kind !== "network") return { ...noLinks, links, folder, limitSeconds: 2 };
-  return { links, folder, limitSeconds: 2 + Math.ceil(((request.delayMs ?? 0) * 2) / 1000), tries: 3 };
+  return {
+    links,
+    folder,
+    limitSeconds: 2 + Math.ceil(((request.delayMs ?? 0) * 2) / 1000),
+    tries: 3,
+  };
 }
 
 interface Work extends AsyncDisposable {

@@ -43,7 +43,10 @@ export async function checkedHead(
   const facts = { artifact: artifact.shown };
   if (platform === undefined) {
     const message = `Releases such as ${artifact.shown} cannot upgrade a running cluster.`;
-    throw new ClusterError("bad-usage", message, { hint: "Create another cluster from it.", facts });
+    throw new ClusterError("bad-usage", message, {
+      hint: "Create another cluster from it.",
+      facts,
+    });
   }
   const message = `The platform ${platform.name} in ${artifact.shown} cannot upgrade a running cluster: it has no program named upgrade.`;
   const hint = "Put an executable file named upgrade into the folder, beside install and check.";
@@ -59,20 +62,31 @@ export type UpgradableLayout = Layout & { readonly upgrade: LayoutUpgrade };
 export function assertFits(
   head: ArtifactHead,
   { artifact }: Pick<UpgradeRequest, "artifact">,
-  { cluster, surveyed }: { readonly cluster: ClusterRecord; readonly surveyed: readonly SurveyedNode[] },
+  {
+    cluster,
+    surveyed,
+  }: { readonly cluster: ClusterRecord; readonly surveyed: readonly SurveyedNode[] },
 ): UpgradableLayout {
   for (const { node, found } of surveyed) {
     if (found.layout !== "" && found.version !== "") continue;
-    throw new ClusterError("not-installed", `The platform is not installed on ${nodeReference(node)} yet.`, {
-      hint: "Run the wait command, then upgrade again.",
-      facts: { node: nodeReference(node) },
-    });
+    throw new ClusterError(
+      "not-installed",
+      `The platform is not installed on ${nodeReference(node)} yet.`,
+      {
+        hint: "Run the wait command, then upgrade again.",
+        facts: { node: nodeReference(node) },
+      },
+    );
   }
   const installed = layouts.find(({ name }) => name === surveyed[0]?.found.layout);
   const layout = head.layout ?? installed;
   if (installed === undefined || layout === undefined || layout.name !== installed.name)
-    throw notThisPlatform(artifact, `releases such as this one have other paths than what is installed`);
-  if (!isUpgradable(layout)) throw notThisPlatform(artifact, "its releases cannot upgrade a running cluster");
+    throw notThisPlatform(
+      artifact,
+      `releases such as this one have other paths than what is installed`,
+    );
+  if (!isUpgradable(layout))
+    throw notThisPlatform(artifact, "its releases cannot upgrade a running cluster");
   if (head.platform === undefined) assertVariant(head.variant, cluster.variant, artifact.shown);
   else assertSamePlatform(head.platform, artifact, surveyed);
   return layout;
@@ -96,14 +110,21 @@ function assertSamePlatform(
     return endpoint && webUiText(endpoint);
   });
   if (before === undefined || was === is) return;
-  throw notThisPlatform(artifact, `its web UI is ${outside(is)}, and that of a running cluster stays ${outside(was)}`);
+  throw notThisPlatform(
+    artifact,
+    `its web UI is ${outside(is)}, and that of a running cluster stays ${outside(was)}`,
+  );
 }
 
 const notThisPlatform = (artifact: ArtifactLocation, reason: string): ClusterError =>
-  new ClusterError("artifact-invalid", `The cluster cannot be upgraded to ${artifact.shown}: ${reason}.`, {
-    hint: "Pass another version of the platform that the cluster was created with.",
-    facts: { artifact: artifact.shown },
-  });
+  new ClusterError(
+    "artifact-invalid",
+    `The cluster cannot be upgraded to ${artifact.shown}: ${reason}.`,
+    {
+      hint: "Pass another version of the platform that the cluster was created with.",
+      facts: { artifact: artifact.shown },
+    },
+  );
 
 export const planOf = (
   { artifact, sha256, workspaceFolder }: UpgradeRequest,
@@ -123,4 +144,8 @@ export const planOf = (
 });
 
 export const upgradeTooSlow = (clusterId: string): ClusterError =>
-  tooSlow("Upgrading", clusterId, "Run the same command again, if need be with a larger `timeout`.");
+  tooSlow(
+    "Upgrading",
+    clusterId,
+    "Run the same command again, if need be with a larger `timeout`.",
+  );

@@ -18,11 +18,19 @@ import {
   openInstallation,
   serveTo,
 } from "../../platform/install/steps.ts";
-import { type MachineWatch, askNode, createMachineWatch } from "../../platform/readiness/ask-nodes.ts";
+import {
+  type MachineWatch,
+  askNode,
+  createMachineWatch,
+} from "../../platform/readiness/ask-nodes.ts";
 import { configureUpgrade } from "../../platform/upgrade/configure-upgrade.ts";
 import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
 import { withUpgradeLock } from "../../platform/upgrade/upgrade-lock.ts";
-import { type NodeObserver, untilUpgradeEnds, upgradeNode } from "../../platform/upgrade/upgrade-node.ts";
+import {
+  type NodeObserver,
+  untilUpgradeEnds,
+  upgradeNode,
+} from "../../platform/upgrade/upgrade-node.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently, once } from "../../system/concurrency.ts";
 import { plainLine } from "../../system/printable.ts";
@@ -78,7 +86,12 @@ export async function upgradeCluster(
   await using connections = openMaskedConnections(cluster, runtime);
   const lock = { cluster, firstMaster: firstMasterOf(cluster), connections, clock };
   const upgrade = async (inner: AbortSignal) =>
-    upgradeNodes(backend, { request, head, cluster, connections, isInterrupted: () => signal.aborted }, runtime, inner);
+    upgradeNodes(
+      backend,
+      { request, head, cluster, connections, isInterrupted: () => signal.aborted },
+      runtime,
+      inner,
+    );
   return await withUpgradeLock(lock, upgrade, inTime);
 }
 
@@ -105,7 +118,12 @@ async function upgradeNodes(
   const surveyed = await survey(cluster, observers, runtime, signal);
   const layout = assertFits(head, request, { cluster, surveyed });
   const plan = planOf(request, head, { cluster, layout });
-  const installation = openInstallation(plan, backend.nodes, { ...runtime, connections }, upgradeWork);
+  const installation = openInstallation(
+    plan,
+    backend.nodes,
+    { ...runtime, connections },
+    upgradeWork,
+  );
   const artifactOnNode = once(async () => transferArtifact(installation, cluster, signal));
   const known = plainLine(head.platform?.version);
   const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
@@ -150,11 +168,17 @@ async function transferArtifact(
 function assertComplete(cluster: ClusterRecord): void {
   const absent = cluster.nodes.filter((node) => node.state !== "running" || node.ssh.host === "");
   if (absent.length === 0 && cluster.state === "running") return;
-  const names = absent.map((node) => `${nodeReference(node)} is not running`).join(", ") || "machines are missing";
-  throw new ClusterError("machine-failed", `Cluster "${cluster.id}" cannot be upgraded: ${names}.`, {
-    hint: "Run the inspect command to see its nodes.",
-    facts: { cluster: cluster.id, nodes: absent.map(nodeReference) },
-  });
+  const names =
+    absent.map((node) => `${nodeReference(node)} is not running`).join(", ") ||
+    "machines are missing";
+  throw new ClusterError(
+    "machine-failed",
+    `Cluster "${cluster.id}" cannot be upgraded: ${names}.`,
+    {
+      hint: "Run the inspect command to see its nodes.",
+      facts: { cluster: cluster.id, nodes: absent.map(nodeReference) },
+    },
+  );
 }
 
 interface Observers {
@@ -191,7 +215,11 @@ async function survey(
 /** Nodes that an earlier run upgraded count as done if their check passes. */
 async function remaining(
   surveyed: readonly SurveyedNode[],
-  to: { readonly version: string; readonly layout: UpgradableLayout; readonly connections: MaskedConnections },
+  to: {
+    readonly version: string;
+    readonly layout: UpgradableLayout;
+    readonly connections: MaskedConnections;
+  },
   { clock }: Runtime,
   signal: AbortSignal,
 ): Promise<readonly NodeWork[]> {
@@ -204,7 +232,9 @@ async function remaining(
     async ({ node }) => askNode(node, question, signal),
     signal,
   );
-  const unready = answers.filter(({ verdict }) => verdict.kind !== "ready").map(({ node }) => node.id);
+  const unready = answers
+    .filter(({ verdict }) => verdict.kind !== "ready")
+    .map(({ node }) => node.id);
   return remainingWork(surveyed, {
     version,
     unready: new Set(unready),
@@ -233,11 +263,19 @@ async function rollOut(
 ): Promise<void> {
   const scripted = work.filter(({ runsScript }) => runsScript);
   const installed = scripted.map(({ from }) => from);
-  const scripts = await configureUpgrade(installation, { cluster, artifact, layout, installed }, signal);
+  const scripts = await configureUpgrade(
+    installation,
+    { cluster, artifact, layout, installed },
+    signal,
+  );
   const [script = ""] = scripts.values();
   const nodes = scripted.map(({ node }) => node);
-  const longestSeconds = Math.ceil((deadlineMs - installation.runtime.clock.now()) / 1000) + serverGraceSeconds;
-  const url = nodes.length === 0 ? "" : await serveTo(installation, { cluster, nodes, script, longestSeconds }, signal);
+  const longestSeconds =
+    Math.ceil((deadlineMs - installation.runtime.clock.now()) / 1000) + serverGraceSeconds;
+  const url =
+    nodes.length === 0
+      ? ""
+      : await serveTo(installation, { cluster, nodes, script, longestSeconds }, signal);
   const to = artifact.version.version;
   const observer: NodeObserver = { watch, waiting: waits.set, seen: ledger.seen };
   const upgrade = async ({ node, from, runsScript }: NodeWork): Promise<void> => {
@@ -248,7 +286,11 @@ async function rollOut(
   };
   try {
     for (const { nodes: each, atOnce } of roundsOf(work, parallel))
-      await whileWaitingFor(waits.text, async () => mapConcurrently(each, atOnce, upgrade, signal), signal);
+      await whileWaitingFor(
+        waits.text,
+        async () => mapConcurrently(each, atOnce, upgrade, signal),
+        signal,
+      );
   } finally {
     waits.clear();
   }
@@ -256,7 +298,8 @@ async function rollOut(
 
 function stateText({ ledger }: Roll): string {
   const begun = ledger.begun();
-  const upgrades = begun.length === 0 ? "" : ` The upgrade of ${begun.join(", ")} may go on by itself.`;
+  const upgrades =
+    begun.length === 0 ? "" : ` The upgrade of ${begun.join(", ")} may go on by itself.`;
   return `${ledger.versionsText()}${upgrades}`;
 }
 
@@ -266,7 +309,10 @@ function withState(error: unknown, roll: Roll): unknown {
   const { hint } = ClusterError.marked(error);
   return revised(error, {
     message: `${messageOf(error)}\n${stateText(roll)}`,
-    hint: [...(hint === undefined || errorsWithCreateHints.has(error.id) ? [] : [hint]), continueHint(roll)].join(" "),
+    hint: [
+      ...(hint === undefined || errorsWithCreateHints.has(error.id) ? [] : [hint]),
+      continueHint(roll),
+    ].join(" "),
     facts: { versions: roll.ledger.versions() },
   });
 }

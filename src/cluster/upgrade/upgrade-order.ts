@@ -37,7 +37,9 @@ export function remainingWork(
   return surveyed.flatMap((each): readonly NodeWork[] => {
     const { version: has, upgrade } = each.found;
     if (has !== version) return [{ ...each, runsScript: true, from: has }];
-    return unready.has(each.node.id) ? [{ ...each, runsScript: isRepeatable, from: upgrade.from }] : [];
+    return unready.has(each.node.id)
+      ? [{ ...each, runsScript: isRepeatable, from: upgrade.from }]
+      : [];
   });
 }
 
@@ -51,7 +53,9 @@ interface Round {
 export const roundsOf = (work: readonly NodeWork[], parallel: number): readonly Round[] =>
   roles
     .map((role) => ({
-      nodes: work.filter(({ node }) => node.role === role).toSorted((one, other) => one.node.index - other.node.index),
+      nodes: work
+        .filter(({ node }) => node.role === role)
+        .toSorted((one, other) => one.node.index - other.node.index),
       atOnce: role === "master" ? 1 : parallel,
     }))
     .filter(({ nodes }) => nodes.length > 0);
@@ -80,10 +84,12 @@ export function openLedger(surveyed: readonly SurveyedNode[]): UpgradeLedger {
     versionsText: () =>
       [...Map.groupBy(versions, ([, version]) => version)]
         .map(
-          ([version, nodes]) => `Version ${outside(version) || "unknown"}: ${nodes.map(([name]) => name).join(", ")}.`,
+          ([version, nodes]) =>
+            `Version ${outside(version) || "unknown"}: ${nodes.map(([name]) => name).join(", ")}.`,
         )
         .join(" "),
-    versions: () => Object.fromEntries([...versions].map(([node, version]) => [node, outside(version)])),
+    versions: () =>
+      Object.fromEntries([...versions].map(([node, version]) => [node, outside(version)])),
     begun: () => [...begun],
   };
 }

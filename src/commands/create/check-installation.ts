@@ -15,19 +15,29 @@ export async function checkInstallation(
   context: Context,
 ): Promise<void> {
   const platform = given.artifact?.kind === "folder" ? given.artifact.platform.facts : undefined;
-  for (const problem of chooseCounts(requestedCounts(given), platform).problems ?? []) problems.add(problem);
+  for (const problem of chooseCounts(requestedCounts(given), platform).problems ?? [])
+    problems.add(problem);
   if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
     const problem = kind.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
   }
   const targets = (given.copyToMaster ?? []).flat().map(({ target }) => target);
   const repeated = targets.find((target, index) => targets.indexOf(target) !== index);
-  if (repeated !== undefined) problems.add(`--copy-to-master: two of them write ${outside(repeated)}`);
+  if (repeated !== undefined)
+    problems.add(`--copy-to-master: two of them write ${outside(repeated)}`);
   const hasWrongVariant = problems.all.some((each) => each.startsWith("--variant:"));
-  for (const problem of await installationProblems({ ...given, hasWrongVariant }, context.environment, context.signal))
+  for (const problem of await installationProblems(
+    { ...given, hasWrongVariant },
+    context.environment,
+    context.signal,
+  ))
     problems.add(problem);
   if (given.wait) {
-    const login = superuserLogin(given.variant ?? "none", given.extraConfig ?? {}, given.superuserPassword);
+    const login = superuserLogin(
+      given.variant ?? "none",
+      given.extraConfig ?? {},
+      given.superuserPassword,
+    );
     for (const problem of login.problems ?? []) problems.add(problem);
   }
   for (const problem of (await kind.parse(given)).problems ?? []) problems.add(problem);

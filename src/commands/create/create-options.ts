@@ -62,11 +62,13 @@ const platformOptions = {
   workspaceDir,
   licenseKey: option(pathType, {
     flag: "--license-key",
-    summary: "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
+    summary:
+      "File with the license key; enterprise only (default: the file that CLUSTER_LICENSE_KEY_PATH names)",
   }),
   genconfDir: option(checkedValue(genconfFolder, "file"), {
     flag: "--genconf-dir",
-    summary: "Folder with files to copy into the installer's genconf folder before the installer runs",
+    summary:
+      "Folder with files to copy into the installer's genconf folder before the installer runs",
   }),
   securityMode: option(choice(securityModes), {
     flag: "--security-mode",
@@ -104,7 +106,8 @@ const snapshotOrFile = (kind: BackendKind): ValueType<SnapshotCopy["from"]> => (
     return reference;
   },
   ...(kind.parts.files !== undefined && { completes: "file" }),
-  secretsIn: (given) => ("location" in given && "url" in given.location ? urlSecrets(given.location.url) : []),
+  secretsIn: (given) =>
+    "location" in given && "url" in given.location ? urlSecrets(given.location.url) : [],
 });
 
 const sha256 = option(value(parseSha256), {
@@ -123,10 +126,14 @@ function copyOptions(kind: BackendKind) {
   return declaredIf(help !== undefined, { from, ...declaredIf(files !== undefined, { sha256 }) });
 }
 
-export function checkFile({ from: given, sha256: sum }: Partial<CreateInput>, problems: Problems): void {
+export function checkFile(
+  { from: given, sha256: sum }: Partial<CreateInput>,
+  problems: Problems,
+): void {
   const isFile = given !== undefined && "location" in given;
   if (sum !== undefined && !isFile) problems.add("--sha256: only allowed with a file in --from");
-  if (isFile && "url" in given.location && sum === undefined) problems.add("--from: a URL requires --sha256");
+  if (isFile && "url" in given.location && sum === undefined)
+    problems.add("--from: a URL requires --sha256");
 }
 
 /** A run that was killed together with its state folder leaves nodes that no later command finds. */
@@ -154,11 +161,20 @@ const lifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
 export const createOptions = (kind: BackendKind) => ({
   variant: option(choice(variants), {
     flag: "--variant",
-    summary: "Variant of the platform; must match the artifact, and is required if that has variants",
+    summary:
+      "Variant of the platform; must match the artifact, and is required if that has variants",
   }),
-  masters: option(masterCount, { flag: "--masters", summary: "Number of masters: 1, 3, 5, 7 or 9", defaultText: "1" }),
+  masters: option(masterCount, {
+    flag: "--masters",
+    summary: "Number of masters: 1, 3, 5, 7 or 9",
+    defaultText: "1",
+  }),
   agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", defaultText: "1" }),
-  publicAgents: option(nodeCount, { flag: "--public-agents", summary: "Number of public agents", defaultText: "1" }),
+  publicAgents: option(nodeCount, {
+    flag: "--public-agents",
+    summary: "Number of public agents",
+    defaultText: "1",
+  }),
   ...scopeOptions(kind),
   ...creationOptions(kind),
   ...platformOptions,
@@ -180,7 +196,10 @@ export const createOptions = (kind: BackendKind) => ({
     flag: "--dry-run",
     summary: `Show what would be created${endsByItself(kind) ? " and what it would cost" : ""}; change nothing`,
   }),
-  keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the machines as they are if the creation fails" }),
+  keepOnFailure: flag({
+    flag: "--keep-on-failure",
+    summary: "Keep the machines as they are if the creation fails",
+  }),
   summary,
   timeout: timeout("Time limit for the creation; with --wait, it includes the wait"),
   clusterId,
@@ -188,9 +207,15 @@ export const createOptions = (kind: BackendKind) => ({
   verbose,
 });
 
-export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & { readonly artifact: ArtifactLocation };
+export type CreateInput = ValuesOf<ReturnType<typeof createOptions>> & {
+  readonly artifact: ArtifactLocation;
+};
 
-export const requestedCounts = ({ masters, agents, publicAgents }: Partial<CreateInput>): RequestedCounts => ({
+export const requestedCounts = ({
+  masters,
+  agents,
+  publicAgents,
+}: Partial<CreateInput>): RequestedCounts => ({
   master: masters,
   agent: agents,
   public_agent: publicAgents,
@@ -216,7 +241,8 @@ async function ownKey(given: string, { cwd }: Invocation): Promise<string> {
 
 async function extraConfiguration(given: string, { cwd }: Invocation) {
   const path = await import("node:path");
-  const { readExtraConfiguration } = await import("../../platform/configuration/configuration-file.ts");
+  const { readExtraConfiguration } =
+    await import("../../platform/configuration/configuration-file.ts");
   return readExtraConfiguration(path.resolve(cwd, given), whileOptionsAreRead());
 }
 
@@ -227,7 +253,8 @@ async function genconfFolder(given: string, { cwd }: Invocation) {
 }
 
 async function copyToMaster(given: string) {
-  const { listCopyToMaster, parseCopyToMaster } = await import("../../platform/configuration/install-configuration.ts");
+  const { listCopyToMaster, parseCopyToMaster } =
+    await import("../../platform/configuration/install-configuration.ts");
   const copy = parseCopyToMaster(given);
   return copy.problems === undefined ? listCopyToMaster(copy.value, whileOptionsAreRead()) : copy;
 }

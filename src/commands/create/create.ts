@@ -54,9 +54,12 @@ export const createCommand = (kind: BackendKind) => {
     ],
     check: async (given, problems, context) => {
       if (given.superuserPassword !== undefined && given.wait !== true)
-        problems.add("--superuser-password: only allowed with --wait, since create does not log in otherwise");
+        problems.add(
+          "--superuser-password: only allowed with --wait, since create does not log in otherwise",
+        );
       await checkSummary(given.summary, problems, context);
-      if (given.summary && given.dryRun) problems.add("--summary: cannot be combined with --dry-run");
+      if (given.summary && given.dryRun)
+        problems.add("--summary: cannot be combined with --dry-run");
       checkFile(given, problems);
       if (given.from !== undefined) return;
       const { checkInstallation } = await import("./check-installation.ts");
@@ -65,7 +68,9 @@ export const createCommand = (kind: BackendKind) => {
     run: async (input, context) => {
       const { clusterId, summary: isWanted } = input;
       const title = `Cluster ${clusterId} could not be ${input.wait ? "created, or did not become ready" : "created"}`;
-      await summarizingFailure(title, { isWanted, context }, async () => runCreate(kind, input, context));
+      await summarizingFailure(title, { isWanted, context }, async () =>
+        runCreate(kind, input, context),
+      );
     },
   });
 };
@@ -101,9 +106,14 @@ export interface PreparedCreate extends CreationTarget<unknown> {
 }
 
 /** Checks everything that can be checked without creating anything. */
-export async function prepareCreate(kind: BackendKind, input: CreateInput, context: Context): Promise<PreparedCreate> {
+export async function prepareCreate(
+  kind: BackendKind,
+  input: CreateInput,
+  context: Context,
+): Promise<PreparedCreate> {
   const { timeLimit, tooSlow } = await import("../../system/time-limit.ts");
-  if (!input.dryRun) (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
+  if (!input.dryRun)
+    (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
   const login = await readLogin(input, context);
   const deadlineMs = context.clock.now() + input.timeout;
   using limit = timeLimit(input.timeout, tooSlow("Creating", input.clusterId));
@@ -117,7 +127,10 @@ export async function prepareCreate(kind: BackendKind, input: CreateInput, conte
   ]);
   const request = {
     clusterId: input.clusterId,
-    machines: input.from === undefined ? await newMachines(kind, input, install) : { from: fromOf(input.from, input) },
+    machines:
+      input.from === undefined
+        ? await newMachines(kind, input, install)
+        : { from: fromOf(input.from, input) },
     installation,
     ownKey: input.sshKey,
     keepOnFailure: input.keepOnFailure,
@@ -161,7 +174,10 @@ async function checkedInstallation(
 }
 
 /** Prompts for the password before the work begins, so that the user need not wait for the prompt. */
-async function readLogin(input: CreateInput, context: Context): Promise<SuperuserLogin | undefined> {
+async function readLogin(
+  input: CreateInput,
+  context: Context,
+): Promise<SuperuserLogin | undefined> {
   if (!input.wait || input.dryRun) return undefined;
   const [{ superuserLogin }, { accepted }] = await Promise.all([
     import("../../cluster/wait-for-cluster.ts"),
@@ -211,7 +227,10 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
 });
 
 /** Parses ARTIFACT_URL, and reads a folder completely. */
-export async function artifactLocation(given: string, { cwd }: { readonly cwd: string }): Promise<ArtifactLocation> {
+export async function artifactLocation(
+  given: string,
+  { cwd }: { readonly cwd: string },
+): Promise<ArtifactLocation> {
   const { locateArtifact } = await import("../../platform/artifact/artifact-request.ts");
   const outcome = await locateArtifact(given, cwd, whileOptionsAreRead());
   if (outcome.problems === undefined) return outcome.value;

@@ -15,10 +15,15 @@ interface Created {
 }
 
 /** Prints the new cluster's nodes, end and cost. `happened` describes its state, such as "The installation has started". */
-export function describeCreated(cluster: ClusterRecord, happened: string, { progress, clock }: Context): void {
+export function describeCreated(
+  cluster: ClusterRecord,
+  happened: string,
+  { progress, clock }: Context,
+): void {
   const { nodes, expiresAt, maximumCost } = cluster;
   progress.note(`${happened}: ${nodesText(countNodes(nodes))}.`);
-  if (expiresAt !== undefined) progress.note(`The cluster ends ${endText(expiresAt, clock.now())}.`);
+  if (expiresAt !== undefined)
+    progress.note(`The cluster ends ${endText(expiresAt, clock.now())}.`);
   if (maximumCost === undefined) return;
   progress.note(
     `The cost is at most $${maximumCost.toFixed(2)}; storage, public addresses and licensed images cost extra.`,
@@ -26,7 +31,11 @@ export function describeCreated(cluster: ClusterRecord, happened: string, { prog
 }
 
 /** Waits for the new cluster if that was requested, and sets the result, also if the wait fails. */
-export async function finishCreated(created: Created, wait: () => Promise<unknown>, context: Context): Promise<void> {
+export async function finishCreated(
+  created: Created,
+  wait: () => Promise<unknown>,
+  context: Context,
+): Promise<void> {
   const { kind, cluster, input } = created;
   const commandLine = commandLineFor(kind, cluster.id, input);
   if (!input.wait) return await finish(created, { next: commandLine("wait") }, context);
@@ -54,8 +63,13 @@ interface Outcome {
 async function finish(created: Created, outcome: Outcome, context: Context): Promise<void> {
   const { cluster, input } = created;
   const { next, isReady, seconds } = outcome;
-  const rows: readonly Row[] = seconds === undefined ? [] : [["Ready after", durationText(seconds)]];
-  await summarizeCreated(isReady ? "Cluster ready" : "Cluster created", { cluster, input, rows }, context);
+  const rows: readonly Row[] =
+    seconds === undefined ? [] : [["Ready after", durationText(seconds)]];
+  await summarizeCreated(
+    isReady ? "Cluster ready" : "Cluster created",
+    { cluster, input, rows },
+    context,
+  );
   context.progress.note(`Next: ${next}`);
   setResult(created, outcome, context);
 }
@@ -92,7 +106,9 @@ function setResult({ cluster }: Created, { next, isReady }: Outcome, context: Co
   });
 }
 
-const phasesOf = ({ progress }: Context): readonly { readonly title: string; readonly seconds: number }[] =>
+const phasesOf = ({
+  progress,
+}: Context): readonly { readonly title: string; readonly seconds: number }[] =>
   progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
 
 interface Kept {
@@ -103,12 +119,24 @@ interface Kept {
 }
 
 /** Returns the note that a cluster still exists although the command failed or was interrupted, with the next steps. */
-export function keptNote(kind: BackendKind, { id, expiresAt, scope }: Kept, { clock }: Pick<Context, "clock">): string {
+export function keptNote(
+  kind: BackendKind,
+  { id, expiresAt, scope }: Kept,
+  { clock }: Pick<Context, "clock">,
+): string {
   const commandLine = commandLineFor(kind, id, scope);
-  const end = expiresAt === undefined ? "by itself, two hours after its creation" : endText(expiresAt, clock.now());
+  const end =
+    expiresAt === undefined
+      ? "by itself, two hours after its creation"
+      : endText(expiresAt, clock.now());
   const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
   const removal = endsByItself(kind) ? [] : [`    Remove it: ${commandLine("destroy")}`];
-  return [`Cluster "${id}" is kept.`, `    Save its logs: ${commandLine("logs")}`, ...removal, ...ends].join("\n");
+  return [
+    `Cluster "${id}" is kept.`,
+    `    Save its logs: ${commandLine("logs")}`,
+    ...removal,
+    ...ends,
+  ].join("\n");
 }
 
 const commandLineFor =

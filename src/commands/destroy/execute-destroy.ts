@@ -16,7 +16,11 @@ type DestroyInput = Readonly<Record<string, unknown>> & {
 };
 
 /** Resolves with the exit code if it isn't 0. */
-export async function executeDestroy(kind: BackendKind, input: DestroyInput, context: Context): Promise<number | void> {
+export async function executeDestroy(
+  kind: BackendKind,
+  input: DestroyInput,
+  context: Context,
+): Promise<number | void> {
   const backend = await kind.open(input, context, context.signal);
   if (!input.all) {
     const id = orDefaultClusterId(input.clusterId);
@@ -32,7 +36,8 @@ export async function executeDestroy(kind: BackendKind, input: DestroyInput, con
   }
   const clusters = await backend.list(context.signal);
   if (clusters.length === 0) context.progress.note("No clusters.");
-  if (clusters.length > 0 && !input.yes && !(await areMeant(backend, clusters, context))) return refused(context);
+  if (clusters.length > 0 && !input.yes && !(await areMeant(backend, clusters, context)))
+    return refused(context);
   await destroyEach(backend, clusters, context, context.signal);
   return report(
     clusters.map((cluster) => cluster.id),
@@ -42,7 +47,9 @@ export async function executeDestroy(kind: BackendKind, input: DestroyInput, con
 
 /** Whether there is certainly no such cluster, not even in another scope. */
 const isNowhere = (error: unknown): boolean =>
-  hasErrorId(error, "cluster-not-found") && isEmpty(error.facts["elsewhere"]) && isEmpty(error.facts["silent"]);
+  hasErrorId(error, "cluster-not-found") &&
+  isEmpty(error.facts["elsewhere"]) &&
+  isEmpty(error.facts["silent"]);
 const isEmpty = (list: unknown): boolean => !Array.isArray(list) || list.length === 0;
 
 function refused({ progress }: Context): number {
@@ -51,15 +58,24 @@ function refused({ progress }: Context): number {
 }
 
 /** Asks for confirmation if the cluster has snapshots. Throws `bad-usage` if there is no terminal. */
-async function areSnapshotsMeant(backend: Backend<unknown>, id: string, context: Context): Promise<boolean> {
+async function areSnapshotsMeant(
+  backend: Backend<unknown>,
+  id: string,
+  context: Context,
+): Promise<boolean> {
   const { stdin, signal } = context;
   const names = await snapshotNames(backend, [await findCluster(backend, id, signal)], signal);
   if (names.length === 0) return true;
-  if (canAsk(context)) return stdin.confirm(`Remove cluster ${id} and its snapshots: ${names.join(", ")}?`, signal);
-  throw new ClusterError("bad-usage", `Cluster "${id}" has snapshots, which would be lost: ${names.join(", ")}.`, {
-    hint: "There is no terminal on which to confirm: pass --yes.",
-    facts: { cluster: id, snapshots: names },
-  });
+  if (canAsk(context))
+    return stdin.confirm(`Remove cluster ${id} and its snapshots: ${names.join(", ")}?`, signal);
+  throw new ClusterError(
+    "bad-usage",
+    `Cluster "${id}" has snapshots, which would be lost: ${names.join(", ")}.`,
+    {
+      hint: "There is no terminal on which to confirm: pass --yes.",
+      facts: { cluster: id, snapshots: names },
+    },
+  );
 }
 
 async function areMeant(
@@ -78,7 +94,9 @@ async function snapshotNames(
   clusters: readonly ClusterRecord[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const found = await Promise.all(clusters.map(async (cluster) => snapshots?.list(cluster, signal) ?? []));
+  const found = await Promise.all(
+    clusters.map(async (cluster) => snapshots?.list(cluster, signal) ?? []),
+  );
   return found.flat().map(({ name }) => name);
 }
 

@@ -38,7 +38,9 @@ export async function executeDoctor(
 /** Checks use the neutral names of options. */
 function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
   const message = nameFlags(result.message);
-  return "remedy" in result ? { ...result, message, remedy: nameFlags(result.remedy) } : { ...result, message };
+  return "remedy" in result
+    ? { ...result, message, remedy: nameFlags(result.remedy) }
+    : { ...result, message };
 }
 
 const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
@@ -50,19 +52,27 @@ interface Display {
 }
 
 /** One row per check, with the fix below it. Checks that were skipped for the same reason share a row. */
-export function reportText(found: readonly CheckResult[], { isVerbose, columns: width }: Display): string {
+export function reportText(
+  found: readonly CheckResult[],
+  { isVerbose, columns: width }: Display,
+): string {
   const rows = merged(found).map((result): readonly [string, string] => {
     const took = isVerbose ? ` (${timeText(result.ms)})` : "";
     const details = isVerbose ? (result.details ?? []) : [];
     const remedy = "remedy" in result ? [`→ ${result.remedy.replaceAll("\n", "\n  ")}`] : [];
-    return [`${marks[result.status]} ${result.name}`, [result.message + took, ...details, ...remedy].join("\n")];
+    return [
+      `${marks[result.status]} ${result.name}`,
+      [result.message + took, ...details, ...remedy].join("\n"),
+    ];
   });
   return columns(rows, width, { margin: 0, hang: 2 }).join("\n");
 }
 
 /** Paints the mark at the beginning of a check's first line. */
 export function paintMark(line: string, colours: Colours): string {
-  const status = Object.entries(marks).find(([, mark]) => line.startsWith(`${mark} `))?.[0] as keyof typeof marks;
+  const status = Object.entries(marks).find(([, mark]) =>
+    line.startsWith(`${mark} `),
+  )?.[0] as keyof typeof marks;
   return status === undefined ? line : colours[paints[status]](line[0] ?? "") + line.slice(1);
 }
 
@@ -97,13 +107,16 @@ function view(result: CheckResult, isVerbose: boolean): Readonly<Record<string, 
 }
 
 function summary(results: readonly CheckResult[]): string {
-  const count = (status: CheckResult["status"]): number => results.filter((result) => result.status === status).length;
+  const count = (status: CheckResult["status"]): number =>
+    results.filter((result) => result.status === status).length;
   const counts = [
     [count("fail"), "failed"],
     [count("warn"), count("warn") === 1 ? "warning" : "warnings"],
     [count("skip"), "skipped"],
   ] as const;
-  const shown = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  const shown = counts
+    .filter(([number]) => number > 0)
+    .map(([number, what]) => `${number} ${what}`);
   return `${numbered(results.length, "check")}: ${shown.length === 0 ? "no problems found" : shown.join(", ")}.`;
 }
 
@@ -130,7 +143,11 @@ export async function runChecks(
 }
 
 /** A check that continues after its limit, or after an abort, is left alone: its result no longer matters. */
-async function answerWithin(check: Check, runtime: CheckRuntime, signal: AbortSignal): Promise<Outcome> {
+async function answerWithin(
+  check: Check,
+  runtime: CheckRuntime,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const over = new AbortController();
   const bounded = AbortSignal.any([signal, over.signal]);
   const limit = async (): Promise<Outcome> => {
@@ -152,7 +169,10 @@ async function answerWithin(check: Check, runtime: CheckRuntime, signal: AbortSi
 
 function failureOf(error: unknown, check: Check, progress: Progress): Outcome {
   if (error instanceof ClusterError)
-    return fail(messageOf(error), ClusterError.marked(error).hint ?? "Run doctor again with -vv for details.");
+    return fail(
+      messageOf(error),
+      ClusterError.marked(error).hint ?? "Run doctor again with -vv for details.",
+    );
   const what = error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
   progress.detail(
     2,

@@ -2,7 +2,15 @@ import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { type Check, type Outcome, fail, localCheck, pass, warn, isOlder } from "../../model/check.ts";
+import {
+  type Check,
+  type Outcome,
+  fail,
+  localCheck,
+  pass,
+  warn,
+  isOlder,
+} from "../../model/check.ts";
 import { outside, unmarked } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { freeSpaceProblem } from "../../system/files/private-file.ts";
@@ -16,9 +24,16 @@ interface Start {
   readonly runtimeVariables: readonly string[];
 }
 
-export function machineChecks({ environment, runtimeVariables }: Start, own: readonly Check[]): readonly Check[] {
+export function machineChecks(
+  { environment, runtimeVariables }: Start,
+  own: readonly Check[],
+): readonly Check[] {
   return [
-    operatingSystemCheck({ platform: os.platform(), release: os.release(), architecture: os.arch() }),
+    operatingSystemCheck({
+      platform: os.platform(),
+      release: os.release(),
+      architecture: os.arch(),
+    }),
     runtimeVariablesCheck(runtimeVariables),
     sshClientCheck(environment),
     stateFolderCheck(stateFolder(environment), environment),
@@ -34,7 +49,9 @@ const installation =
 /** Throws `machine-not-set-up` without `ssh` on the PATH: a created cluster needs it to reach its nodes. */
 export function assertSshClient(environment: Environment): void {
   if (Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) !== null) return;
-  throw new ClusterError("machine-not-set-up", noClient, { hint: `${installation} Nothing was created.` });
+  throw new ClusterError("machine-not-set-up", noClient, {
+    hint: `${installation} Nothing was created.`,
+  });
 }
 
 const noClient = "There is no ssh on the PATH.";
@@ -55,11 +72,17 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
     const version = `${stderr}${stdout}`.trim().split("\n")[0] ?? "";
     return version.startsWith("OpenSSH")
       ? pass(`${outside(version)} (${path})`)
-      : warn(`${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`, installation);
+      : warn(
+          `${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`,
+          installation,
+        );
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    return fail(`Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`, installation);
+    return fail(
+      `Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`,
+      installation,
+    );
   }
 }
 
@@ -79,7 +102,8 @@ function findOpener(system: string, environment: Environment): Outcome {
       `Install it (xdg-utils on most Linux distributions), ${otherwise}`,
     );
   }
-  const hasScreen = system === "darwin" || screens.some((name) => variable(environment, name) !== undefined);
+  const hasScreen =
+    system === "darwin" || screens.some((name) => variable(environment, name) !== undefined);
   if (!hasScreen) {
     return warn(
       `web cannot open a browser: no ${screens.join(" or ")} is set.`,
@@ -97,7 +121,10 @@ export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
     const problem = await freeSpaceProblem(folder, bytes);
     return problem === undefined
       ? pass(`${folder} has the ${bytes / 1e9} GB of free space that create may need`)
-      : fail(problem, "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.");
+      : fail(
+          problem,
+          "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.",
+        );
   });
 
 /**
@@ -143,7 +170,10 @@ export const operatingSystemCheck = (system: OperatingSystem): Check =>
 function judge({ platform, release, architecture }: OperatingSystem): Outcome {
   const supported = supportedSystems[platform];
   if (supported === undefined) {
-    return warn(`This program is tested on Linux and macOS, not on ${platform}.`, "Use a virtual machine with Linux.");
+    return warn(
+      `This program is tested on Linux and macOS, not on ${platform}.`,
+      "Use a virtual machine with Linux.",
+    );
   }
   const { name, least, leastText } = supported;
   if (isOlder(release, least)) {

@@ -23,14 +23,19 @@ async function examine(folder: string, environment: Environment): Promise<Outcom
   }
   if (present === undefined) return pass(`${folder} can be created`);
   const problem =
-    exposure(folder, present) ?? (await exposedKeys(folder)) ?? (await leftConnections(folder, environment));
+    exposure(folder, present) ??
+    (await exposedKeys(folder)) ??
+    (await leftConnections(folder, environment));
   return problem ?? pass(`${folder} is writable and private`);
 }
 
 /** Users who can write here can replace keys and known hosts. Users who can only read see names. */
 function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   if ((mode & 0o022) !== 0) {
-    return fail(`Other users can write to the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+    return fail(
+      `Other users can write to the state folder ${folder}.`,
+      `Keep them out: chmod 700 ${folder}`,
+    );
   }
   if (uid !== userInfo().uid) {
     return warn(
@@ -39,7 +44,10 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
     );
   }
   if ((mode & 0o055) === 0) return undefined;
-  return warn(`Other users can read the state folder ${folder}.`, `Keep them out: chmod 700 ${folder}`);
+  return warn(
+    `Other users can read the state folder ${folder}.`,
+    `Keep them out: chmod 700 ${folder}`,
+  );
 }
 
 /** Keys are created for this user alone, and ssh refuses a key that others can read. */
@@ -55,11 +63,16 @@ async function exposedKeys(folder: string): Promise<Outcome | undefined> {
 }
 
 /** `run` leaves a connection open for some minutes. The removal of a cluster should have closed it. */
-async function leftConnections(folder: string, environment: Environment): Promise<Outcome | undefined> {
+async function leftConnections(
+  folder: string,
+  environment: Environment,
+): Promise<Outcome | undefined> {
   const creations = await creationFolders(folder);
   const isLeft = async (creation: string): Promise<boolean> =>
     (await isEndedCreation(creation)) && (await hasMasterConnection(creation, environment));
-  const left = await Promise.all(creations.map(async (creation) => ((await isLeft(creation)) ? [creation] : [])));
+  const left = await Promise.all(
+    creations.map(async (creation) => ((await isLeft(creation)) ? [creation] : [])),
+  );
   if (left.flat().length === 0) return undefined;
   const sockets = left.flat().map((creation) => join(creation, "master-*"));
   return warn(

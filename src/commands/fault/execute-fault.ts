@@ -1,22 +1,36 @@
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import type { FaultRequest } from "../../cluster/faults/fault-request.ts";
-import { type Fault, beginFault, endFaults, listFaults, untilFaultEnds } from "../../cluster/faults/faults.ts";
+import {
+  type Fault,
+  beginFault,
+  endFaults,
+  listFaults,
+  untilFaultEnds,
+} from "../../cluster/faults/faults.ts";
 import { outside } from "../../outside-text.ts";
 import { table } from "../../cli/layout.ts";
 import { durationText } from "../../system/amounts.ts";
 import type { FaultInput } from "./fault-values.ts";
 
-type Input = Readonly<Record<string, unknown>> & FaultInput & { readonly clusterId: string; readonly wait: boolean };
+type Input = Readonly<Record<string, unknown>> &
+  FaultInput & { readonly clusterId: string; readonly wait: boolean };
 
-export async function executeFault(kind: BackendKind, input: Input, context: Context): Promise<void> {
+export async function executeFault(
+  kind: BackendKind,
+  input: Input,
+  context: Context,
+): Promise<void> {
   const { action, clusterId, nodes = [] } = input;
   const { output, progress, signal } = context;
   const backend: Backend<unknown> = await kind.open(input, context, signal);
   if (action === "list") {
     const faults = (await listFaults(backend, clusterId, context, signal)).map(viewOf);
     if (faults.length === 0) progress.note("There are no faults.");
-    return output.result({ text: faults.length === 0 ? "" : tableOf(faults, context.columns), data: { faults } });
+    return output.result({
+      text: faults.length === 0 ? "" : tableOf(faults, context.columns),
+      data: { faults },
+    });
   }
   if (action === "heal") {
     const faults = (await endFaults(backend, { clusterId, nodes }, context, signal)).map(viewOf);
@@ -33,10 +47,13 @@ async function begin(
   context: Context,
 ): Promise<Fault> {
   const length = durationText(request.durationMs / 1000);
-  using _left = context.onAbandon(() => `A fault may be left; the nodes heal it by themselves within ${length}.`);
+  using _left = context.onAbandon(
+    () => `A fault may be left; the nodes heal it by themselves within ${length}.`,
+  );
   const begun = await beginFault(backend, { clusterId, request }, context, context.signal);
   if (wait) await untilFaultEnds(backend, { clusterId, begun }, context, context.signal);
-  else context.progress.note(`The nodes heal fault ${begun.fault.id} by themselves after ${length}.`);
+  else
+    context.progress.note(`The nodes heal fault ${begun.fault.id} by themselves after ${length}.`);
   return begun.fault;
 }
 
@@ -47,7 +64,12 @@ const tableOf = (faults: readonly Fault[], columns: number): string =>
   table(
     [
       ["FAULT", "TIME LEFT", "NODES", "WHAT"],
-      ...faults.map((each) => [each.id, durationText(each.secondsLeft), each.nodes.join(", "), each.description]),
+      ...faults.map((each) => [
+        each.id,
+        durationText(each.secondsLeft),
+        each.nodes.join(", "),
+        each.description,
+      ]),
     ],
     columns,
   );

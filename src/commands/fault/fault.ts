@@ -22,7 +22,10 @@ const partitionOptions = ({ machineId }: BackendKind) => ({
     completeWith: nodeNames,
     repeatable: true,
   }),
-  oneWay: flag({ flag: "--one-way", summary: "partition: drop only what goes from --between to --and" }),
+  oneWay: flag({
+    flag: "--one-way",
+    summary: "partition: drop only what goes from --between to --and",
+  }),
 });
 
 const faultOptions = (kind: BackendKind) => ({
@@ -92,23 +95,31 @@ export const faultCommand = (kind: BackendKind) =>
       }),
       nodes: listArgument(nodeSelector(kind.machineId), {
         name: "NODE",
-        summary: "Nodes, as for `run`, or all, masters, agents, public_agents; not for `partition` and `list`",
+        summary:
+          "Nodes, as for `run`, or all, masters, agents, public_agents; not for `partition` and `list`",
         completeWith: nodeNames,
         required: false,
       }),
     },
     options: clusterOptions(kind, faultOptions(kind)),
     examples: [
-      { words: "fault partition --between agent_0 --and masters", summary: "Cut an agent off from all masters" },
+      {
+        words: "fault partition --between agent_0 --and masters",
+        summary: "Cut an agent off from all masters",
+      },
       {
         words: "fault network agent_1 --delay 200ms --loss 5% --for 5m",
         summary: "Give an agent a slow network for five minutes",
       },
-      { words: "fault clock master_0 --offset +1h --wait", summary: "Set a clock ahead, and wait for the end" },
+      {
+        words: "fault clock master_0 --offset +1h --wait",
+        summary: "Set a clock ahead, and wait for the end",
+      },
       { words: "fault disk agent_0 --fill /var/lib", summary: "Fill a disk" },
       { words: "fault heal", summary: "Heal all faults of the cluster `default`" },
     ],
-    check: async (given, problems) => (await import("./fault-values.ts")).checkFault(given, problems),
+    check: async (given, problems) =>
+      (await import("./fault-values.ts")).checkFault(given, problems),
     run: async (input, context) => {
       const { executeFault } = await import("./execute-fault.ts");
       await executeFault(kind, input, context);

@@ -18,7 +18,11 @@ export const admitCommand = (kind: BackendKind) =>
     },
     options: clusterOptions(kind, {
       list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
-      remove: option(text, { flag: "--remove", placeholder: "<cidr>", summary: "Address range to stop admitting" }),
+      remove: option(text, {
+        flag: "--remove",
+        placeholder: "<cidr>",
+        summary: "Address range to stop admitting",
+      }),
     }),
     examples: [
       { words: "admit -c nightly", summary: "Let this computer reach the cluster `nightly`" },
@@ -26,7 +30,11 @@ export const admitCommand = (kind: BackendKind) =>
       { words: "admit -c nightly --remove 192.0.2.0/24", summary: "Stop admitting that network" },
     ],
     check: ({ range, list: isList, remove }, problems) => {
-      const given = [range !== undefined && "CIDR", isList && "--list", remove !== undefined && "--remove"];
+      const given = [
+        range !== undefined && "CIDR",
+        isList && "--list",
+        remove !== undefined && "--remove",
+      ];
       const named = given.filter((name) => typeof name === "string");
       if (named.length > 1) problems.add(`${named.join(" and ")}: cannot be combined`);
     },
@@ -40,7 +48,8 @@ export const admitCommand = (kind: BackendKind) =>
       const { output, columns, progress, signal } = context;
       const backend: Backend<unknown> = await kind.open(input, context, signal);
       const { admission } = backend;
-      if (admission === undefined) throw new TypeError("Only backends with admission have this command");
+      if (admission === undefined)
+        throw new TypeError("Only backends with admission have this command");
       const cluster = await findCluster(backend, clusterId, signal);
       if (isList) {
         const ranges = await admission.list(cluster, signal);

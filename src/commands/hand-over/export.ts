@@ -23,26 +23,37 @@ export const exportCommand = (kind: BackendKind) =>
       recipients: option(text, {
         flag: "--recipient",
         placeholder: "<public_key>",
-        summary: "Encrypt the file with age, which must be installed, for the owner of this key (age1… or ssh-…)",
+        summary:
+          "Encrypt the file with age, which must be installed, for the owner of this key (age1… or ssh-…)",
         repeatable: true,
       }),
       verbose,
     },
     examples: [
-      { words: "export -c nightly --output-file nightly.json", summary: "Hand over the cluster `nightly`" },
-      { words: "export --recipient age1… > default.age", summary: "Encrypt the file for a colleague" },
+      {
+        words: "export -c nightly --output-file nightly.json",
+        summary: "Hand over the cluster `nightly`",
+      },
+      {
+        words: "export --recipient age1… > default.age",
+        summary: "Encrypt the file for a colleague",
+      },
     ],
     check: ({ outputFile, recipients = [] }, problems, { isTerminal }) => {
       if (outputFile !== undefined || recipients.length > 0 || !isTerminal.stdout) return;
-      problems.add("stdout is a terminal, which would show a private key: pass --output-file, or redirect stdout");
+      problems.add(
+        "stdout is a terminal, which would show a private key: pass --output-file, or redirect stdout",
+      );
     },
     run: async (input, context) => {
-      const { encrypt, exportCluster, saveExport } = await import("../../cluster/export-cluster.ts");
+      const { encrypt, exportCluster, saveExport } =
+        await import("../../cluster/export-cluster.ts");
       const { outputFile, recipients } = input;
       const { environment, signal } = context;
       const backend = await kind.open(input, context, signal);
       const plain = await exportCluster(backend, input.clusterId, signal);
-      const exported = recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);
+      const exported =
+        recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);
       if (outputFile === undefined) return context.output.result({ text: exported, data: {} });
       await saveExport(outputFile, exported);
     },

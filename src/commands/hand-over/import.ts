@@ -41,15 +41,20 @@ async function readHandOver(given: string, mostBytes: number, context: Context):
     import("node:path"),
     import("../../system/files/read-text.ts"),
   ]);
-  if (given === "-" && isTerminal.stdin) progress.note("Paste the exported text, then press Enter and Ctrl-D.");
+  if (given === "-" && isTerminal.stdin)
+    progress.note("Paste the exported text, then press Enter and Ctrl-D.");
   try {
     const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
     return await readText(source, mostBytes, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw new ClusterError("bad-usage", `Cannot read ${given === "-" ? "stdin" : given}: ${unreadableReason(error)}.`, {
-      hint: "Pass the file that the export command wrote.",
-      cause: error,
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `Cannot read ${given === "-" ? "stdin" : given}: ${unreadableReason(error)}.`,
+      {
+        hint: "Pass the file that the export command wrote.",
+        cause: error,
+      },
+    );
   }
 }

@@ -39,7 +39,9 @@ export async function findCached(
   const source = input.artifactSha256 === undefined ? artifact : undefined;
   const license = input.licenseKey ?? variable(environment, "CLUSTER_LICENSE_KEY_PATH");
   const given = input as Readonly<Record<string, unknown>>;
-  const traits = clusterTraits(kind).filter((name) => name !== "artifact" && name !== "workspaceDir");
+  const traits = clusterTraits(kind).filter(
+    (name) => name !== "artifact" && name !== "workspaceDir",
+  );
   const values = traits.map((name) => [name, given[name]]);
   const contents = await contentsOf([version, kind.name, source, license, values], signal);
   const sum = createHash("sha256").update(JSON.stringify(contents)).digest("hex");
@@ -78,7 +80,8 @@ async function snapshotIn(path: string): Promise<string | undefined> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(startBytes), 0, undefined, 0);
   const text = buffer.toString("latin1", frameHeadBytes, bytesRead);
-  if (buffer.readUInt32LE() !== frameMagic || !text.startsWith(`{"format":"${format}"`)) return undefined;
+  if (buffer.readUInt32LE() !== frameMagic || !text.startsWith(`{"format":"${format}"`))
+    return undefined;
   return /"snapshot":"([^"]*)"/.exec(text)?.[1];
 }
 
@@ -88,6 +91,7 @@ async function contentsOf(value: unknown, signal: AbortSignal): Promise<unknown>
     return isAbsolute(value) && (await isFile(value)) ? sha256OfFile(value, signal) : value;
   if (typeof value !== "object" || value === null) return value;
   const entries: (readonly [string, unknown])[] = [];
-  for (const [name, inner] of Object.entries(value)) entries.push([name, await contentsOf(inner, signal)]);
+  for (const [name, inner] of Object.entries(value))
+    entries.push([name, await contentsOf(inner, signal)]);
   return entries;
 }

@@ -36,13 +36,21 @@ const asCreate = { wait: true, dryRun: false, output: "text" } as const;
 /**
  * Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and the errors of `create`, `wait` and `run`.
  */
-export async function executeOnce(kind: BackendKind, given: OneUse, context: Context): Promise<void> {
+export async function executeOnce(
+  kind: BackendKind,
+  given: OneUse,
+  context: Context,
+): Promise<void> {
   const { clusterId, junit: file } = given;
-  const report = junitReport({ file, clusterId, tests: [creationTest, readinessTest, commandTest] }, context);
+  const report = junitReport(
+    { file, clusterId, tests: [creationTest, readinessTest, commandTest] },
+    context,
+  );
   await report.during(async () => {
     const input = { ...given, ...(await readSecrets(given, context)) };
     const cached = await findCached(kind, input, context);
-    if (cached?.exists === true && (await useCached(kind, { ...input, cached, report }, context))) return;
+    if (cached?.exists === true && (await useCached(kind, { ...input, cached, report }, context)))
+      return;
     await useCluster(kind, { ...input, cached, report }, context);
   });
 }
@@ -80,7 +88,11 @@ async function useCached(
   const from = { location: { path, shown: path }, snapshot };
   const attempt = { isReady: false };
   try {
-    await useCluster(kind, { ...use, from, timeout: Math.min(use.timeout, cachedLimitMs), attempt }, context);
+    await useCluster(
+      kind,
+      { ...use, from, timeout: Math.min(use.timeout, cachedLimitMs), attempt },
+      context,
+    );
     return true;
   } catch (error) {
     if (attempt.isReady || context.signal.aborted) throw error;
@@ -100,14 +112,18 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       report.enter(readinessTest);
       await untilReady(cluster, { prepared, input, report }, context);
       if (attempt !== undefined) attempt.isReady = true;
-      else if (cached !== undefined) await saveForLater(prepared.backend, cluster.id, cached, context);
+      else if (cached !== undefined)
+        await saveForLater(prepared.backend, cluster.id, cached, context);
       report.enter(commandTest);
       await runCommand(kind, input, context);
     } catch (error) {
-      if (attempt?.isReady !== false) await saveFailedCluster(kind, prepared.backend, input, context);
+      if (attempt?.isReady !== false)
+        await saveFailedCluster(kind, prepared.backend, input, context);
       if (input.keepOnFailure || !hasErrorId(error, "connection-failed")) throw error;
       // The usual hint is to inspect the cluster, which is gone when the error is printed.
-      throw revised(error, { hint: "Look at the saved logs, or pass `keepOnFailure` to look at the node." });
+      throw revised(error, {
+        hint: "Look at the saved logs, or pass `keepOnFailure` to look at the node.",
+      });
     }
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
@@ -146,10 +162,18 @@ async function untilReady(
 ): Promise<void> {
   const { from, skipHttpChecks } = input;
   const origin =
-    from !== undefined && "location" in from && "path" in from.location ? `, from ${from.location.shown}` : "";
+    from !== undefined && "location" in from && "path" in from.location
+      ? `, from ${from.location.shown}`
+      : "";
   describeCreated(cluster, `Cluster "${cluster.id}" has been created${origin}`, context);
   const { deadlineMs } = request;
-  const wait = { clusterId: cluster.id, login, skipHttpChecks, deadlineMs, onAnswers: report.onAnswers };
+  const wait = {
+    clusterId: cluster.id,
+    login,
+    skipHttpChecks,
+    deadlineMs,
+    onAnswers: report.onAnswers,
+  };
   await waitForCluster(backend, wait, context, context.signal);
   context.progress.waiting("");
   context.progress.note(`Cluster "${cluster.id}" is ready.`);

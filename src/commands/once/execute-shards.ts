@@ -31,7 +31,11 @@ const bugExitCode = 70;
  * Runs the command on several copies of a cluster at once. A shard that fails doesn't stop the others. Resolves with the highest exit code of all, once
  * all copies are gone. If that isn't a command's, throws that shard's error.
  */
-export async function executeShards(kind: BackendKind, input: ShardsInput, context: Context): Promise<number> {
+export async function executeShards(
+  kind: BackendKind,
+  input: ShardsInput,
+  context: Context,
+): Promise<number> {
   const { shards } = input;
   const all = { ...input, ...(await readSecrets(input, context)) };
   const shared: Shared = { waits: new Map(), reasons: new Set() };
@@ -108,10 +112,13 @@ async function runShard(
     if (error instanceof CommandFailed) return { name, exitCode: error.status };
     const origin = originOf(error);
     const reason = failureText(error, own);
-    const explanation = reasons.has(reason) ? ["it failed for the same reason"] : ["it failed", reason];
+    const explanation = reasons.has(reason)
+      ? ["it failed for the same reason"]
+      : ["it failed", reason];
     reasons.add(reason);
     if (!context.signal.aborted) progress.note([...explanation, ...logLine(log.path)].join("\n"));
-    const exitCode = failure.exitCode ?? (origin instanceof ClusterError ? origin.exitCode : bugExitCode);
+    const exitCode =
+      failure.exitCode ?? (origin instanceof ClusterError ? origin.exitCode : bugExitCode);
     return { name, exitCode, error };
   } finally {
     progress.waiting("");
@@ -119,4 +126,5 @@ async function runShard(
   }
 }
 
-const logLine = (path: string | undefined): readonly string[] => (path === undefined ? [] : [`Log: ${path}`]);
+const logLine = (path: string | undefined): readonly string[] =>
+  path === undefined ? [] : [`Log: ${path}`];

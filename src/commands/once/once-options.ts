@@ -12,7 +12,10 @@ import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
 export const onceArguments = {
   ...createArguments,
-  words: wordsArgument("after-dashes", { name: "-- COMMAND", summary: "The command and its arguments, as for `run`" }),
+  words: wordsArgument("after-dashes", {
+    name: "-- COMMAND",
+    summary: "The command and its arguments, as for `run`",
+  }),
 };
 
 const saveOptions = {
@@ -53,7 +56,10 @@ export function onceOptions(kind: BackendKind) {
   return {
     ...create,
     ...onceLifetimeOptions(kind),
-    keepOnFailure: flag({ flag: "--keep-on-failure", summary: "Keep the cluster if anything fails, even the command" }),
+    keepOnFailure: flag({
+      flag: "--keep-on-failure",
+      summary: "Keep the cluster if anything fails, even the command",
+    }),
     timeout: timeout("Time limit until the platform is ready; the command has none"),
     clusterId: temporaryClusterId,
     skipHttpChecks,
@@ -79,17 +85,21 @@ export function checkSaving(
   { saveOnFailure, junit: report, cache, from, sshKey, ...given }: Partial<OnceInput>,
   problems: Problems,
 ): void {
-  if (saveOnFailure === undefined) checkFileOptions(given, "only allowed with --save-on-failure", problems);
+  if (saveOnFailure === undefined)
+    checkFileOptions(given, "only allowed with --save-on-failure", problems);
   else if (saveOnFailure === report) problems.add("--save-on-failure: --junit names the same file");
   if (cache === undefined) return;
-  if ([saveOnFailure, report].includes(cache)) problems.add("--cache: another option names the same file");
+  if ([saveOnFailure, report].includes(cache))
+    problems.add("--cache: another option names the same file");
   if (from !== undefined) problems.add("--cache: cannot be combined with --from");
-  if (sshKey !== undefined) problems.add("--cache: the file would contain the key that --ssh-key names");
+  if (sshKey !== undefined)
+    problems.add("--cache: the file would contain the key that --ssh-key names");
   const values = given as Readonly<Record<string, unknown>>;
   for (const [name, flagName] of localFlags(kind)) {
     const found = values[name];
     const isGiven = Array.isArray(found) ? found.length > 0 : found !== undefined;
-    if (isGiven) problems.add(`--cache: cannot be combined with ${flagName}, which the file would lack`);
+    if (isGiven)
+      problems.add(`--cache: cannot be combined with ${flagName}, which the file would lack`);
   }
 }
 

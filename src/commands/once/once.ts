@@ -43,7 +43,11 @@ export const onceCommand = (kind: BackendKind) =>
       const { CommandFailed, executeOnce } = await import("./execute-once.ts");
       try {
         const task = async (): Promise<void> => executeOnce(kind, input, context);
-        return await summarizingFailure(`Cluster ${clusterId}: failed`, { isWanted, context }, task);
+        return await summarizingFailure(
+          `Cluster ${clusterId}: failed`,
+          { isWanted, context },
+          task,
+        );
       } catch (error) {
         if (error instanceof CommandFailed) return error.status;
         throw error;

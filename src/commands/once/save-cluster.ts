@@ -17,7 +17,8 @@ export async function assertSavable(
   { saveOnFailure, recipients }: Pick<Saving, "saveOnFailure" | "recipients">,
   { environment, signal }: Context,
 ): Promise<void> {
-  if (saveOnFailure !== undefined && recipients.length > 0) await encrypt("", recipients, environment, signal);
+  if (saveOnFailure !== undefined && recipients.length > 0)
+    await encrypt("", recipients, environment, signal);
 }
 
 /** Saves a cluster in its present state, if the user wants that. Never throws, because the earlier failure matters more. */
@@ -29,7 +30,11 @@ export async function saveFailedCluster(
 ): Promise<void> {
   const { clusterId, saveOnFailure: path, recipients, withoutBase } = input;
   if (path === undefined) return;
-  const saved = await trySaving(backend, { clusterId, name: "failed", path, recipients, withoutBase }, context);
+  const saved = await trySaving(
+    backend,
+    { clusterId, name: "failed", path, recipients, withoutBase },
+    context,
+  );
   const file = recipients.length === 0 ? path : "DECRYPTED_FILE";
   const line = `${context.programName} create --from ${file}${scopeWords(kind, input)}`;
   if (saved) context.progress.note(`Bring the cluster back as it was: ${line}`);

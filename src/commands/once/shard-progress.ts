@@ -24,7 +24,10 @@ export class ShardProgress implements Progress {
   }
 
   start(title: string, subject?: string): Step {
-    const step = this.#all.start(title, subject === undefined ? this.#name : `${this.#name} ${subject}`);
+    const step = this.#all.start(
+      title,
+      subject === undefined ? this.#name : `${this.#name} ${subject}`,
+    );
     const what = subject === undefined ? title : `${subject}: ${title}`;
     this.#write(`${what} …`);
     const state = { isOver: false };
@@ -49,7 +52,9 @@ export class ShardProgress implements Progress {
     if (text === (this.#waits.get(this.#name) ?? "")) return;
     this.#waits.set(this.#name, text);
     if (text !== "") this.#write(text);
-    const shown = [...this.#waits].filter(([, each]) => each !== "").map(([name, each]) => `${name}: ${each}`);
+    const shown = [...this.#waits]
+      .filter(([, each]) => each !== "")
+      .map(([name, each]) => `${name}: ${each}`);
     this.#all.waiting(shown.join("\n"));
   }
 

@@ -44,7 +44,9 @@ export const snapshotCommand = (kind: BackendKind) => {
   return defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: [`${snapshots ?? ""} ${listText}`, ...(files === undefined ? [] : [files])].join("\n\n"),
+    description: [`${snapshots ?? ""} ${listText}`, ...(files === undefined ? [] : [files])].join(
+      "\n\n",
+    ),
     positionals: {
       action: argument(choice(actions), {
         name: "ACTION",
@@ -60,10 +62,17 @@ export const snapshotCommand = (kind: BackendKind) => {
     },
     options: clusterOptions(kind, {
       ...declaredIf(files !== undefined, saveOptions),
-      quiet: flag({ flag: "--quiet", short: "-q", summary: "With `list`, print only the names, one per line" }),
+      quiet: flag({
+        flag: "--quiet",
+        short: "-q",
+        summary: "With `list`, print only the names, one per line",
+      }),
     }),
     examples: [
-      { words: "snapshot create installed", summary: "Save the cluster `default` as the snapshot `installed`" },
+      {
+        words: "snapshot create installed",
+        summary: "Save the cluster `default` as the snapshot `installed`",
+      },
       { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
       { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
       ...(files === undefined
@@ -78,7 +87,8 @@ export const snapshotCommand = (kind: BackendKind) => {
     check: (given, problems) => {
       const { action, name } = given;
       if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
-      if (action !== undefined && action !== "list" && name === undefined) problems.add(`NAME: required by ${action}`);
+      if (action !== undefined && action !== "list" && name === undefined)
+        problems.add(`NAME: required by ${action}`);
       if (action === "save" && given.file === undefined) problems.add("FILE: required by save");
       if (action !== undefined && action !== "save") checkUnsaved(given, problems);
     },
@@ -86,7 +96,8 @@ export const snapshotCommand = (kind: BackendKind) => {
       const backend = await kind.open(input, context, context.signal);
       const { action, name = "" } = input;
       if (action === "list") return await list(backend, input, context);
-      if (action === "save") return await save(backend, { ...input, name, file: input.file ?? "" }, context);
+      if (action === "save")
+        return await save(backend, { ...input, name, file: input.file ?? "" }, context);
       await change(backend, { action, name, clusterId: input.clusterId }, context);
       context.output.result({ text: name, data: { snapshot: name } });
     },
@@ -115,10 +126,18 @@ interface Save extends SaveInput, SnapshotName {
   readonly file: string;
 }
 
-async function save(backend: Backend<unknown>, { file, replace, ...input }: Save, context: Context): Promise<void> {
+async function save(
+  backend: Backend<unknown>,
+  { file, replace, ...input }: Save,
+  context: Context,
+): Promise<void> {
   const { saveToFile } = await import("./save-file.ts");
   const { clusterId: id, name, withoutBase, recipients } = input;
-  await saveToFile(backend, { clusterId: id, name, path: file, replaces: replace, withoutBase, recipients }, context);
+  await saveToFile(
+    backend,
+    { clusterId: id, name, path: file, replaces: replace, withoutBase, recipients },
+    context,
+  );
   context.output.result({ text: file, data: { snapshot: name, file } });
 }
 
@@ -126,8 +145,13 @@ interface Change extends SnapshotName {
   readonly action: "create" | "restore" | "delete";
 }
 
-async function change(backend: Backend<unknown>, { action, ...given }: Change, context: Context): Promise<void> {
-  const { createSnapshot, deleteSnapshot, restoreSnapshot } = await import("../../cluster/snapshots.ts");
+async function change(
+  backend: Backend<unknown>,
+  { action, ...given }: Change,
+  context: Context,
+): Promise<void> {
+  const { createSnapshot, deleteSnapshot, restoreSnapshot } =
+    await import("../../cluster/snapshots.ts");
   switch (action) {
     case "create":
       return await createSnapshot(backend, given, context.signal);
@@ -136,7 +160,9 @@ async function change(backend: Backend<unknown>, { action, ...given }: Change, c
     case "restore":
       await restoreSnapshot(backend, given, context, context.signal);
       if (backend.snapshots?.holdsMemory === true) return;
-      context.progress.note("The nodes boot. Run the wait command to find out when the platform is ready.");
+      context.progress.note(
+        "The nodes boot. Run the wait command to find out when the platform is ready.",
+      );
   }
 }
 

@@ -15,7 +15,10 @@ export const templatesCommand = (kind: BackendKind) =>
         summary: "What to do: list or remove",
         required: true,
       }),
-      name: argument(text, { name: "NAME", summary: "The template to remove; default: all unused ones" }),
+      name: argument(text, {
+        name: "NAME",
+        summary: "The template to remove; default: all unused ones",
+      }),
     },
     options: { ...scopeOptions(kind), output: outputFormat(["text", "json"]), verbose },
     examples: [
@@ -32,7 +35,8 @@ export const templatesCommand = (kind: BackendKind) =>
         import("../../system/amounts.ts"),
       ]);
       const { templates }: Backend<unknown> = await kind.open(input, context, signal);
-      if (templates === undefined) throw new TypeError("Only backends with templates have this command");
+      if (templates === undefined)
+        throw new TypeError("Only backends with templates have this command");
       if (input.action === "remove") {
         const removed = await templates.remove(input.name, signal);
         if (removed.length === 0) progress.note("There are no unused templates.");
@@ -45,7 +49,9 @@ export const templatesCommand = (kind: BackendKind) =>
         createdAt === undefined ? "–" : momentText(createdAt, clock.now()),
         `${Math.ceil(sizeBytes / 1e6)} MB`,
         clusters.join(", ") || "–",
-        machine === undefined ? "damaged" : `${machine}${problem === undefined ? "" : `; boots instead: ${problem}`}`,
+        machine === undefined
+          ? "damaged"
+          : `${machine}${problem === undefined ? "" : `; boots instead: ${problem}`}`,
       ]);
       const head = ["NAME", "CREATED", "SIZE", "USED BY", "MACHINE"];
       const shown = all.length === 0 ? "" : table([head, ...rows], columns);

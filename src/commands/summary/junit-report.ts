@@ -43,7 +43,10 @@ interface ReportRequest {
   readonly tests: readonly string[];
 }
 
-export function junitReport({ file, clusterId, tests }: ReportRequest, context: Context): JunitReport {
+export function junitReport(
+  { file, clusterId, tests }: ReportRequest,
+  context: Context,
+): JunitReport {
   const { clock, progress } = context;
   const startMs = clock.now();
   const done: Test[] = [];
@@ -51,12 +54,19 @@ export function junitReport({ file, clusterId, tests }: ReportRequest, context: 
   const current = { name: tests[0] ?? "", startMs };
   const end = (outcome: Test["outcome"]): void => {
     const period = { startMs: current.startMs, endMs: clock.now() };
-    done.push(...nodeTests(nodes, period), { name: current.name, seconds: secondsOf(period), outcome });
+    done.push(...nodeTests(nodes, period), {
+      name: current.name,
+      seconds: secondsOf(period),
+      outcome,
+    });
   };
   const write = async (): Promise<void> => {
     if (file === undefined) return;
     const skipped = tests.slice(tests.indexOf(current.name) + 1);
-    const all = [...done, ...skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" }))];
+    const all = [
+      ...done,
+      ...skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" })),
+    ];
     const suite = { name: context.programName, clusterId, startMs, endMs: clock.now() };
     try {
       await mkdir(dirname(file), { recursive: true });
@@ -105,7 +115,10 @@ interface Period {
 
 const secondsOf = ({ startMs, endMs }: Period): number => (endMs - startMs) / 1000;
 
-const nodeTests = (nodes: ReadonlyMap<string, NodeState>, { startMs, endMs }: Period): readonly Test[] =>
+const nodeTests = (
+  nodes: ReadonlyMap<string, NodeState>,
+  { startMs, endMs }: Period,
+): readonly Test[] =>
   [...nodes].map(([node, { readyMs, reason }]) => ({
     name: `${node} is ready`,
     seconds: secondsOf({ startMs, endMs: readyMs ?? endMs }),
@@ -114,7 +127,11 @@ const nodeTests = (nodes: ReadonlyMap<string, NodeState>, { startMs, endMs }: Pe
 
 function typeOf(failure: unknown): string {
   const origin = originOf(failure);
-  return origin instanceof ClusterError ? origin.id : origin instanceof Error ? origin.name : "Error";
+  return origin instanceof ClusterError
+    ? origin.id
+    : origin instanceof Error
+      ? origin.name
+      : "Error";
 }
 
 /** Returns the XML. Names and texts may contain any characters. */
@@ -151,4 +168,5 @@ function renderJunit(
 }
 
 /** Escapes printable text for XML 1.0, which has no U+FFFE and U+FFFF. */
-const escaped = (text: string): string => Bun.escapeHTML(text.replaceAll(/[\uFFFE\uFFFF]/g, "\uFFFD"));
+const escaped = (text: string): string =>
+  Bun.escapeHTML(text.replaceAll(/[\uFFFE\uFFFF]/g, "\uFFFD"));

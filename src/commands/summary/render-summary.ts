@@ -14,7 +14,10 @@ interface Summary {
 export function renderCluster({ title, cluster, more }: Summary, nowMs: number): string {
   const { expiresAt, maximumCost } = cluster;
   const rows: readonly (Row | false)[] = [
-    ["Place", cluster.region === undefined ? cluster.backend : `${cluster.backend}, ${cluster.region}`],
+    [
+      "Place",
+      cluster.region === undefined ? cluster.backend : `${cluster.backend}, ${cluster.region}`,
+    ],
     cluster.variant === "none"
       ? ["Distribution", cluster.distribution]
       : ["Variant", `${cluster.variant}, ${cluster.distribution}`],
@@ -23,14 +26,30 @@ export function renderCluster({ title, cluster, more }: Summary, nowMs: number):
     maximumCost !== undefined && ["Cost", `at most $${maximumCost.toFixed(2)}`],
     ...more,
   ];
-  const cells = rows.filter((row) => row !== false).map(([label, value]) => `| ${label} | ${code(value)} |`);
-  return [`### ${title}`, "", `| Cluster | ${code(cluster.id)} |`, "| --- | --- |", ...cells, ""].join("\n");
+  const cells = rows
+    .filter((row) => row !== false)
+    .map(([label, value]) => `| ${label} | ${code(value)} |`);
+  return [
+    `### ${title}`,
+    "",
+    `| Cluster | ${code(cluster.id)} |`,
+    "| --- | --- |",
+    ...cells,
+    "",
+  ].join("\n");
 }
 
 export function renderFailure(title: string, text: string, logs: string | undefined): string {
   const lines = text.split(/\r\n|\r|\n/).map((line) => `    ${line}`);
-  return [`### ${title}`, "", ...lines, "", ...(logs === undefined ? [] : [`Logs: ${code(logs)}`, ""])].join("\n");
+  return [
+    `### ${title}`,
+    "",
+    ...lines,
+    "",
+    ...(logs === undefined ? [] : [`Logs: ${code(logs)}`, ""]),
+  ].join("\n");
 }
 
 /** Renders a code span in a table, where only the backtick and the vertical bar have a meaning. */
-const code = (value: string): string => `\`${plainLine(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``;
+const code = (value: string): string =>
+  `\`${plainLine(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``;

@@ -8,7 +8,8 @@ import { variable } from "../../system/variable.ts";
 
 export const summary = flag({
   flag: "--summary",
-  summary: "Append a summary in Markdown to the file that GITHUB_STEP_SUMMARY names (GitHub Actions shows it)",
+  summary:
+    "Append a summary in Markdown to the file that GITHUB_STEP_SUMMARY names (GitHub Actions shows it)",
 });
 
 const summaryVariable = "GITHUB_STEP_SUMMARY";
@@ -31,7 +32,9 @@ export async function checkSummary(
   try {
     await appendFile(path, "");
   } catch (error) {
-    problems.add(`--summary: cannot write to the file that ${summaryVariable} names: ${messageOf(error)}`);
+    problems.add(
+      `--summary: cannot write to the file that ${summaryVariable} names: ${messageOf(error)}`,
+    );
   }
 }
 
@@ -59,9 +62,16 @@ export async function summarizingFailure<Result>(
   try {
     return await task();
   } catch (error) {
-    const [{ renderFailure }, { dirname }] = await Promise.all([import("./render-summary.ts"), import("node:path")]);
+    const [{ renderFailure }, { dirname }] = await Promise.all([
+      import("./render-summary.ts"),
+      import("node:path"),
+    ]);
     const log = context.logPath();
-    const markdown = renderFailure(title, failureText(error, context), log === undefined ? undefined : dirname(log));
+    const markdown = renderFailure(
+      title,
+      failureText(error, context),
+      log === undefined ? undefined : dirname(log),
+    );
     await appendSummary(isWanted, markdown, context);
     throw error;
   }

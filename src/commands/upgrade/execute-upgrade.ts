@@ -17,7 +17,11 @@ type UpgradeInput = Readonly<Record<string, unknown>> & {
   readonly timeout: number;
 };
 
-export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, context: Context): Promise<void> {
+export async function executeUpgrade(
+  kind: BackendKind,
+  input: UpgradeInput,
+  context: Context,
+): Promise<void> {
   const startMs = context.clock.now();
   const deadlineMs = startMs + input.timeout;
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
@@ -34,7 +38,12 @@ export async function executeUpgrade(kind: BackendKind, input: UpgradeInput, con
     deadlineMs,
     onAbandon: (describe: () => string) => context.onAbandon(describe),
   };
-  const { cluster, version, upgraded } = await upgradeCluster(backend, request, context, context.signal);
+  const { cluster, version, upgraded } = await upgradeCluster(
+    backend,
+    request,
+    context,
+    context.signal,
+  );
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   context.progress.note(
     upgraded.length === 0

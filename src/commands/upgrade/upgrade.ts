@@ -35,7 +35,10 @@ export const upgradeCommand = (kind: BackendKind) =>
     },
     options: clusterOptions(kind, upgradeOptions),
     examples: [
-      { words: "upgrade ./etcd", summary: "Upgrade the cluster `default` to the version in a folder" },
+      {
+        words: "upgrade ./etcd",
+        summary: "Upgrade the cluster `default` to the version in a folder",
+      },
       {
         words: "upgrade -c nightly --parallel 5 ./installer.sh",
         summary: "Upgrade five agents at a time",

@@ -2,7 +2,12 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { type FileFacts, sha256OfListed } from "../../system/files/listed-file.ts";
-import { errorCode, freeSpaceProblem, isDiskFull, writeAll } from "../../system/files/private-file.ts";
+import {
+  errorCode,
+  freeSpaceProblem,
+  isDiskFull,
+  writeAll,
+} from "../../system/files/private-file.ts";
 import { ownedFolder } from "../../system/files/owned-folder.ts";
 import { SentTooMuch, bounded, mostBytes } from "../../system/network.ts";
 import { retry } from "../../system/retry.ts";
@@ -42,12 +47,17 @@ export async function downloadArtifact(
   signal: AbortSignal,
 ): Promise<LocalArtifact> {
   if (location.kind === "file")
-    return { file: await checked(location.path, location, request, signal), [Symbol.asyncDispose]: async () => {} };
+    return {
+      file: await checked(location.path, location, request, signal),
+      [Symbol.asyncDispose]: async () => {},
+    };
   const folder = await ownedFolder(request.workspaceFolder);
   try {
     const path = join(folder.path, "artifact.sh");
     await (location.kind === "folder"
-      ? writeArtifact(location.platform, path, signal).catch((error: unknown) => throwFull(error, path))
+      ? writeArtifact(location.platform, path, signal).catch((error: unknown) =>
+          throwFull(error, path),
+        )
       : transferArtifact(location, path, request, signal));
     const file = await checked(path, location, request, signal);
     return { file, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
@@ -122,7 +132,11 @@ interface Draft {
   validator: string | undefined;
 }
 
-async function tryTransfer(draft: Draft, request: TransferRequest, signal: AbortSignal): Promise<void> {
+async function tryTransfer(
+  draft: Draft,
+  request: TransferRequest,
+  signal: AbortSignal,
+): Promise<void> {
   using limit = watchdog(request.stallLimitMs, signal);
   const { shown } = draft.location;
   try {
@@ -134,7 +148,9 @@ async function tryTransfer(draft: Draft, request: TransferRequest, signal: Abort
   } catch (error) {
     if (error instanceof SentTooMuch) throw artifactUnreachable(shown, messageOf(error), {});
     if (!limit.hasExpired()) throw error;
-    throw artifactUnreachable(shown, `no data arrived for ${request.stallLimitMs / 1000} s.`, { transient: true });
+    throw artifactUnreachable(shown, `no data arrived for ${request.stallLimitMs / 1000} s.`, {
+      transient: true,
+    });
   }
 }
 
@@ -150,7 +166,9 @@ async function placeAnswer(draft: Draft, response: Response): Promise<number | u
   const { shown } = draft.location;
   if (response.status === 416) {
     draft.validator = undefined;
-    throw artifactUnreachable(shown, "the server refuses to resume the transfer.", { transient: true });
+    throw artifactUnreachable(shown, "the server refuses to resume the transfer.", {
+      transient: true,
+    });
   }
   const extent = answerExtent(response, shown);
   if (extent.offset !== 0 && extent.offset !== draft.receivedBytes) {
@@ -164,7 +182,8 @@ async function placeAnswer(draft: Draft, response: Response): Promise<number | u
 }
 
 async function assertSpace(draft: Draft, totalBytes: number | undefined): Promise<void> {
-  const needed = totalBytes === undefined ? artifactSpaceBytes : totalBytes * 1.1 - draft.receivedBytes;
+  const needed =
+    totalBytes === undefined ? artifactSpaceBytes : totalBytes * 1.1 - draft.receivedBytes;
   const problem = await freeSpaceProblem(dirname(dirname(draft.path)), needed);
   if (problem !== undefined) throw noSpace(problem);
 }

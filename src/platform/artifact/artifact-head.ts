@@ -55,13 +55,18 @@ export async function readArtifactHead(
   reading: HeadReading,
   signal: AbortSignal,
 ): Promise<ArtifactHead> {
-  if (location.kind === "folder") return platformHeadOf(location.platform.facts, hasUpgrade(location.platform.files));
+  if (location.kind === "folder")
+    return platformHeadOf(location.platform.facts, hasUpgrade(location.platform.files));
   if (location.kind === "file") {
     const start = await readFileStart(location.path);
     return { ...parseHead(start, location.shown), file: start.file };
   }
   const rule = ruleOf({ ...waits.artifactHead, limitMs: reading.limitMs }, reading.clock);
-  const start = await retry((inner) => readWebStart(location, reading.limitMs, inner), rule, signal);
+  const start = await retry(
+    (inner) => readWebStart(location, reading.limitMs, inner),
+    rule,
+    signal,
+  );
   return parseHead(start, location.shown);
 }
 
@@ -93,14 +98,19 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
 export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
   const text = new TextDecoder().decode(start.bytes);
   if (!text.startsWith("#!")) {
-    throw new ClusterError("artifact-invalid", `${shown} is not a release artifact: ${whatItIs(text)}`, {
-      hint: "ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
-      facts: { artifact: shown },
-    });
+    throw new ClusterError(
+      "artifact-invalid",
+      `${shown} is not a release artifact: ${whatItIs(text)}`,
+      {
+        hint: "ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+        facts: { artifact: shown },
+      },
+    );
   }
   const spelling = /^# variant: *(\S+)\s*$/.exec(text.split("\n")[1] ?? "")?.[1] ?? "";
   const layout = layouts.find(({ headVariants }) => Object.hasOwn(headVariants, spelling));
-  if (layout?.factFiles !== undefined) return { ...readPlatform(text, shown), sizeBytes: start.sizeBytes };
+  if (layout?.factFiles !== undefined)
+    return { ...readPlatform(text, shown), sizeBytes: start.sizeBytes };
   return {
     variant: layout?.headVariants[spelling],
     layout,
@@ -147,22 +157,37 @@ export interface ArtifactStart {
 const startBytes = 16 * 1024;
 
 /** Requests the first bytes, once, and gives up after `limitMs`. If the server sends everything, the rest isn't read. */
-async function readWebStart(location: WebLocation, limitMs: number, signal: AbortSignal): Promise<ArtifactStart> {
+async function readWebStart(
+  location: WebLocation,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<ArtifactStart> {
   using limit = watchdog(limitMs, signal);
   try {
-    const response = await requestArtifact(location, { range: `bytes=0-${startBytes - 1}` }, limit.signal);
+    const response = await requestArtifact(
+      location,
+      { range: `bytes=0-${startBytes - 1}` },
+      limit.signal,
+    );
     // There is no first byte, so the file is empty.
     if (response.status === 416) return { bytes: new Uint8Array(), sizeBytes: 0 };
     const { totalBytes } = answerExtent(response, location.shown);
-    return { bytes: await takeStart(answerBody(response, location.shown, limit.signal)), sizeBytes: totalBytes };
+    return {
+      bytes: await takeStart(answerBody(response, location.shown, limit.signal)),
+      sizeBytes: totalBytes,
+    };
   } catch (error) {
     if (!limit.hasExpired()) throw error;
-    throw artifactUnreachable(location.shown, `no answer within ${limitMs / 1000} s.`, { transient: true });
+    throw artifactUnreachable(location.shown, `no answer within ${limitMs / 1000} s.`, {
+      transient: true,
+    });
   }
 }
 
 /** Reads the first bytes of a local file. Throws `artifact-unreachable`, or `artifact-invalid` if it isn't a file. */
-export async function readFileStart(path: string): Promise<ArtifactStart & { readonly file: FileFacts }> {
+export async function readFileStart(
+  path: string,
+): Promise<ArtifactStart & { readonly file: FileFacts }> {
   try {
     // Without O_NONBLOCK, opening a pipe would wait until somebody writes to it.
     const source = await realpath(path);
@@ -176,7 +201,11 @@ export async function readFileStart(path: string): Promise<ArtifactStart & { rea
       });
     }
     const { bytesRead, buffer } = await file.read(Buffer.alloc(startBytes), 0, startBytes, 0);
-    return { bytes: buffer.subarray(0, bytesRead), sizeBytes: information.size, file: factsOf(source, information) };
+    return {
+      bytes: buffer.subarray(0, bytesRead),
+      sizeBytes: information.size,
+      file: factsOf(source, information),
+    };
   } catch (error) {
     if (error instanceof ClusterError) throw error;
     throw artifactUnreachable(path, fileReason(errorCode(error)), {
@@ -186,7 +215,8 @@ export async function readFileStart(path: string): Promise<ArtifactStart & { rea
   }
 }
 
-const pathHint = "Pass the path or URL of the installer generator script, or the folder of a platform.";
+const pathHint =
+  "Pass the path or URL of the installer generator script, or the folder of a platform.";
 
 async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -201,5 +231,7 @@ async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 
 function fileReason(code: string | undefined): string {
   if (code === "ENOENT" || code === "ENOTDIR") return "the file does not exist.";
-  return code === "EACCES" ? "this user may not read it." : `it cannot be opened (${code ?? "no code"}).`;
+  return code === "EACCES"
+    ? "this user may not read it."
+    : `it cannot be opened (${code ?? "no code"}).`;
 }

@@ -2,12 +2,22 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { RefusedAnswer, bodyLength, isLoopback, networkFailure, requestFile } from "../../system/network.ts";
+import {
+  RefusedAnswer,
+  bodyLength,
+  isLoopback,
+  networkFailure,
+  requestFile,
+} from "../../system/network.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import { exampleNames } from "../examples/example-names.ts";
-import { type PlatformFolder, platformFolderOf, readPlatformFolder } from "../folder/read-folder.ts";
+import {
+  type PlatformFolder,
+  platformFolderOf,
+  readPlatformFolder,
+} from "../folder/read-folder.ts";
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
@@ -32,7 +42,8 @@ export async function requestArtifact(
 }
 
 const acceptedStatuses: ReadonlySet<number> = new Set([200, 206, 416]);
-const refusedHint = "Pass the URL that serves the file itself, or download the file and pass its path.";
+const refusedHint =
+  "Pass the URL that serves the file itself, or download the file and pass its path.";
 
 async function accepted(response: Response, location: WebLocation): Promise<Response> {
   if (acceptedStatuses.has(response.status)) return response;
@@ -54,12 +65,22 @@ export interface AnswerExtent {
 export function answerExtent(response: Response, shown: string): AnswerExtent {
   const { headers } = response;
   const entityTag = headers.get("etag");
-  const validator = (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
+  const validator =
+    (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
   if (response.status !== 206) return { offset: 0, totalBytes: bodyLength(response), validator };
-  const [, offset, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
+  const [, offset, total] =
+    /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
   if (offset === undefined)
-    throw artifactUnreachable(shown, "the server sent part of it without a Content-Range header.", {});
-  return { offset: Number(offset), totalBytes: total === "*" ? undefined : Number(total), validator };
+    throw artifactUnreachable(
+      shown,
+      "the server sent part of it without a Content-Range header.",
+      {},
+    );
+  return {
+    offset: Number(offset),
+    totalBytes: total === "*" ? undefined : Number(total),
+    validator,
+  };
 }
 
 /** Yields the body's chunks; leaving the loop ends the transfer. Throws a transient `artifact-unreachable` if it breaks off. */
@@ -78,7 +99,11 @@ export async function* answerBody(
 }
 
 /** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */
-export function artifactUnreachable(shown: string, reason: string, detail: ErrorDetail): ClusterError {
+export function artifactUnreachable(
+  shown: string,
+  reason: string,
+  detail: ErrorDetail,
+): ClusterError {
   return new ClusterError("artifact-unreachable", `Cannot read the artifact ${shown}: ${reason}`, {
     hint: "Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ...detail,
@@ -120,7 +145,8 @@ const refusals: Readonly<Record<number, Refusal>> = {
   410: { reason: "the server no longer has the file", hint: "Check ARTIFACT_URL." },
 };
 
-const networkHint = "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
+const networkHint =
+  "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
 const tlsHint =
   "For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file; or download the artifact yourself and pass its path.";
 
@@ -140,7 +166,10 @@ export type ArtifactLocation =
   | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
 
 /** Returns the problem with an artifact that anyone on the way could replace: plain http from another computer, without a checksum. */
-export function checksumProblem(artifact: ArtifactLocation, sha256: string | undefined): string | undefined {
+export function checksumProblem(
+  artifact: ArtifactLocation,
+  sha256: string | undefined,
+): string | undefined {
   if (artifact.kind !== "url" || sha256 !== undefined) return undefined;
   const url = new URL(artifact.url);
   if (url.protocol !== "http:" || isLoopback(url)) return undefined;
@@ -161,14 +190,19 @@ export async function locateArtifact(
 }
 
 /** Like `locateArtifact`, for a path (relative to the current folder) or an example, but no URL. */
-export const locateFile = async (text: string, signal: AbortSignal): Promise<Checked<ArtifactLocation>> =>
+export const locateFile = async (
+  text: string,
+  signal: AbortSignal,
+): Promise<Checked<ArtifactLocation>> =>
   text.startsWith(examplePrefix) ? locateExample(text) : locatePath(resolve(text), signal);
 
 async function locateExample(text: string): Promise<Checked<ArtifactLocation>> {
   const name = exampleNames.find((each) => text === `${examplePrefix}${each}`);
   if (name === undefined) {
     const known = exampleNames.map((each) => `${examplePrefix}${each}`).join(", ");
-    return problem(`${quoted(text)} is none of the examples ${known}; a path of that name is written ./${text}`);
+    return problem(
+      `${quoted(text)} is none of the examples ${known}; a path of that name is written ./${text}`,
+    );
   }
   const { examples } = await import("../examples/examples.ts");
   return folderLocation(text, await platformFolderOf(text, examples[name]));
@@ -198,11 +232,15 @@ export function parseArtifactLocation(text: string, cwd: string): Checked<Artifa
     case "file":
       return fileUrlLocation(text);
     default:
-      return problem(`${maskUrl(text)}: ${scheme}:// is not supported; use https://, http://, file:// or a path.`);
+      return problem(
+        `${maskUrl(text)}: ${scheme}:// is not supported; use https://, http://, file:// or a path.`,
+      );
   }
 }
 
-const fileLocation = (path: string): Checked<ArtifactLocation> => ({ value: { kind: "file", path, shown: path } });
+const fileLocation = (path: string): Checked<ArtifactLocation> => ({
+  value: { kind: "file", path, shown: path },
+});
 
 function webLocation(text: string): Checked<ArtifactLocation> {
   const url = parseUrl(text);

@@ -67,6 +67,9 @@ export function releaseNumbers(release: string): readonly number[] | undefined {
 /** Negative if the first release is older, positive if it is newer. Missing numbers count as 0: 2.1 equals 2.1.0. */
 export function compareReleases(first: readonly number[], second: readonly number[]): number {
   const length = Math.max(first.length, second.length);
-  const differences = Array.from({ length }, (_, index) => (first[index] ?? 0) - (second[index] ?? 0));
+  const differences = Array.from(
+    { length },
+    (_, index) => (first[index] ?? 0) - (second[index] ?? 0),
+  );
   return differences.find((difference) => difference !== 0) ?? 0;
 }

@@ -24,7 +24,8 @@ export type RemoteSums = ReadonlyMap<string, string>;
 export function parseManifest(records: string): RemoteManifest {
   const manifest = new Map<string, RemoteEntry>();
   for (const record of records.split("\0")) {
-    const [, mode, size, seconds, key] = /^([0-7]+|link) (\d+) (-?[\d.]+) (.*)$/s.exec(record) ?? [];
+    const [, mode, size, seconds, key] =
+      /^([0-7]+|link) (\d+) (-?[\d.]+) (.*)$/s.exec(record) ?? [];
     if (key === undefined) continue;
     const bits = mode === "link" ? undefined : Number.parseInt(mode ?? "", 8);
     manifest.set(key, { mode: bits, sizeBytes: Number(size), modifiedMs: Number(seconds) * 1000 });
@@ -39,7 +40,8 @@ export function parseSums(stdout: string): RemoteSums {
   for (const line of stdout.split("\n")) {
     if (line.startsWith("# ")) tree = line.slice(2);
     const [, escape, sum, path] = /^(\\?)([0-9a-f]{64}) [ *]\.\/(.*)$/.exec(line) ?? [];
-    if (sum !== undefined && path !== undefined) sums.set(`${tree}/${escape === "" ? path : unescaped(path)}`, sum);
+    if (sum !== undefined && path !== undefined)
+      sums.set(`${tree}/${escape === "" ? path : unescaped(path)}`, sum);
   }
   return sums;
 }
@@ -67,7 +69,8 @@ export async function changedFiles(
   const isSameTime = (file: SyncFile): boolean => isSameMoment(manifest.get(keyOf(file)), file);
   const doubtful = plan.files.filter((file) => isSameSize(file) && (checksum || !isSameTime(file)));
   const sums = doubtful.length === 0 ? new Map<string, string>() : await askSums(doubtful);
-  const isSameSum = async (file: SyncFile): Promise<boolean> => sums.get(keyOf(file)) === (await sumOf(file, signal));
+  const isSameSum = async (file: SyncFile): Promise<boolean> =>
+    sums.get(keyOf(file)) === (await sumOf(file, signal));
   const isEqual = await mapConcurrently(doubtful, filesAtOnce, isSameSum, signal);
   const changed = new Set(doubtful.filter((_file, index) => isEqual[index] === false));
   const isUnchanged = (file: SyncFile): boolean => isSameSize(file) && !changed.has(file);
@@ -92,23 +95,31 @@ function parseSent(records: string): SentFiles {
 }
 
 /** Returns the same plan with the files that it removes because an earlier sync has sent them, and those that it keeps for the other list. */
-export function withSent(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">): SyncPlan {
+export function withSent(
+  plan: SyncPlan,
+  { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">,
+): SyncPlan {
   const planned = new Set([...plan.files, ...plan.unchanged].map(keyOf));
   const other = plan.list === "own" ? sent.beside : sent.own;
   const gone = [...manifest.keys()].filter((key) => !planned.has(key));
   return {
     ...plan,
     removedFiles: gone.filter((key) => sent[plan.list].has(key) && !other.has(key)),
-    keptFiles: plan.list === "own" ? gone.filter((key) => other.has(key) && isCovered(plan, key)) : [],
+    keptFiles:
+      plan.list === "own" ? gone.filter((key) => other.has(key) && isCovered(plan, key)) : [],
   };
 }
 
 /** Whether the plan would change nothing on the node, not even its list of sent files. */
-export function isSettled(plan: SyncPlan, { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">): boolean {
+export function isSettled(
+  plan: SyncPlan,
+  { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">,
+): boolean {
   if (plan.files.length > 0 || plan.removedFiles.length > 0) return false;
   const unchanged = new Set(plan.unchanged.map(keyOf));
   const listed = sent[plan.list];
-  if (listed.size !== unchanged.size || [...listed].some((key) => !unchanged.has(key))) return false;
+  if (listed.size !== unchanged.size || [...listed].some((key) => !unchanged.has(key)))
+    return false;
   const staying = new Set([...unchanged, ...plan.keptFiles]);
   return ![...manifest.keys()].some((key) => !staying.has(key) && isCovered(plan, key));
 }
@@ -124,7 +135,10 @@ const isSameMoment = (one: { readonly modifiedMs: number } | undefined, other: S
 
 /** sha256sum puts a backslash before a line whose file name it had to escape. */
 const unescaped = (path: string): string =>
-  path.replace(/\\([nr\\])/g, (_match, letter: string) => ({ n: "\n", r: "\r", "\\": "\\" })[letter] ?? letter);
+  path.replace(
+    /\\([nr\\])/g,
+    (_match, letter: string) => ({ n: "\n", r: "\r", "\\": "\\" })[letter] ?? letter,
+  );
 
 /** The facts about a master's installation that a sync needs. */
 export interface CheckoutState {
@@ -150,5 +164,10 @@ export function parseState(
   const body = parseJson(versionFile);
   if (!isMapping(body)) return `${layout.versionFile} is incomplete`;
   const manifest = parseManifest(records);
-  return { layout, variant: layout.installedVariant(body) ?? clusterVariant, manifest, sent: parseSent(records) };
+  return {
+    layout,
+    variant: layout.installedVariant(body) ?? clusterVariant,
+    manifest,
+    sent: parseSent(records),
+  };
 }

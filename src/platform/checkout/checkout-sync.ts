@@ -13,7 +13,14 @@ import {
   parseSums,
   withSent,
 } from "./checkout-manifest.ts";
-import { type Checkout, type SyncFile, type SyncPlan, checkoutArchive, pathsBelow, syncPlan } from "./checkout.ts";
+import {
+  type Checkout,
+  type SyncFile,
+  type SyncPlan,
+  checkoutArchive,
+  pathsBelow,
+  syncPlan,
+} from "./checkout.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { layoutLines, valuesOfEach } from "../readiness/node-question.ts";
 import treesFile from "./sync-trees.sh" with { type: "text" };
@@ -56,7 +63,8 @@ export async function syncCheckoutToNode(
   const state = await askState(target, signal);
   const { layout, variant, manifest } = state;
   const whole = withSent(syncPlan(checkout, variant, layout), state);
-  const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> => askForSums(files, target, layout, signal);
+  const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> =>
+    askForSums(files, target, layout, signal);
   const plan = await changedFiles(whole, { ...target, manifest, askSums }, signal);
   if (!isSettled(plan, state)) await unpack(plan, target, signal);
   return {
@@ -74,7 +82,10 @@ async function askState(
 ): Promise<CheckoutState> {
   const argv = stateCommand(layouts);
   const task = "checking what is installed";
-  const result = await connection.run({ argv, sudo: true, limitMs, task, isOutputHidden: true }, signal);
+  const result = await connection.run(
+    { argv, sudo: true, limitMs, task, isOutputHidden: true },
+    signal,
+  );
   if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
     throw syncFailed(reference, result);
   if (result.status !== 0) {
@@ -100,15 +111,25 @@ async function askForSums(
 ): Promise<RemoteSums> {
   const argv = sumsCommand(files, layout);
   const stdin = sumsInput(files);
-  const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "comparing files" }, signal);
+  const result = await connection.run(
+    { argv, sudo: true, stdin, limitMs, task: "comparing files" },
+    signal,
+  );
   if (result.status === 0) return parseSums(result.stdout);
   throw syncFailed(reference, result);
 }
 
-async function unpack(plan: SyncPlan, { connection, reference }: SyncTarget, signal: AbortSignal): Promise<void> {
+async function unpack(
+  plan: SyncPlan,
+  { connection, reference }: SyncTarget,
+  signal: AbortSignal,
+): Promise<void> {
   const argv = unpackCommand(plan);
   const stdin = checkoutArchive(plan);
-  const result = await connection.run({ argv, sudo: true, stdin, limitMs, task: "syncing the checkout" }, signal);
+  const result = await connection.run(
+    { argv, sudo: true, stdin, limitMs, task: "syncing the checkout" },
+    signal,
+  );
   if (result.status !== 0) throw syncFailed(reference, result);
 }
 
@@ -128,12 +149,17 @@ function syncFailed(reference: string, result: RemoteResult): ClusterError {
 }
 
 const notInstalled = (reference: string, reason: string): ClusterError =>
-  new ClusterError("not-installed", `The platform is not installed on ${reference} yet: ${reason}.`, {
-    hint: "Run the wait command, then sync again.",
-    facts: { node: reference },
-  });
+  new ClusterError(
+    "not-installed",
+    `The platform is not installed on ${reference} yet: ${reason}.`,
+    {
+      hint: "Run the wait command, then sync again.",
+      facts: { node: reference },
+    },
+  );
 
-const reasonOf = ({ status, stderr }: RemoteResult): string => outsideReason(stderr) || `status ${status}`;
+const reasonOf = ({ status, stderr }: RemoteResult): string =>
+  outsideReason(stderr) || `status ${status}`;
 
 /** Exit statuses of the scripts below, besides 0. */
 const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
@@ -156,7 +182,12 @@ type Argv = readonly [string, string, text: string, ...string[]];
 /** Returns the command whose output `parseState` reads; see sync-state.sh. */
 export function stateCommand(layouts: readonly Layout[]): Argv {
   const state = shellText(stateFile, valuesOfEach(layouts, treesOf));
-  return ["sh", "-c", layoutLines(layouts) + shellText(treesFile, statuses) + state, "e2e-sync-state"];
+  return [
+    "sh",
+    "-c",
+    layoutLines(layouts) + shellText(treesFile, statuses) + state,
+    "e2e-sync-state",
+  ];
 }
 
 export function sumsCommand(files: readonly SyncFile[], layout: Layout): Argv {
@@ -166,7 +197,8 @@ export function sumsCommand(files: readonly SyncFile[], layout: Layout): Argv {
 }
 
 /** Stdin of `sumsCommand`: paths that each end with a NUL, those of the tests first. */
-const sumsInput = (files: readonly SyncFile[]): string => pathsIn("tests", files) + pathsIn("library", files);
+const sumsInput = (files: readonly SyncFile[]): string =>
+  pathsIn("tests", files) + pathsIn("library", files);
 
 const pathsIn = (tree: SyncFile["tree"], files: readonly SyncFile[]): string =>
   files
@@ -178,9 +210,13 @@ const pathsIn = (tree: SyncFile["tree"], files: readonly SyncFile[]): string =>
 export function unpackCommand(plan: SyncPlan): Argv {
   const { layout, list, emptiedFolders } = plan;
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
-  const script = shellText(unpackFile, { NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no", LIST: list });
+  const script = shellText(unpackFile, {
+    NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no",
+    LIST: list,
+  });
   return ["sh", "-c", trees + script, "e2e-sync-unpack", ...emptiedFolders];
 }
 
 const needsLibrary = ({ files, unchanged, removedFiles }: SyncPlan): boolean =>
-  [...files, ...unchanged].some((file) => file.tree === "library") || pathsBelow("library", removedFiles).length > 0;
+  [...files, ...unchanged].some((file) => file.tree === "library") ||
+  pathsBelow("library", removedFiles).length > 0;

@@ -30,12 +30,17 @@ interface CheckoutContents {
  * Lists the files to sync from `folder` (absolute). If it isn't a checkout, the problem names the paths that were tried. Every symbolic link that
  * leaves the checkout is a problem.
  */
-export async function readCheckout(folder: string, signal: AbortSignal): Promise<Checked<Checkout>> {
+export async function readCheckout(
+  folder: string,
+  signal: AbortSignal,
+): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
   if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
   const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
   const isPlatform = await isAccessible(join(folder, platformFileName));
-  const found = layouts.filter((layout, index) => present[index] && (layout.release === undefined) === isPlatform);
+  const found = layouts.filter(
+    (layout, index) => present[index] && (layout.release === undefined) === isPlatform,
+  );
   if (found.length === 0) {
     const own = layouts.filter((layout) => (layout.release === undefined) === isPlatform);
     const sources = own.map((layout) => testsSource(folder, layout)).join(" nor ");
@@ -56,7 +61,11 @@ export async function readCheckout(folder: string, signal: AbortSignal): Promise
   return problems.length > 0 ? { problems } : { value: { folder, variant, contents } };
 }
 
-async function list(checkout: string, folder: string, signal: AbortSignal): Promise<Checked<readonly ListedFile[]>> {
+async function list(
+  checkout: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly ListedFile[]>> {
   if (!(await isFolder(folder))) return { value: [] };
   const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
   return listFiles(folder, { boundary: checkout, isSkipped }, signal);
@@ -68,13 +77,19 @@ async function listLibrary(
   signal: AbortSignal,
 ): Promise<Checked<readonly ListedFile[]>> {
   if (release === undefined) return { value: [] };
-  return list(folder, join(folder, "packages", "bootstrap", "extra", release.internalLibrary), signal);
+  return list(
+    folder,
+    join(folder, "packages", "bootstrap", "extra", release.internalLibrary),
+    signal,
+  );
 }
 
 const platformFileName = "platform.yaml";
 
 const testsSource = (folder: string, { release }: Layout): string =>
-  release === undefined ? join(folder, "tests") : join(folder, "packages", release.testsPackage, "extra");
+  release === undefined
+    ? join(folder, "tests")
+    : join(folder, "packages", release.testsPackage, "extra");
 
 /** An enterprise checkout builds on an open source one, which this file names. */
 const checkoutVariant = async (folder: string): Promise<Variant> =>
@@ -115,7 +130,10 @@ export interface SyncPlan {
 }
 
 /** Whether the entry at this path, relative to the tests folder, is removed before the plan's files arrive. */
-export function isRemovedFirst({ emptiedFolders, removedFolders }: SyncPlan, path: string): boolean {
+export function isRemovedFirst(
+  { emptiedFolders, removedFolders }: SyncPlan,
+  path: string,
+): boolean {
   const slash = path.lastIndexOf("/");
   const folder = slash < 0 ? "." : path.slice(0, slash);
   if (path.endsWith(".py") && emptiedFolders.includes(folder)) return true;
@@ -137,14 +155,23 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
   if (isMixed) return mixedPlan(tests, layout);
   const library = contents.library.map((file) => inTree(file, "library"));
   const files = [...tests, ...library];
-  return { ...emptyPlan, layout, list: "own", files, emptiedFolders: ["."], removedFolders: foldersOf(tests) };
+  return {
+    ...emptyPlan,
+    layout,
+    list: "own",
+    files,
+    emptiedFolders: ["."],
+    removedFolders: foldersOf(tests),
+  };
 }
 
 const emptyPlan = { unchanged: [], removedFiles: [], keptFiles: [] };
 
 /** The folders at the top that these files are in: the checkout decides about all that is in them. */
 function foldersOf(files: readonly SyncFile[]): readonly string[] {
-  const names = files.filter(({ path }) => path.includes("/")).map(({ path }) => path.slice(0, path.indexOf("/")));
+  const names = files
+    .filter(({ path }) => path.includes("/"))
+    .map(({ path }) => path.slice(0, path.indexOf("/")));
   return [...new Set(names)];
 }
 
@@ -152,12 +179,21 @@ function foldersOf(files: readonly SyncFile[]): readonly string[] {
 function mixedPlan(tests: readonly SyncFile[], layout: Layout): SyncPlan {
   const files = tests
     .filter((file) => file.path !== "conftest.py")
-    .map((file) => (file.path.startsWith("util/") ? file : { ...file, path: `${openSourceFolder}/${file.path}` }));
+    .map((file) =>
+      file.path.startsWith("util/") ? file : { ...file, path: `${openSourceFolder}/${file.path}` },
+    );
   const hasUtil = files.some((file) => file.path.startsWith("util/"));
   const folders = foldersOf(tests).filter((name) => name !== "util");
   const beside = ["util", ...folders].map((name) => `${openSourceFolder}/${name}`);
   const removedFolders = [...beside, ...(hasUtil ? ["util"] : [])];
-  return { ...emptyPlan, layout, list: "beside", files, emptiedFolders: [openSourceFolder], removedFolders };
+  return {
+    ...emptyPlan,
+    layout,
+    list: "beside",
+    files,
+    emptiedFolders: [openSourceFolder],
+    removedFolders,
+  };
 }
 
 const openSourceFolder = "open_source_tests";
@@ -174,7 +210,10 @@ const inTree = (file: ListedFile, tree: SyncTree): SyncFile => ({
  * archive that breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
-  gather(tarStream([...plan.files.map(member), ...listsOf(plan), textMember("complete", "")]), leastChunkBytes);
+  gather(
+    tarStream([...plan.files.map(member), ...listsOf(plan), textMember("complete", "")]),
+    leastChunkBytes,
+  );
 
 const leastChunkBytes = 128 * 1024;
 
@@ -188,9 +227,13 @@ const member = (file: SyncFile): TarFile => ({
 
 function listsOf(plan: SyncPlan): readonly TarFile[] {
   const { files, unchanged, removedFolders, removedFiles, keptFiles } = plan;
-  const restored = unchanged.filter((file) => file.tree === "tests" && isRemovedFirst(plan, file.path));
+  const restored = unchanged.filter(
+    (file) => file.tree === "tests" && isRemovedFirst(plan, file.path),
+  );
   const sentTo = (tree: SyncTree): readonly string[] =>
-    [...files, ...unchanged].filter((file) => file.tree === tree).map((file) => `sent ${plan.list} ${keyOf(file)}`);
+    [...files, ...unchanged]
+      .filter((file) => file.tree === tree)
+      .map((file) => `sent ${plan.list} ${keyOf(file)}`);
   const lists: Readonly<Record<string, readonly string[]>> = {
     "removed-tests": [...removedFolders, ...pathsBelow("tests", removedFiles)],
     "removed-library": pathsBelow("library", removedFiles),
@@ -198,11 +241,14 @@ function listsOf(plan: SyncPlan): readonly TarFile[] {
     "sent-tests": sentTo("tests"),
     "sent-library": sentTo("library"),
   };
-  return Object.entries(lists).map(([name, paths]) => textMember(name, paths.map((path) => `${path}\0`).join("")));
+  return Object.entries(lists).map(([name, paths]) =>
+    textMember(name, paths.map((path) => `${path}\0`).join("")),
+  );
 }
 
 /** The paths of those keys that are in a tree. */
 export const pathsBelow = (tree: SyncTree, keys: readonly string[]): readonly string[] =>
   keys.filter((key) => key.startsWith(`${tree}/`)).map((key) => key.slice(tree.length + 1));
 
-const textMember = (name: string, text: string): TarFile => textFile({ name, mode: 0o600, modifiedMs: 0, text });
+const textMember = (name: string, text: string): TarFile =>
+  textFile({ name, mode: 0o600, modifiedMs: 0, text });

@@ -16,7 +16,10 @@ import { type Fault, problems, yamlFaults } from "./yaml-faults.ts";
 /**
  * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license.
  */
-export async function readExtraConfiguration(path: string, signal: AbortSignal): Promise<Checked<Configuration>> {
+export async function readExtraConfiguration(
+  path: string,
+  signal: AbortSignal,
+): Promise<Checked<Configuration>> {
   const text = await readConfigurationText(path, signal);
   return text.problems === undefined ? parseConfiguration(text.value, path) : text;
 }
@@ -56,10 +59,14 @@ const exponential = {
   identify: (value: unknown) => typeof value === "number" && String(value).includes("e"),
   test: /^-?\d+\.\d+e[-+]\d+$/,
   resolve: Number,
-  stringify: ({ value }: { readonly value: unknown }) => String(value).replace(/^(-?\d+)e/, "$1.0e"),
+  stringify: ({ value }: { readonly value: unknown }) =>
+    String(value).replace(/^(-?\d+)e/, "$1.0e"),
 } as const;
 
-export const configurationText = async (configuration: Configuration, format: "yaml" | "json"): Promise<string> =>
+export const configurationText = async (
+  configuration: Configuration,
+  format: "yaml" | "json",
+): Promise<string> =>
   format === "json" ? `${exactJson(configuration)}\n` : renderConfiguration(configuration);
 
 /** Integers of any length stay exact. */
@@ -79,15 +86,20 @@ const mostProblems = 20;
  * Reads a text of YAML 1.2, and so of JSON. What JSON can't hold is refused, and so is what readers of YAML 1.1 would take for something else. `path`
  * is the name that problems show.
  */
-export async function parseConfiguration(text: string, path: string): Promise<Checked<Configuration>> {
+export async function parseConfiguration(
+  text: string,
+  path: string,
+): Promise<Checked<Configuration>> {
   if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
   const yaml = await import("yaml");
   const lineCounter = new yaml.LineCounter();
   const document = yaml.parseDocument(text, { ...yamlOptions, lineCounter });
-  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }): Fault => ({
-    at: pos[0],
-    message: plainer[code] ?? message,
-  }));
+  const faults = [...document.errors, ...document.warnings].map(
+    ({ pos, code, message }): Fault => ({
+      at: pos[0],
+      message: plainer[code] ?? message,
+    }),
+  );
   const found = faults.length > 0 ? faults : yamlFaults(yaml, document);
   if (found.length > 0) {
     const shown = found.slice(0, mostProblems);
@@ -98,7 +110,10 @@ export async function parseConfiguration(text: string, path: string): Promise<Ch
       }),
     };
   }
-  return mapping(() => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown, path);
+  return mapping(
+    () => document.toJS({ reviver: (_key, value: unknown) => plain(value) }) as unknown,
+    path,
+  );
 }
 
 /** Returns the mapping that a text of any version of YAML contains, for those who only search it: it may be a platform's own file. */
@@ -106,7 +121,9 @@ export async function searchableMapping(text: string): Promise<Configuration | u
   if (text.length > mostBytes) return undefined;
   const { parseDocument } = await import("yaml");
   const document = parseDocument(text, yamlOptions);
-  return document.errors.length > 0 ? undefined : mapping(() => document.toJS() as unknown, "").value;
+  return document.errors.length > 0
+    ? undefined
+    : mapping(() => document.toJS() as unknown, "").value;
 }
 
 /** Sets, dates and other values of YAML 1.1 aren't resolved, even if a document asks for them. */
@@ -143,7 +160,11 @@ const plain = (value: unknown): unknown =>
 
 async function readConfigurationText(path: string, signal: AbortSignal): Promise<Checked<string>> {
   try {
-    return { value: new TextDecoder("utf-8", { fatal: true }).decode(await readBytes(path, mostBytes, signal)) };
+    return {
+      value: new TextDecoder("utf-8", { fatal: true }).decode(
+        await readBytes(path, mostBytes, signal),
+      ),
+    };
   } catch (error) {
     signal.throwIfAborted();
     const code = errorCode(error);
@@ -166,14 +187,19 @@ export interface FileToCopy extends Omit<ListedFile, "path"> {
 }
 
 /** Lists the files of `--genconf-dir`, with targets relative to the installer's `genconf` folder. `folder` is absolute. */
-export async function readGenconfFolder(folder: string, signal: AbortSignal): Promise<Checked<readonly FileToCopy[]>> {
+export async function readGenconfFolder(
+  folder: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly FileToCopy[]>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
   const listed = await listFilesToCopy(folder, "", signal);
   if (listed.problems !== undefined) return listed;
   if (listed.value.some(({ target }) => target === "config.yaml"))
-    return problem(`${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``);
+    return problem(
+      `${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``,
+    );
   return { value: listed.value.map((file) => ({ ...file, mode: scriptMode(file) })) };
 }
 
@@ -220,7 +246,9 @@ export async function resolveLicense(
   if (contents !== undefined) return fromConfiguration(contents);
   if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);
   const path = variable(sources.environment, "CLUSTER_LICENSE_KEY_PATH");
-  return path === undefined ? { value: undefined } : fromFile(path, "CLUSTER_LICENSE_KEY_PATH", signal);
+  return path === undefined
+    ? { value: undefined }
+    : fromFile(path, "CLUSTER_LICENSE_KEY_PATH", signal);
 }
 
 function fromConfiguration(contents: unknown): Checked<License> {
@@ -231,10 +259,16 @@ function fromConfiguration(contents: unknown): Checked<License> {
 /** A license is a few lines. Longer texts could not be masked; see cluster-secrets.ts. */
 const mostLicenseBytes = 16 * 1024;
 
-async function fromFile(path: string, source: License["source"], signal: AbortSignal): Promise<Checked<License>> {
+async function fromFile(
+  path: string,
+  source: License["source"],
+  signal: AbortSignal,
+): Promise<Checked<License>> {
   try {
     const contents = (await readText(path, mostLicenseBytes, signal)).replace(/\r?\n$/, "");
-    return contents === "" ? problem(`${source}: the license file ${path} is empty.`) : { value: { contents, source } };
+    return contents === ""
+      ? problem(`${source}: the license file ${path} is empty.`)
+      : { value: { contents, source } };
   } catch (error) {
     signal.throwIfAborted();
     return problem(`${source}: cannot read the license file ${path}: ${unreadableReason(error)}.`);

@@ -32,7 +32,9 @@ export function baseConfiguration(input: BaseConfigurationInput): Configuration 
     agent_list: addresses(input, "agent"),
     public_agent_list: addresses(input, "public_agent"),
     resolvers: input.resolvers,
-    ...(input.ipDetectPublicFile === undefined ? {} : { ip_detect_public_filename: input.ipDetectPublicFile }),
+    ...(input.ipDetectPublicFile === undefined
+      ? {}
+      : { ip_detect_public_filename: input.ipDetectPublicFile }),
     ...(input.variant === "enterprise" ? enterpriseConfiguration(input.licenseKey) : {}),
   };
 }
@@ -42,15 +44,26 @@ export const mergeConfiguration = (
   base: Configuration,
   extra: Configuration,
   securityMode: SecurityMode | undefined,
-): Configuration => ({ ...base, ...extra, ...(securityMode === undefined ? {} : { security: securityMode }) });
+): Configuration => ({
+  ...base,
+  ...extra,
+  ...(securityMode === undefined ? {} : { security: securityMode }),
+});
 
 /** Whether the masters will use TLS: those of the enterprise variant do unless its security is disabled. */
-export function webSchemeOf(variant: Variant, extra: Configuration, securityMode: SecurityMode | undefined): WebScheme {
+export function webSchemeOf(
+  variant: Variant,
+  extra: Configuration,
+  securityMode: SecurityMode | undefined,
+): WebScheme {
   const security = securityMode ?? extra["security"];
   return variant === "enterprise" && security !== "disabled" ? "https" : "http";
 }
 
-const addresses = ({ nodes }: BaseConfigurationInput, role: Role): readonly (string | undefined)[] =>
+const addresses = (
+  { nodes }: BaseConfigurationInput,
+  role: Role,
+): readonly (string | undefined)[] =>
   nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
 
 /**
@@ -70,7 +83,10 @@ export function superuserOf(extra: Configuration): {
 } {
   const { superuser_username: username, superuser_password_hash: hash } = extra;
   return {
-    username: typeof username === "string" || typeof username === "number" ? String(username) : defaultUsername,
+    username:
+      typeof username === "string" || typeof username === "number"
+        ? String(username)
+        : defaultUsername,
     password: hash === undefined || hash === defaultPasswordHash ? defaultPassword : undefined,
   };
 }
@@ -88,7 +104,9 @@ const enterpriseConfiguration = (licenseKey: string | undefined): Configuration 
  */
 export const configurationSecrets = (configuration: Configuration): readonly string[] => [
   ...new Set(
-    Object.entries(configuration).flatMap(([key, value]) => (isSecretKey(key) ? textsIn(value) : secretsIn(value))),
+    Object.entries(configuration).flatMap(([key, value]) =>
+      isSecretKey(key) ? textsIn(value) : secretsIn(value),
+    ),
   ),
 ];
 

@@ -16,7 +16,10 @@ import { type Configuration, baseConfiguration, mergeConfiguration } from "./con
 
 export function privateAddressOf(node: NodeRecord): string {
   if (node.privateAddress !== undefined) return node.privateAddress;
-  throw new ClusterError("machine-failed", `${nodeReference(node)} (${node.id}) has no private address.`);
+  throw new ClusterError(
+    "machine-failed",
+    `${nodeReference(node)} (${node.id}) has no private address.`,
+  );
 }
 
 /** The bootstrap server on the first master. It serves genconf's output below a path that only the cluster's nodes learn. */
@@ -48,7 +51,10 @@ export async function genconfFiles(
       ? []
       : [{ path: "ip-detect-public", source: { text: plan.ipDetectPublic }, mode: 0o755 }]),
   ];
-  const configuration = withBootstrapUrl(configurationOf(plan, cluster, found), new URL(found.bootstrapUrl));
+  const configuration = withBootstrapUrl(
+    configurationOf(plan, cluster, found),
+    new URL(found.bootstrapUrl),
+  );
   const text = await configurationText(configuration, found.layout.configurationFormat);
   return [
     { path: "config.yaml", source: { text }, mode: 0o600 },
@@ -57,14 +63,19 @@ export async function genconfFiles(
   ];
 }
 
-function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: GenconfFacts): Configuration {
+function configurationOf(
+  plan: PlanForNodes,
+  cluster: ClusterRecord,
+  found: GenconfFacts,
+): Configuration {
   const { configuration, variant, nodesKeepTime } = plan;
   const { resolvers, layout, release } = found;
   const ownKeys = layout.baseConfiguration({ variant, release, nodesKeepTime });
   if (configuration.kind === "complete" && layout.configurationFormat === "yaml")
     return { ...ownKeys, ...configuration.values };
   const hasPublicDetector =
-    plan.ipDetectPublic !== undefined || plan.genconfFiles.some((file) => file.target === "ip-detect-public");
+    plan.ipDetectPublic !== undefined ||
+    plan.genconfFiles.some((file) => file.target === "ip-detect-public");
   const licenseKey = configuration.kind === "added" ? configuration.licenseKey : undefined;
   const base = baseConfigurationOf(cluster, { variant, licenseKey, hasPublicDetector, resolvers });
   if (layout.configurationFormat === "json") return separateConfiguration(base, configuration);
@@ -73,7 +84,10 @@ function configurationOf(plan: PlanForNodes, cluster: ClusterRecord, found: Genc
 }
 
 /** A platform that is a folder gets the user's configuration in a separate mapping, without the keys of the base. */
-function separateConfiguration(base: Configuration, { kind, values }: PlanForNodes["configuration"]): Configuration {
+function separateConfiguration(
+  base: Configuration,
+  { kind, values }: PlanForNodes["configuration"],
+): Configuration {
   if (kind === "added") return { ...base, [extraKey]: values };
   const entries = Object.entries(values);
   const [ofBase, extra] = [true, false].map((isBase) =>
@@ -92,7 +106,9 @@ const extraKey = "extra_config";
 function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
   const given = configuration["bootstrap_url"];
   const isOurs =
-    typeof given === "string" && given.startsWith(url.origin) && /^\/*$/.test(given.slice(url.origin.length));
+    typeof given === "string" &&
+    given.startsWith(url.origin) &&
+    /^\/*$/.test(given.slice(url.origin.length));
   return isOurs ? { ...configuration, bootstrap_url: url.href } : configuration;
 }
 
@@ -106,11 +122,15 @@ interface BaseFacts extends Pick<InstallPlan, "variant">, Pick<AddedConfiguratio
 
 export function baseConfigurationOf(cluster: ClusterRecord, facts: BaseFacts): Configuration {
   const [firstMaster] = cluster.nodes;
-  if (firstMaster === undefined) throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
+  if (firstMaster === undefined)
+    throw new ClusterError("machine-failed", `Cluster "${cluster.id}" has no nodes.`);
   return baseConfiguration({
     clusterName: cluster.id,
     variant: facts.variant,
-    nodes: cluster.nodes.map((node) => ({ role: node.role, privateAddress: privateAddressOf(node) })),
+    nodes: cluster.nodes.map((node) => ({
+      role: node.role,
+      privateAddress: privateAddressOf(node),
+    })),
     bootstrapUrl: bootstrapOriginOf(firstMaster),
     resolvers: facts.resolvers,
     ipDetectPublicFile: facts.hasPublicDetector ? "genconf/ip-detect-public" : undefined,
@@ -148,7 +168,10 @@ export async function listCopyToMaster(
   if (information === undefined) return problem(`${source} does not exist`);
   if (information.isDirectory()) return listFilesToCopy(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
-  if (!(await isAccessible(file, constants.R_OK))) return problem(`this user may not read ${source}`);
+  if (!(await isAccessible(file, constants.R_OK)))
+    return problem(`this user may not read ${source}`);
   const path = target.endsWith("/") ? target + posix.basename(source) : target;
-  return { value: [{ ...factsOf(file, information), target: path, mode: information.mode & 0o777 }] };
+  return {
+    value: [{ ...factsOf(file, information), target: path, mode: information.mode & 0o777 }],
+  };
 }

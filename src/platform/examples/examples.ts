@@ -42,7 +42,11 @@ export interface ExampleFile {
 
 /** Scripts are programs. A module has no file modes, so their first line decides. */
 const filesOf = (texts: Readonly<Record<string, string>>): readonly ExampleFile[] =>
-  Object.entries(texts).map(([path, text]) => ({ path, mode: text.startsWith("#!") ? 0o755 : 0o644, text }));
+  Object.entries(texts).map(([path, text]) => ({
+    path,
+    mode: text.startsWith("#!") ? 0o755 : 0o644,
+    text,
+  }));
 
 /** Bun's types make anything of a YAML file, but with `type: "text"` it is one. */
 const text = (imported: unknown): string => String(imported);
@@ -86,7 +90,11 @@ export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
 interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
   readonly description: string;
   /** How many of them a cluster has by default. */
-  readonly nodes: { readonly masters: number; readonly agents: number; readonly publicAgents: number };
+  readonly nodes: {
+    readonly masters: number;
+    readonly agents: number;
+    readonly publicAgents: number;
+  };
 }
 
 /** The rows of a table, with a head, and the same as data. */
@@ -114,7 +122,11 @@ async function listExample(example: ExampleName): Promise<ListedExample> {
     name,
     version,
     description,
-    nodes: { masters: usual("master"), agents: usual("agent"), publicAgents: usual("public_agent") },
+    nodes: {
+      masters: usual("master"),
+      agents: usual("agent"),
+      publicAgents: usual("public_agent"),
+    },
   };
 }
 

@@ -30,7 +30,12 @@ export type FaultPart =
   | { readonly kind: "network"; readonly address: string; readonly netem: readonly string[] }
   | { readonly kind: "clock"; readonly offsetSeconds: number }
   /** `sharers`: how many nodes fill the memory of one computer at once; 0: each has a disk of its own. */
-  | { readonly kind: "disk"; readonly folder: string; readonly leaveBytes: number; readonly sharers: number };
+  | {
+      readonly kind: "disk";
+      readonly folder: string;
+      readonly leaveBytes: number;
+      readonly sharers: number;
+    };
 
 const line = read.refined(read.string, (text) => plainLine(text));
 
@@ -74,13 +79,20 @@ const deadlineOffset = "/run/cluster-e2e-clock-offset";
 /** Returns the script that begins a fault; see start-fault.sh. */
 export function startFaultScript({ id, durationSeconds, part, record }: NewFault): string {
   const unit = `${unitPrefix}${id}.service`;
-  const own = { ID: id, FOLDER: faultsFolder, UNIT_FILE: `/run/systemd/system/${unit}`, DURATION: durationSeconds };
+  const own = {
+    ID: id,
+    FOLDER: faultsFolder,
+    UNIT_FILE: `/run/systemd/system/${unit}`,
+    DURATION: durationSeconds,
+  };
   const [file, values] = fileOf(part);
   const script = `${shellText(file, { ...own, ...values })}${shellText(unitFile, { RECORD: JSON.stringify(record) })}`;
   return shellText(startFile, { ...own, UNIT: unit, SCRIPT_TEXT: script });
 }
 
-function fileOf(part: FaultPart): readonly [file: string, values: Readonly<Record<string, string | number>>] {
+function fileOf(
+  part: FaultPart,
+): readonly [file: string, values: Readonly<Record<string, string | number>>] {
   const port = bootstrapPort(layouts);
   switch (part.kind) {
     case "partition":
@@ -95,15 +107,32 @@ function fileOf(part: FaultPart): readonly [file: string, values: Readonly<Recor
 }
 
 /** Begins a fault on a node, or leaves the node as it was and throws `remote-command-failed`. */
-export async function startFault(node: NodeConnection, fault: NewFault, signal: AbortSignal): Promise<void> {
-  const script = { name: "e2e-start-fault", text: startFaultScript(fault), limitMs: 330_000, words: [] };
+export async function startFault(
+  node: NodeConnection,
+  fault: NewFault,
+  signal: AbortSignal,
+): Promise<void> {
+  const script = {
+    name: "e2e-start-fault",
+    text: startFaultScript(fault),
+    limitMs: 330_000,
+    words: [],
+  };
   await runScript(node, { ...script, task: "begin the fault" }, signal);
 }
 
 /** Heals these faults on a node. Unknown faults count as healed. */
-export async function healFaults(node: NodeConnection, ids: readonly string[], signal: AbortSignal): Promise<void> {
+export async function healFaults(
+  node: NodeConnection,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const text = shellText(healFile, { FOLDER: faultsFolder, UNIT_PREFIX: unitPrefix });
-  await runScript(node, { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" }, signal);
+  await runScript(
+    node,
+    { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" },
+    signal,
+  );
 }
 
 export interface ObserveRequest {
@@ -121,10 +150,22 @@ export async function observeNode(
   signal: AbortSignal,
 ): Promise<Observation> {
   const { links, limitSeconds, tries } = request;
-  const values = { FOLDER: faultsFolder, DISK_FOLDER: request.folder, LIMIT: limitSeconds, TRIES: tries };
+  const values = {
+    FOLDER: faultsFolder,
+    DISK_FOLDER: request.folder,
+    LIMIT: limitSeconds,
+    TRIES: tries,
+  };
   const limitMs = 30_000 + limitSeconds * tries * 1000;
-  const script = { name: "e2e-observe-node", text: shellText(observeFile, values), words: links, limitMs };
-  return parseObservation((await runScript(node, { ...script, task: "observe the node" }, signal)).stdout);
+  const script = {
+    name: "e2e-observe-node",
+    text: shellText(observeFile, values),
+    words: links,
+    limitMs,
+  };
+  return parseObservation(
+    (await runScript(node, { ...script, task: "observe the node" }, signal)).stdout,
+  );
 }
 
 interface Script {
@@ -142,12 +183,26 @@ async function runScript(
   signal: AbortSignal,
 ): Promise<RemoteResult> {
   const argv = ["sh", "-s", "--", name, ...words];
-  const command = { argv, sudo: true, stdin: completeScript(text), limitMs, task: `trying to ${task}` };
+  const command = {
+    argv,
+    sudo: true,
+    stdin: completeScript(text),
+    limitMs,
+    task: `trying to ${task}`,
+  };
   const result = await connection.run(command, signal);
   if (result.status === 0) return result;
-  throw new ClusterError("remote-command-failed", `${reference}: cannot ${task}: ${reasonOf(result)}.`, {
-    facts: { node: reference, status: result.status, output: outsideLines(result.stderr || result.stdout, 5) },
-  });
+  throw new ClusterError(
+    "remote-command-failed",
+    `${reference}: cannot ${task}: ${reasonOf(result)}.`,
+    {
+      facts: {
+        node: reference,
+        status: result.status,
+        output: outsideLines(result.stderr || result.stdout, 5),
+      },
+    },
+  );
 }
 
 const mostFaults = 100;
@@ -155,7 +210,8 @@ const mostFaults = 100;
 /** Parses the output of observe-node.sh. Skips lines and values of any other form. */
 export function parseObservation(stdout: string): Observation {
   const pairs = pairsIn(stdout);
-  const all = (key: string): readonly string[] => pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+  const all = (key: string): readonly string[] =>
+    pairs.filter((pair) => pair.key === key).map(({ value }) => value);
   const number = (text: string | undefined): number | undefined =>
     text !== undefined && /^\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
   const clock = number(all("clock")[0]);

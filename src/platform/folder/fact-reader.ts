@@ -27,7 +27,12 @@ const report = ({ problems }: FactReader, key: string, text: string): undefined 
   void problems.push(key === "" ? text : `${key}: ${text}`);
 
 /** Reads a mapping with no other keys than these. A missing one is empty. */
-export function readMapping(reader: FactReader, key: string, found: unknown, keys: readonly string[]): Mapping {
+export function readMapping(
+  reader: FactReader,
+  key: string,
+  found: unknown,
+  keys: readonly string[],
+): Mapping {
   if (found === undefined) return {};
   if (!isMapping(found)) {
     report(reader, key, `must be a mapping (key: value), not ${described(found)}`);
@@ -46,13 +51,20 @@ export function readFact<Value>(
   { read, what }: Rule<Value>,
 ): Value | undefined {
   if (found === undefined) return undefined;
-  if (typeof found === "string") return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
-  const isWord = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
+  if (typeof found === "string")
+    return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
+  const isWord =
+    typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
   const advice = isWord ? "; put it in quotes" : "";
   return report(reader, key, `must be a text, not ${described(found)}${advice}`);
 }
 
-export function readRequired(reader: FactReader, key: string, found: unknown, rules: Rule<string>): string {
+export function readRequired(
+  reader: FactReader,
+  key: string,
+  found: unknown,
+  rules: Rule<string>,
+): string {
   if (found === undefined) report(reader, key, "is missing");
   return readFact(reader, key, found, rules) ?? "";
 }
@@ -69,7 +81,8 @@ export function readNumber(
   { least, most }: Range,
 ): number | undefined {
   if (found === undefined) return undefined;
-  if (typeof found === "number" && Number.isInteger(found) && found >= least && found <= most) return found;
+  if (typeof found === "number" && Number.isInteger(found) && found >= least && found <= most)
+    return found;
   return report(reader, key, `${described(found)} is not a whole number from ${least} to ${most}`);
 }
 
@@ -92,7 +105,8 @@ export function readList<Entry>(
   const entries: readonly unknown[] = found;
   const repeated = new Set(entries.filter((entry, index) => entries.indexOf(entry) !== index));
   for (const entry of new Set(entries)) {
-    if (rules.read(entry) === undefined) report(reader, key, `${described(entry)} is not ${rules.what}`);
+    if (rules.read(entry) === undefined)
+      report(reader, key, `${described(entry)} is not ${rules.what}`);
     else if (repeated.has(entry)) report(reader, key, `${described(entry)} is listed twice`);
   }
   return entries.flatMap((entry) => rules.read(entry) ?? []);
@@ -101,7 +115,9 @@ export function readList<Entry>(
 /** A printable line of at most this many characters, without spaces at its ends. */
 export const plainLineOf = (longest: number): Reader<string> =>
   refined(string, (found) =>
-    found !== "" && found.length <= longest && found.trim() === found && isPlainLine(found) ? found : undefined,
+    found !== "" && found.length <= longest && found.trim() === found && isPlainLine(found)
+      ? found
+      : undefined,
   );
 
 const longestNumber = 20;

@@ -26,14 +26,25 @@ export interface PackedArtifact {
 
 /** Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or would be in the folder. */
 export async function packFolder(
-  { folder, platform, file }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
+  {
+    folder,
+    platform,
+    file,
+  }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
   signal: AbortSignal,
 ): Promise<PackedArtifact> {
-  const [root, parent] = await Promise.all([realpath(folder), realpath(dirname(file)).catch(() => dirname(file))]);
+  const [root, parent] = await Promise.all([
+    realpath(folder),
+    realpath(dirname(file)).catch(() => dirname(file)),
+  ]);
   if (parent === root || parent.startsWith(root + sep)) {
-    throw new ClusterError("bad-usage", `Cannot write ${file}: it would become a part of the platform in ${folder}.`, {
-      hint: "Pass a file outside of that folder.",
-    });
+    throw new ClusterError(
+      "bad-usage",
+      `Cannot write ${file}: it would become a part of the platform in ${folder}.`,
+      {
+        hint: "Pass a file outside of that folder.",
+      },
+    );
   }
   try {
     if (!(await isFileOrAbsent(file))) throw cannotWrite(file, "it is not a regular file");
@@ -50,7 +61,11 @@ export async function packFolder(
  * whatever its times and owners are. Replaces a file only when the new one is complete. Throws `transfer-failed` if a file changes meanwhile, and the
  * system's error if the artifact can't be written.
  */
-export async function writeArtifact(platform: PlatformFolder, file: string, signal: AbortSignal): Promise<void> {
+export async function writeArtifact(
+  platform: PlatformFolder,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await using draft = await draftBeside(file);
     await writeDraft(platform, draft.path, signal);
@@ -65,7 +80,11 @@ export async function writeArtifact(platform: PlatformFolder, file: string, sign
 /** The sum of the archive stands in front of the archive, so it is filled in at the end. */
 const noSum = "0".repeat(64);
 
-async function writeDraft({ facts, files }: PlatformFolder, draft: string, signal: AbortSignal): Promise<void> {
+async function writeDraft(
+  { facts, files }: PlatformFolder,
+  draft: string,
+  signal: AbortSignal,
+): Promise<void> {
   await using output = await open(draft, "wx", 0o666);
   const script = Buffer.from(artifactScript(facts, hasUpgrade(files)));
   await writeAll(output, script);
@@ -114,7 +133,8 @@ async function writeArchive(
     createGzip(),
     async (chunks: AsyncIterable<Buffer>) => {
       for await (const chunk of chunks) {
-        if (written <= systemByte && systemByte < written + chunk.length) chunk[systemByte - written] = unknownSystem;
+        if (written <= systemByte && systemByte < written + chunk.length)
+          chunk[systemByte - written] = unknownSystem;
         hash.update(chunk);
         await writeAll(output, chunk);
         written += chunk.length;
@@ -137,7 +157,9 @@ const archived = ({ path: name, mode, sizeBytes, source }: PlatformFolderFile): 
 export function notPackable(problems: readonly string[]): ClusterError {
   const [first = "", ...others] = problems;
   const message =
-    others.length === 0 ? first : `${problems.length} problems:${problems.map((each) => `\n  ${each}`).join("")}`;
+    others.length === 0
+      ? first
+      : `${problems.length} problems:${problems.map((each) => `\n  ${each}`).join("")}`;
   return new ClusterError("bad-usage", message, {
     hint: "FOLDER must have platform.yaml, and the programs install and check.",
     facts: { problems },

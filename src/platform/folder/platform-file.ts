@@ -59,14 +59,21 @@ const mostProblems = 50;
 export const mostSecretFiles = 20;
 
 /** Parses the text of `platform.yaml`. `path` is the name that problems show. */
-export async function parsePlatformFile(text: string, path: string): Promise<Checked<PlatformFacts>> {
-  if (text.length > mostFileBytes) return problem(`${path}: it is larger than ${mostFileBytes / 1024} KiB.`);
+export async function parsePlatformFile(
+  text: string,
+  path: string,
+): Promise<Checked<PlatformFacts>> {
+  if (text.length > mostFileBytes)
+    return problem(`${path}: it is larger than ${mostFileBytes / 1024} KiB.`);
   const parsed = await parseConfiguration(text, path);
   if (parsed.problems !== undefined) return parsed;
   const facts = readFacts(parsed.value);
-  if (facts.problems !== undefined) return { problems: facts.problems.map((each) => `${path}: ${each}`) };
+  if (facts.problems !== undefined)
+    return { problems: facts.problems.map((each) => `${path}: ${each}`) };
   if (platformHead(facts.value).length <= mostHeadBytes) return facts;
-  return problem(`${path}: it has more than ${mostHeadBytes / 1024} KiB of settings; leave out what is not needed.`);
+  return problem(
+    `${path}: it has more than ${mostHeadBytes / 1024} KiB of settings; leave out what is not needed.`,
+  );
 }
 
 /** Parses the JSON in the third line of an artifact, without `# platform: `, by the same rules: it is text from outside. */
@@ -77,7 +84,8 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
   const facts = readFacts(found);
   const seconds = facts.problems === undefined ? facts.value.checkSeconds : undefined;
   // node.sh, which has no parser, reads only this form.
-  if (seconds === undefined || new RegExp(`"checkTimeout": *"${seconds}s"`).test(line)) return facts;
+  if (seconds === undefined || new RegExp(`"checkTimeout": *"${seconds}s"`).test(line))
+    return facts;
   return problem(`checkTimeout: must be written as "${seconds}s" here`);
 }
 
@@ -85,7 +93,14 @@ export function parsePlatformHead(line: string): Checked<PlatformFacts> {
 export const upgradeLine = "# upgrade: yes";
 
 /** Returns the line of JSON that `parsePlatformHead` reads, in ASCII, with the keys in a fixed order. */
-export function platformHead({ nodes, checkSeconds, kernelModules, logs, secrets, ...facts }: PlatformFacts): string {
+export function platformHead({
+  nodes,
+  checkSeconds,
+  kernelModules,
+  logs,
+  secrets,
+  ...facts
+}: PlatformFacts): string {
   const limited = roles.filter((role) => Object.keys(nodes[role]).length > 0);
   const { name, version, description, ...others } = facts;
   const limits = Object.fromEntries(limited.map((role) => [nodeKeys[role], nodes[role]]));
@@ -104,7 +119,8 @@ export function platformHead({ nodes, checkSeconds, kernelModules, logs, secrets
 }
 
 /** JSON in ASCII, in which JSON.stringify's own line stays one line for every reader. */
-export const asciiJson = (value: unknown): string => JSON.stringify(value).replace(/[^\x20-\x7e]/g, unicodeEscape);
+export const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^\x20-\x7e]/g, unicodeEscape);
 
 const nodeKeys = { master: "masters", agent: "agents", public_agent: "public_agents" } as const;
 const conditions = [
@@ -165,13 +181,19 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
       what: "the name of a kernel module",
     }),
     logs: readLogs(reader, top["logs"]),
-    secrets: readList(reader, "secrets", top["secrets"], { most: mostSecretFiles, ...absolutePath }),
+    secrets: readList(reader, "secrets", top["secrets"], {
+      most: mostSecretFiles,
+      ...absolutePath,
+    }),
   };
   const { problems } = reader;
   if (problems.length === 0) return { value: facts };
   const more = problems.length - mostProblems;
   return {
-    problems: more > 0 ? [...problems.slice(0, mostProblems), `and ${numbered(more, "more problem")}`] : problems,
+    problems:
+      more > 0
+        ? [...problems.slice(0, mostProblems), `and ${numbered(more, "more problem")}`]
+        : problems,
   };
 }
 
@@ -183,7 +205,9 @@ function readCheckSeconds(reader: FactReader, found: unknown): number | undefine
   return readFact(reader, "checkTimeout", text, {
     read: refined(string, (duration) => {
       const seconds = (readDurationMs(duration) ?? 0) / 1000;
-      return Number.isInteger(seconds) && seconds >= 1 && seconds <= mostCheckSeconds ? seconds : undefined;
+      return Number.isInteger(seconds) && seconds >= 1 && seconds <= mostCheckSeconds
+        ? seconds
+        : undefined;
     }),
     what: `a duration of 1s to ${mostCheckSeconds / 60}m in whole seconds, such as 90s`,
   });
@@ -201,22 +225,32 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
       readNumber(reader, `${key}.${name}`, entry[name], range);
     const [usual, min, max] = [read("default"), read("min"), read("max")];
     const refuse = (text: string): unknown => reader.problems.push(`${key}: ${text}`);
-    if (min !== undefined && max !== undefined && min > max) refuse(`min (${min}) is larger than max (${max})`);
-    else if (usual !== undefined && usual < (min ?? 0)) refuse(`default (${usual}) is smaller than min (${min})`);
+    if (min !== undefined && max !== undefined && min > max)
+      refuse(`min (${min}) is larger than max (${max})`);
+    else if (usual !== undefined && usual < (min ?? 0))
+      refuse(`default (${usual}) is smaller than min (${min})`);
     else if (usual !== undefined && usual > (max ?? mostNodes))
       refuse(`default (${usual}) is larger than max (${max})`);
     else if (
       role === "master" &&
-      !masterCounts.some((count) => count >= (usual ?? min ?? 1) && count <= (usual ?? max ?? mostNodes))
+      !masterCounts.some(
+        (count) => count >= (usual ?? min ?? 1) && count <= (usual ?? max ?? mostNodes),
+      )
     )
-      refuse(`must allow ${usual === undefined ? "one of" : "a default of"} 1, 3, 5, 7 or 9 masters`);
+      refuse(
+        `must allow ${usual === undefined ? "one of" : "a default of"} 1, 3, 5, 7 or 9 masters`,
+      );
     return {
       ...(usual === undefined ? {} : { default: usual }),
       ...(min === undefined ? {} : { min }),
       ...(max === undefined ? {} : { max }),
     };
   };
-  return { master: limitsOf("master"), agent: limitsOf("agent"), public_agent: limitsOf("public_agent") };
+  return {
+    master: limitsOf("master"),
+    agent: limitsOf("agent"),
+    public_agent: limitsOf("public_agent"),
+  };
 }
 
 function readPackages(reader: FactReader, found: unknown): PlatformFacts["packages"] {
@@ -242,12 +276,18 @@ function readReachable(
 ): Pick<PlatformFacts, "ports" | "web"> {
   const ports = readList(reader, "ports", top["ports"], {
     most: 100,
-    read: refined(integer, (port) => (port >= anyPort.least && port <= anyPort.most ? port : undefined)),
+    read: refined(integer, (port) =>
+      port >= anyPort.least && port <= anyPort.most ? port : undefined,
+    ),
     what: `a whole number from ${anyPort.least} to ${anyPort.most}`,
   });
   const web = readWeb(reader, top["web"]);
-  for (const [key, port] of [...ports.map((each) => ["ports", each] as const), ["web.port", web?.port] as const]) {
-    if (port === installerPort) reader.problems.push(`${key}: ${installerPort} is the port of the installer's server`);
+  for (const [key, port] of [
+    ...ports.map((each) => ["ports", each] as const),
+    ["web.port", web?.port] as const,
+  ]) {
+    if (port === installerPort)
+      reader.problems.push(`${key}: ${installerPort} is the port of the installer's server`);
     if (port === 22) reader.problems.push(`${key}: 22 is the port of SSH, which is always open`);
   }
   if (web !== undefined && ports.includes(web.port))
@@ -259,7 +299,8 @@ function readWeb(reader: FactReader, found: unknown): PlatformWeb | undefined {
   if (found === undefined) return undefined;
   const count = reader.problems.length;
   const given = readMapping(reader, "web", found, ["port", "path", "scheme", "certificate"]);
-  if (reader.problems.length === count && given["port"] === undefined) reader.problems.push("web.port: is missing");
+  if (reader.problems.length === count && given["port"] === undefined)
+    reader.problems.push("web.port: is missing");
   const port = readNumber(reader, "web.port", given["port"], anyPort) ?? 0;
   const path = readFact(reader, "web.path", given["path"], {
     read: matching(/^\/(?!\/)[A-Za-z0-9._~%/-]{0,199}$/),
@@ -271,7 +312,9 @@ function readWeb(reader: FactReader, found: unknown): PlatformWeb | undefined {
   });
   const certificate = readFact(reader, "web.certificate", given["certificate"], absolutePath);
   if (scheme === "https" && given["certificate"] === undefined)
-    reader.problems.push("web.certificate: is missing; https needs the file of the certificate's authority");
+    reader.problems.push(
+      "web.certificate: is missing; https needs the file of the certificate's authority",
+    );
   if ((given["scheme"] === undefined || scheme === "http") && given["certificate"] !== undefined)
     reader.problems.push("web.certificate: only https has one");
   return { port, path: path ?? "/", scheme: scheme === "https" ? "https" : "http", certificate };

@@ -30,7 +30,10 @@ const mostBytes = 1_000_000_000;
 const skipped: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
 /** Reads and checks a folder on disk. Reports all problems at once. `folder` is absolute. Empty folders are left out. */
-export async function readPlatformFolder(folder: string, signal: AbortSignal): Promise<Checked<PlatformFolder>> {
+export async function readPlatformFolder(
+  folder: string,
+  signal: AbortSignal,
+): Promise<Checked<PlatformFolder>> {
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return problem(`the folder ${folder} does not exist`);
   if (!information.isDirectory()) return problem(`${folder} is not a folder`);
@@ -70,7 +73,10 @@ const fileOnDisk = (file: ListedFile): PlatformFolderFile => ({
 /** Other bits depend on the user's umask. */
 const packedMode = (mode: number): number => ((mode & 0o111) === 0 ? 0o644 : 0o755);
 
-async function checkFolder(shown: string, files: readonly PlatformFolderFile[]): Promise<Checked<PlatformFolder>> {
+async function checkFolder(
+  shown: string,
+  files: readonly PlatformFolderFile[],
+): Promise<Checked<PlatformFolder>> {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const facts = await readFactsFile(shown, byPath);
   const problems = [
@@ -96,7 +102,10 @@ const programs = ["install", "check", "upgrade"] as const;
 export const hasUpgrade = (files: readonly Pick<PlatformFolderFile, "path">[]): boolean =>
   files.some(({ path }) => path === "upgrade");
 
-function absence(name: (typeof programs)[number], files: readonly PlatformFolderFile[]): string | undefined {
+function absence(
+  name: (typeof programs)[number],
+  files: readonly PlatformFolderFile[],
+): string | undefined {
   if (files.some(({ path }) => path.startsWith(`${name}/`))) return "is a folder, not a program";
   return name === "upgrade" ? undefined : "is missing";
 }
@@ -104,7 +113,9 @@ function absence(name: (typeof programs)[number], files: readonly PlatformFolder
 function sizeProblems(shown: string, files: readonly PlatformFolderFile[]): readonly string[] {
   const bytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   return [
-    ...(files.length > mostFiles ? [`${shown}: has ${files.length} files; at most ${mostFiles} are allowed`] : []),
+    ...(files.length > mostFiles
+      ? [`${shown}: has ${files.length} files; at most ${mostFiles} are allowed`]
+      : []),
     ...(bytes > mostBytes
       ? [`${shown}: has ${(bytes / 1e9).toFixed(2)} GB; at most ${mostBytes / 1e9} GB is allowed`]
       : []),
@@ -118,9 +129,12 @@ async function readFactsFile(
   const path = `${shown}/platform.yaml`;
   const file = byPath.get("platform.yaml");
   if (file === undefined)
-    return problem(`${path}: is missing${byPath.has("platform.yml") ? "; rename platform.yml" : ""}`);
+    return problem(
+      `${path}: is missing${byPath.has("platform.yml") ? "; rename platform.yml" : ""}`,
+    );
   const bytes = await readStart(file, mostFileBytes + 1);
-  if (bytes.length > mostFileBytes) return problem(`${path}: is larger than ${mostFileBytes / 1024} KiB`);
+  if (bytes.length > mostFileBytes)
+    return problem(`${path}: is larger than ${mostFileBytes / 1024} KiB`);
   try {
     return await parsePlatformFile(new TextDecoder("utf-8", { fatal: true }).decode(bytes), path);
   } catch (error) {
@@ -142,7 +156,8 @@ async function programProblem(file: PlatformFolderFile): Promise<string | undefi
     return "is not a program: it begins neither with #! nor as Linux executables do";
   // Behind its first lines, a script may carry an archive.
   const [line = ""] = start.toString("latin1").split("\n", 1);
-  if (line.endsWith("\r")) return "has Windows line endings (CRLF); save it with Unix line endings (LF)";
+  if (line.endsWith("\r"))
+    return "has Windows line endings (CRLF); save it with Unix line endings (LF)";
   return /^#![ \t]*\//.test(line)
     ? undefined
     : "begins with #!, but without the path of a program that runs it, such as #!/bin/sh";

@@ -45,7 +45,10 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
   },
 });
 
-export const fetchScript = ({ folder, artifact }: WorkPaths, most: number = mostBytes.artifact): string =>
+export const fetchScript = (
+  { folder, artifact }: WorkPaths,
+  most: number = mostBytes.artifact,
+): string =>
   shellText(fetchFile, { FOLDER: folder, ARTIFACT: artifact, MOST: most, NO_CURL: noCurl });
 
 /** Resolves with the reason for a failure, or `undefined`. */
@@ -65,7 +68,8 @@ async function fetchOnNode(
         task: "downloading the artifact",
         onOutput: (_stream, chunk) => {
           const [, received, total] = /size: (\d+) (\d*)\n[^\n]*$/.exec(chunk) ?? [];
-          if (received !== undefined) step.update(megabytes(Number(received), total ? Number(total) : undefined));
+          if (received !== undefined)
+            step.update(megabytes(Number(received), total ? Number(total) : undefined));
         },
       },
       signal,
@@ -118,7 +122,9 @@ function isThisMachine(text: string): boolean {
 /** `42 of 310 MB` */
 export function megabytes(bytes: number, totalBytes: number | undefined): string {
   const rounded = (value: number): string => (value / 1e6).toFixed(value < 1e7 ? 1 : 0);
-  return totalBytes === undefined ? `${rounded(bytes)} MB` : `${rounded(bytes)} of ${rounded(totalBytes)} MB`;
+  return totalBytes === undefined
+    ? `${rounded(bytes)} MB`
+    : `${rounded(bytes)} of ${rounded(totalBytes)} MB`;
 }
 
 /**
@@ -174,7 +180,11 @@ export const checkVersion = (request: CheckVersion): Phase<ArtifactVersion> => (
   },
 });
 
-async function askVersion(connection: Connection, request: CheckVersion, signal: AbortSignal): Promise<string> {
+async function askVersion(
+  connection: Connection,
+  request: CheckVersion,
+  signal: AbortSignal,
+): Promise<string> {
   const sum = request.sha256?.toLowerCase() ?? "";
   const result = await connection.run(
     {
@@ -202,7 +212,10 @@ async function askVersion(connection: Connection, request: CheckVersion, signal:
   throw new ClusterError(
     "artifact-invalid",
     `The artifact ${request.shown} failed to print its version with --version: ${reasonOf(result)}.`,
-    { hint: "Make sure that it is a release artifact (an installer generator script), or download it again.", facts },
+    {
+      hint: "Make sure that it is a release artifact (an installer generator script), or download it again.",
+      facts,
+    },
   );
 }
 

@@ -29,7 +29,10 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
       {
         name: "e2e-genconf-folders",
         errorId: "remote-command-failed",
-        paths: [installWork.genconf, ...files.map((file) => dirname(`${installWork.genconf}/${file.path}`))],
+        paths: [
+          installWork.genconf,
+          ...files.map((file) => dirname(`${installWork.genconf}/${file.path}`)),
+        ],
         what: "the installer's folder",
         values: { OLD: installWork.genconf },
       },
@@ -39,7 +42,11 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
       files,
       filesAtOnce,
       async ({ path, source, mode }) =>
-        connection.upload(source, { path: `${installWork.genconf}/${path}`, mode, sudo: true }, signal),
+        connection.upload(
+          source,
+          { path: `${installWork.genconf}/${path}`, mode, sudo: true },
+          signal,
+        ),
       signal,
     );
     step.update("generating the installer");
@@ -116,18 +123,25 @@ async function generateInstaller(node: NodeConnection, signal: AbortSignal): Pro
 }
 
 const diskIsFull = (reference: string, option: string, output: string): ClusterError =>
-  new ClusterError("install-failed", `${reference}: the disk is full, so the artifact's ${option} failed.`, {
-    hint: "Choose an image or machines with a larger disk, or free some space there.",
-    facts: { node: reference, output: outsideLines(output, 40) },
-  });
+  new ClusterError(
+    "install-failed",
+    `${reference}: the disk is full, so the artifact's ${option} failed.`,
+    {
+      hint: "Choose an image or machines with a larger disk, or free some space there.",
+      facts: { node: reference, output: outsideLines(output, 40) },
+    },
+  );
 
 /** The message quotes the artifact's `key: message` lines. */
 function configurationRefused({ hint }: GenconfRun, output: string, status: number): ClusterError {
   const lines = outsideLines(output, 40);
-  const shown = lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
+  const shown =
+    lines.length === 0 ? [`(it exited with status ${status} and printed nothing)`] : lines;
   return new ClusterError(
     "configuration-refused",
-    ["The artifact refused the cluster configuration:", ...shown.map((line) => `  ${line}`)].join("\n"),
+    ["The artifact refused the cluster configuration:", ...shown.map((line) => `  ${line}`)].join(
+      "\n",
+    ),
     {
       hint,
       facts: { status, output: lines },

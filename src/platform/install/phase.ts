@@ -111,9 +111,13 @@ export async function runRemoteScript(
   });
 }
 
-export const scriptPhase = (title: string, scriptOf: (context: PhaseContext) => RemoteScript): Phase => ({
+export const scriptPhase = (
+  title: string,
+  scriptOf: (context: PhaseContext) => RemoteScript,
+): Phase => ({
   title,
-  run: async (context, signal) => void (await runRemoteScript(context.connection, scriptOf(context), signal)),
+  run: async (context, signal) =>
+    void (await runRemoteScript(context.connection, scriptOf(context), signal)),
 });
 
 interface NewFolders extends Pick<RemoteScript, "name" | "errorId"> {
@@ -144,21 +148,28 @@ export async function makeFolders(
 const longestLine = 4096;
 
 /** Calls back with each complete line `now: …` on stdout. */
-function nowListener(onNow: (text: string) => void): (stream: "stdout" | "stderr", chunk: string) => void {
+function nowListener(
+  onNow: (text: string) => void,
+): (stream: "stdout" | "stderr", chunk: string) => void {
   const pending = { text: "" };
   return (stream, chunk) => {
     if (stream !== "stdout") return;
     const lines = `${pending.text}${chunk}`.split("\n");
     // Our own lines are short, so a line without an end isn't one of them.
     pending.text = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.startsWith("now: ")) onNow(outsideLine(line.slice("now: ".length)));
+    for (const line of lines)
+      if (line.startsWith("now: ")) onNow(outsideLine(line.slice("now: ".length)));
   };
 }
 
 /** Returns the script's own message if there is one, otherwise the last line of any output. */
 export function reasonOf(result: RemoteResult): string {
-  const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter((line) => !line.startsWith("now: "));
+  const lines = plainLines([result.stdout, result.stderr].join("\n"), 50).filter(
+    (line) => !line.startsWith("now: "),
+  );
   const own = lines.findLast((line) => line.startsWith("failed: "))?.slice("failed: ".length);
   const reason = own ?? lines.at(-1);
-  return reason === undefined ? `it exited with status ${result.status}` : outside(withoutFullStop(reason));
+  return reason === undefined
+    ? `it exited with status ${result.status}`
+    : outside(withoutFullStop(reason));
 }

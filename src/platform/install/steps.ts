@@ -3,7 +3,12 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, type NodeTraits, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type NodeTraits,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type Semaphore, createSemaphore } from "../../system/concurrency.ts";
 import { type LocalArtifact, downloadArtifact } from "../artifact/artifact-download.ts";
@@ -56,7 +61,14 @@ export function openInstallation(
   const secret = randomBytes(16).toString("hex");
   runtime.progress.hide(secret);
   const firstLayout = plan.layout ?? layouts[0];
-  return { plan: { ...plan, ...traits }, runtime, slots: createSemaphore(nodesAtOnce), secret, firstLayout, work };
+  return {
+    plan: { ...plan, ...traits },
+    runtime,
+    slots: createSemaphore(nodesAtOnce),
+    secret,
+    firstLayout,
+    work,
+  };
 }
 
 export const isFirstMaster = (node: NodeRecord): boolean => nodeReference(node) === "master_0";
@@ -83,7 +95,12 @@ export async function fetchArtifact(
   signal: AbortSignal,
 ): Promise<void> {
   await using local = localArtifact(plan, runtime);
-  const phase = fetchPhase({ artifact: plan.artifact, download: local.download, untilPrepared, work });
+  const phase = fetchPhase({
+    artifact: plan.artifact,
+    download: local.download,
+    untilPrepared,
+    work,
+  });
   await runPhase(phase, node, runtime, signal);
 }
 
@@ -103,7 +120,12 @@ export async function checkVersion(
   { node }: { readonly node: NodeRecord },
   signal: AbortSignal,
 ): Promise<FoundArtifact> {
-  const phase = versionPhase({ variant: plan.variant, sha256: plan.sha256, shown: plan.artifact.shown, work });
+  const phase = versionPhase({
+    variant: plan.variant,
+    sha256: plan.sha256,
+    shown: plan.artifact.shown,
+    work,
+  });
   try {
     return { layout: firstLayout, version: await runPhase(phase, node, runtime, signal) };
   } catch (error) {
@@ -137,7 +159,12 @@ export async function configure(
   const resolvers = await readResolvers(await runtime.connections.connect(node, signal), signal);
   const generateFor = async (layout: Layout): Promise<Layout> => {
     const facts: GenconfFacts = { resolvers, bootstrapUrl, layout, release };
-    const found = await runPhase(generate(await genconfFiles(plan, cluster, facts)), node, runtime, signal);
+    const found = await runPhase(
+      generate(await genconfFiles(plan, cluster, facts)),
+      node,
+      runtime,
+      signal,
+    );
     // The artifact's head may say more about the layout than its name does.
     return found.name === layout.name ? layout : found;
   };
@@ -156,7 +183,11 @@ export async function serve(
   { cluster, layout }: OnCluster & { readonly layout: Layout },
   signal: AbortSignal,
 ): Promise<string> {
-  const served = { nodes: cluster.nodes, script: layout.installScript, longestSeconds: longestInstallationSeconds };
+  const served = {
+    nodes: cluster.nodes,
+    script: layout.installScript,
+    longestSeconds: longestInstallationSeconds,
+  };
   return serveTo(installation, { cluster, ...served }, signal);
 }
 
@@ -170,7 +201,11 @@ export interface Served extends OnCluster {
 }
 
 /** Returns the URL. */
-export async function serveTo(installation: Installation, served: Served, signal: AbortSignal): Promise<string> {
+export async function serveTo(
+  installation: Installation,
+  served: Served,
+  signal: AbortSignal,
+): Promise<string> {
   const node = firstMasterOf(served.cluster);
   const server = {
     address: privateAddressOf(node),
@@ -200,7 +235,10 @@ export async function startInstallation(
   await slots.run(async () => runPhase(phase, node, runtime, signal), signal);
 }
 
-export function bootstrapUrlOf({ secret }: Pick<Installation, "secret">, firstMaster: NodeRecord): string {
+export function bootstrapUrlOf(
+  { secret }: Pick<Installation, "secret">,
+  firstMaster: NodeRecord,
+): string {
   return `${bootstrapOriginOf(firstMaster)}/${secret}`;
 }
 
@@ -210,7 +248,10 @@ export function firstMasterOf(cluster: ClusterRecord): NodeRecord {
   return node;
 }
 
-function warnOfLicense({ plan, runtime }: Installation, { version: { version } }: FoundArtifact): void {
+function warnOfLicense(
+  { plan, runtime }: Installation,
+  { version: { version } }: FoundArtifact,
+): void {
   const { variant, configuration } = plan;
   if (variant !== "enterprise" || !licenseNeeded(version)) return;
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;

@@ -29,12 +29,16 @@ export const dcosLayout: Layout = {
   nodeCheckWrapper: "/opt/mesosphere/bin/dcos-shell",
   bootstrapConfigFile: "/opt/mesosphere/etc/bootstrap-config.json",
   web: { endpoint: undefined, authority: { path: "/ca/dcos-ca.crt" } },
-  secretFiles: ["/var/lib/dcos/dcos-oauth/auth-token-secret", "/var/lib/dcos/pki/tls/CA/private/custom_ca.key"],
+  secretFiles: [
+    "/var/lib/dcos/dcos-oauth/auth-token-secret",
+    "/var/lib/dcos/pki/tls/CA/private/custom_ca.key",
+  ],
   installedMarker: "/etc/systemd/system/dcos.target",
   // The union of all releases.
   masterPorts: [
-    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990, 15055, 33107, 36771,
-    41281, 42819, 43911, 46839, 61053, 61091, 61420, 61421, 62020, 62053, 62080, 62091, 62501, 64000,
+    53, 80, 179, 443, 1050, 2181, 2379, 2380, 5050, 7070, 8080, 8101, 8123, 8181, 9000, 9942, 9990,
+    15055, 33107, 36771, 41281, 42819, 43911, 46839, 61053, 61091, 61420, 61421, 62020, 62053,
+    62080, 62091, 62501, 64000,
   ],
   publicPorts: [80, 443, 9000, 61001],
   variablePrefixes: ["CLUSTER_", "DCOS_"],
@@ -47,16 +51,21 @@ export const dcosLayout: Layout = {
     "docker",
     "dns-port-free",
     "cgroups-1",
-    ...(nodesKeepTime && String(configuration["check_time"]) !== "false" ? (["clock-synchronized"] as const) : []),
+    ...(nodesKeepTime && String(configuration["check_time"]) !== "false"
+      ? (["clock-synchronized"] as const)
+      : []),
   ],
   imageSetup: shellText(imageFile) + shellText(confineDocker),
   containerSetup: shellText(containerFile) + shellText(confineDocker),
-  installShims: (release) => (readsLastDockerVersion(release) ? { docker: shellText(dockerVersion) } : {}),
+  installShims: (release) =>
+    readsLastDockerVersion(release) ? { docker: shellText(dockerVersion) } : {},
   baseConfiguration: ({ variant, release, nodesKeepTime }) => ({
     // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nothing synchronizes it inside such nodes.
     ...(nodesKeepTime ? {} : { check_time: false }),
     // Otherwise genconf starts a certificate authority on port 443 of its machine, which is a master here.
-    ...(variant === "enterprise" && isAtLeast(release, [2, 0]) ? { exhibitor_tls_enabled: false } : {}),
+    ...(variant === "enterprise" && isAtLeast(release, [2, 0])
+      ? { exhibitor_tls_enabled: false }
+      : {}),
   }),
   configurationFormat: "yaml",
   release: {

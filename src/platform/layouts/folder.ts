@@ -42,7 +42,8 @@ export function folderLayout(facts?: PlatformFacts): Layout {
     packages: facts?.packages ?? { apt: [], dnf: [] },
     kernelModules: facts?.kernelModules ?? [],
     enterpriseNeeds: [],
-    conditions: ({ nodesKeepTime }) => conditions.filter((each) => nodesKeepTime || each !== "clock-synchronized"),
+    conditions: ({ nodesKeepTime }) =>
+      conditions.filter((each) => nodesKeepTime || each !== "clock-synchronized"),
     imageSetup: hasDocker ? shellText(imageFile) + shellText(confineDocker) : "",
     containerSetup: hasDocker ? shellText(containerFile) + shellText(confineDocker) : "",
     installShims: () => ({}),

@@ -13,7 +13,9 @@ export interface Layout {
   readonly setupUnits: readonly string[];
   readonly versionFile: string;
   /** Reads the variant from the version file's JSON object; undefined if it names no known variant. */
-  readonly installedVariant: (versionFile: Readonly<Record<string, unknown>>) => Variant | undefined;
+  readonly installedVariant: (
+    versionFile: Readonly<Record<string, unknown>>,
+  ) => Variant | undefined;
   readonly environmentFile: string;
   /** Where `run` works: the first of them that exists. `sync` writes to the first one. */
   readonly testsFolders: readonly [string, ...string[]];
@@ -97,7 +99,9 @@ export interface ReleaseParts {
   readonly internalLibrary: string;
   readonly loginPath: string;
   /** Further variables of the test environment. */
-  readonly testVariables: (counts: Readonly<Record<Role, number>>) => Readonly<Record<string, string>>;
+  readonly testVariables: (
+    counts: Readonly<Record<Role, number>>,
+  ) => Readonly<Record<string, string>>;
   readonly agentsRegistered: AgentsRegistered;
 }
 

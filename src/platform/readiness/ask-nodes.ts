@@ -71,7 +71,10 @@ export interface NodeAnswer {
   readonly isCutShort?: boolean;
 }
 
-type NodeQuestion = Pick<NodesRequest, "connections" | "clock" | "looks" | "lookPauseMs" | "gracePeriodMs"> & {
+type NodeQuestion = Pick<
+  NodesRequest,
+  "connections" | "clock" | "looks" | "lookPauseMs" | "gracePeriodMs"
+> & {
   readonly deadlineMs?: number;
 };
 
@@ -82,7 +85,11 @@ const answerLimitMs = 20_000;
  * Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an error. How long a check may take is only known on the
  * node. If that is longer than usual, it is asked once more, with more time.
  */
-export async function askNode(node: NodeRecord, question: NodeQuestion, signal: AbortSignal): Promise<NodeAnswer> {
+export async function askNode(
+  node: NodeRecord,
+  question: NodeQuestion,
+  signal: AbortSignal,
+): Promise<NodeAnswer> {
   const first = await askWithin(usualCheckSeconds, node, question, signal);
   const { checkSeconds } = first.report ?? {};
   if (checkSeconds === undefined) return first;
@@ -104,7 +111,14 @@ export async function askLayout(
 async function askWithin(
   checkSeconds: number,
   node: NodeRecord,
-  { connections, clock, deadlineMs = Infinity, looks, lookPauseMs, gracePeriodMs = 0 }: NodeQuestion,
+  {
+    connections,
+    clock,
+    deadlineMs = Infinity,
+    looks,
+    lookPauseMs,
+    gracePeriodMs = 0,
+  }: NodeQuestion,
   signal: AbortSignal,
 ): Promise<NodeAnswer> {
   const unanswered = (reason: string): NodeAnswer => ({
@@ -151,7 +165,8 @@ async function askWithin(
     if (limit.hasExpired()) return { ...unanswered("it does not answer"), isCutShort };
     if (error instanceof ClusterError && error.id === "deadline-passed")
       return { ...unanswered(`it does not answer: ${messageOf(error)}`), isCutShort };
-    if (error instanceof ClusterError && error.transient) return unanswered(`it does not answer: ${messageOf(error)}`);
+    if (error instanceof ClusterError && error.transient)
+      return unanswered(`it does not answer: ${messageOf(error)}`);
     throw error;
   }
 }
@@ -179,14 +194,20 @@ const usualPauseMs = 15_000;
 /** If a node doesn't answer, its end must be noticed soon. */
 const shortPauseMs = 3000;
 
-export function createMachineWatch({ cluster, describe, deadlineMs, clock }: MachineWatchRequest): MachineWatch {
+export function createMachineWatch({
+  cluster,
+  describe,
+  deadlineMs,
+  clock,
+}: MachineWatchRequest): MachineWatch {
   const latest = { record: cluster, askedAtMs: clock.now() };
   const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
     using limit = watchdog(Math.min(describeLimitMs, deadlineMs - clock.now()), signal);
     try {
       return await describe(limit.signal);
     } catch (error) {
-      if (limit.hasExpired() || (error instanceof ClusterError && error.transient)) return latest.record;
+      if (limit.hasExpired() || (error instanceof ClusterError && error.transient))
+        return latest.record;
       throw error;
     }
   };
@@ -207,7 +228,9 @@ const hint = "This cluster cannot become ready. Create a new one.";
 
 function assertAlive(before: ClusterRecord, now: ClusterRecord): void {
   const present = new Map(now.nodes.map((node) => [node.id, node]));
-  const known = [...new Map([...before.nodes, ...now.nodes].map((node) => [node.id, node])).values()];
+  const known = [
+    ...new Map([...before.nodes, ...now.nodes].map((node) => [node.id, node])).values(),
+  ];
   const gone = known.filter((node) => isGone(present.get(node.id)));
   if (gone.length > 0) throw machinesFailed(gone.map((node) => present.get(node.id) ?? node));
   if (now.state !== "incomplete") return;

@@ -46,7 +46,10 @@ export async function askWeb(
     host: node.web.host,
     path: question.path,
     method: question.method,
-    headers: { ...question.headers, ...(question.body && { "content-length": Buffer.byteLength(question.body) }) },
+    headers: {
+      ...question.headers,
+      ...(question.body && { "content-length": Buffer.byteLength(question.body) }),
+    },
     agent: false as const,
     signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
   };
@@ -75,7 +78,10 @@ export async function askWeb(
   return answer;
 }
 
-function tlsOptions(node: NodeRecord, access: WebAccess): Pick<ConnectionOptions, "ca" | "checkServerIdentity"> {
+function tlsOptions(
+  node: NodeRecord,
+  access: WebAccess,
+): Pick<ConnectionOptions, "ca" | "checkServerIdentity"> {
   return {
     ...(access.certificateAuthority !== undefined && { ca: access.certificateAuthority }),
     checkServerIdentity: (host, certificate) => {

@@ -44,7 +44,10 @@ export interface Wait {
 }
 
 /** Resolves with the unmet conditions: every master must answer, the login must work, and all agents must be registered. */
-export type MastersChecker = (request: MastersCheck, signal: AbortSignal) => Promise<readonly Wait[]>;
+export type MastersChecker = (
+  request: MastersCheck,
+  signal: AbortSignal,
+) => Promise<readonly Wait[]>;
 
 const mastersAtOnce = 9;
 
@@ -55,16 +58,25 @@ export function createMastersChecker(clock: Clock): MastersChecker {
   return async (request, signal) => {
     const [first] = request.masters;
     if (first === undefined) return [];
-    if (request.isTlsEnabled) known.certificateAuthority ??= await readAuthority(first, request, signal);
+    if (request.isTlsEnabled)
+      known.certificateAuthority ??= await readAuthority(first, request, signal);
     if (request.isTlsEnabled && known.certificateAuthority === undefined)
       return [waitFor(first, "its certificate authority is not readable yet")];
-    const access = { isTlsEnabled: request.isTlsEnabled, certificateAuthority: known.certificateAuthority };
+    const access = {
+      isTlsEnabled: request.isTlsEnabled,
+      certificateAuthority: known.certificateAuthority,
+    };
     const silent = await silentMasters(request, access, signal);
-    return silent.length > 0 ? silent : checkAsSuperuser(first, { ...request, isFinalRefusal }, access, signal);
+    return silent.length > 0
+      ? silent
+      : checkAsSuperuser(first, { ...request, isFinalRefusal }, access, signal);
   };
 }
 
-const waitFor = (node: NodeRecord, reason: string): Wait => ({ subject: nodeReference(node), reason });
+const waitFor = (node: NodeRecord, reason: string): Wait => ({
+  subject: nodeReference(node),
+  reason,
+});
 
 /** Reads the authority over SSH, whose host key is pinned, because TLS can't be verified yet. */
 async function readAuthority(
@@ -75,14 +87,20 @@ async function readAuthority(
   const authority = layout.web?.authority;
   if (authority === undefined) return undefined;
   const isFile = "file" in authority;
-  const argv = isFile ? ["head", "-c", String(mostAuthorityBytes), authority.file] : authorityRequest(authority.path);
+  const argv = isFile
+    ? ["head", "-c", String(mostAuthorityBytes), authority.file]
+    : authorityRequest(authority.path);
   try {
     const connection = await connections.connect(node, signal);
-    const { status, stdout } = await connection.run({ argv, sudo: isFile, limitMs: 30_000 }, signal);
+    const { status, stdout } = await connection.run(
+      { argv, sudo: isFile, limitMs: 30_000 },
+      signal,
+    );
     return status === 0 && areCertificates(stdout) ? stdout : undefined;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed")) return undefined;
+    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
+      return undefined;
     throw error;
   }
 }
@@ -102,7 +120,9 @@ const authorityRequest = (path: string): readonly [string, ...string[]] => [
 /** A web server that has just started may send a page, or a part of the file. */
 function areCertificates(text: string): boolean {
   const [, ...parts] = text.split("-----BEGIN CERTIFICATE-----");
-  return parts.length > 0 && parts.every((part) => isCertificate(`-----BEGIN CERTIFICATE-----${part}`));
+  return (
+    parts.length > 0 && parts.every((part) => isCertificate(`-----BEGIN CERTIFICATE-----${part}`))
+  );
 }
 
 function isCertificate(text: string): boolean {
@@ -119,10 +139,18 @@ async function silentMasters(
   signal: AbortSignal,
 ): Promise<readonly Wait[]> {
   const ask = async (node: NodeRecord): Promise<readonly Wait[]> => {
-    const answer = await askWeb(node, access, { method: "GET", path: layout.web?.endpoint?.path ?? "/" }, signal);
+    const answer = await askWeb(
+      node,
+      access,
+      { method: "GET", path: layout.web?.endpoint?.path ?? "/" },
+      signal,
+    );
     const protocol = access.isTlsEnabled ? "HTTPS" : "HTTP";
-    if (answer.problem !== undefined) return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
-    return answer.status < 500 ? [] : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
+    if (answer.problem !== undefined)
+      return [waitFor(node, `${protocol} at ${node.web.host}: ${answer.problem}`)];
+    return answer.status < 500
+      ? []
+      : [waitFor(node, `${protocol} at ${node.web.host}: status ${answer.status}`)];
   };
   return (await mapConcurrently(masters, mastersAtOnce, ask, signal)).flat();
 }
@@ -148,7 +176,9 @@ async function checkAsSuperuser(
     : await askOnMaster(master, { release, loginBody: body }, request.connections, signal);
   const wait = loginWait(master, login, answers, isFinalRefusal);
   if (wait !== undefined) return [waitFor(master, wait)];
-  return asksAgents && answers.agents !== undefined ? agentWaits(master, { ...request, release }, answers.agents) : [];
+  return asksAgents && answers.agents !== undefined
+    ? agentWaits(master, { ...request, release }, answers.agents)
+    : [];
 }
 
 function agentWaits(
@@ -157,9 +187,16 @@ function agentWaits(
   answer: WebAnswer,
 ): readonly Wait[] {
   if (answer.problem !== undefined || answer.status !== 200)
-    return [waitFor(master, `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`)];
+    return [
+      waitFor(
+        master,
+        `it does not list the agents: ${answer.problem ?? `status ${answer.status}`}`,
+      ),
+    ];
   const count = release.agentsRegistered.count(parseJson(answer.body));
-  return count >= agentCount ? [] : [waitFor(master, `${count} of ${numbered(agentCount, "agent")} registered`)];
+  return count >= agentCount
+    ? []
+    : [waitFor(master, `${count} of ${numbered(agentCount, "agent")} registered`)];
 }
 
 /**
@@ -209,7 +246,12 @@ async function askOverTls(
   signal: AbortSignal,
 ): Promise<SuperuserAnswers> {
   const json = { "content-type": "application/json" };
-  const posted = { method: "POST", path: release.loginPath, headers: json, body: loginBody } as const;
+  const posted = {
+    method: "POST",
+    path: release.loginPath,
+    headers: json,
+    body: loginBody,
+  } as const;
   const login = await askWeb(master, access, posted, signal);
   const token = login.status === 200 ? tokenIn(parseJson(login.body)) : undefined;
   if (token === undefined) return { login, agents: undefined };

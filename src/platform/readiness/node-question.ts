@@ -67,12 +67,14 @@ const exitStatus = /^\d{1,3}$/;
 const mostLogLines = 20;
 
 /** Whether a node has answered at all: every answer of `nodeScript` has this line, even if its value is empty. */
-export const isAnswer = (stdout: string): boolean => pairsIn(stdout).some(({ key }) => key === "layout");
+export const isAnswer = (stdout: string): boolean =>
+  pairsIn(stdout).some(({ key }) => key === "layout");
 
 /** Parses the output of `nodeScript`. Skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
   const pairs = pairsIn(stdout);
-  const all = (key: string): string[] => pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
+  const all = (key: string): string[] =>
+    pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
   const value = (key: string, shape: RegExp): string | undefined =>
     all(key)
       .slice(0, 1)
@@ -85,7 +87,9 @@ export function parseNodeReport(stdout: string): NodeReport {
     unit: value("unit", word) ?? "",
     setup: Object.fromEntries(
       pairs
-        .filter((pair) => pair.key.startsWith("setup.") && word.test(pair.key) && word.test(pair.value))
+        .filter(
+          (pair) => pair.key.startsWith("setup.") && word.test(pair.key) && word.test(pair.value),
+        )
         .map((pair) => [pair.key.slice("setup.".length), pair.value]),
     ),
     checkStatus: checkStatus === undefined ? undefined : Number(checkStatus),
@@ -112,7 +116,10 @@ function saysTls(config: string): boolean | undefined {
   return config === "" ? undefined : /"ssl_enabled"\s*:\s*"?true\b/i.test(config);
 }
 
-export function reportedLayout({ layout: name, facts }: Pick<NodeReport, "layout" | "facts">): Layout | undefined {
+export function reportedLayout({
+  layout: name,
+  facts,
+}: Pick<NodeReport, "layout" | "facts">): Layout | undefined {
   const layout = layouts.find((each) => each.name === name);
   if (layout?.factFiles === undefined) return layout;
   const platform = parsePlatformHead(facts);
@@ -120,7 +127,10 @@ export function reportedLayout({ layout: name, facts }: Pick<NodeReport, "layout
 }
 
 /** Whether its web servers use TLS; undefined if that isn't known yet. */
-export const hasTls = ({ web }: Layout, { isTlsEnabled }: Pick<NodeReport, "isTlsEnabled">): boolean | undefined =>
+export const hasTls = (
+  { web }: Layout,
+  { isTlsEnabled }: Pick<NodeReport, "isTlsEnabled">,
+): boolean | undefined =>
   web?.endpoint === undefined ? isTlsEnabled : web.endpoint.scheme === "https";
 
 export type NodeVerdict =
@@ -143,7 +153,8 @@ export function judgeNode(report: NodeReport): NodeVerdict {
   if (busy !== undefined) return waiting(`${outside(busy[0])} is running`);
   if (report.checkStatus === timedOut || report.checkSeconds !== undefined)
     return waiting("the platform's own check does not finish");
-  if (report.checkStatus === undefined) return waiting("the platform's own check is not installed yet");
+  if (report.checkStatus === undefined)
+    return waiting("the platform's own check is not installed yet");
   return waiting(`its check says: ${checkReason(report)}`);
 }
 
@@ -176,8 +187,11 @@ function checkReason({ checkOutput, checkStatus }: NodeReport): string {
 
 function complaintIn(output: string): string | undefined {
   try {
-    const body = parseJson(output) as { checks?: Record<string, { output?: string; status?: number }> };
-    const [name, check] = Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
+    const body = parseJson(output) as {
+      checks?: Record<string, { output?: string; status?: number }>;
+    };
+    const [name, check] =
+      Object.entries(body.checks ?? {}).find(([, found]) => found.status !== 0) ?? [];
     if (name === undefined) return undefined;
     return `${outsideLine(name, longestName)}: ${outsideLine(check?.output, longestReason)}`;
   } catch {
@@ -203,7 +217,9 @@ export function valuesOfEach(
   valuesOf: (layout: Layout) => Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const entries = known.flatMap((layout) =>
-    Object.entries(valuesOf(layout)).map(([name, value]) => [`${name}_${layout.name}`, value] as const),
+    Object.entries(valuesOf(layout)).map(
+      ([name, value]) => [`${name}_${layout.name}`, value] as const,
+    ),
   );
   return Object.fromEntries(entries);
 }

@@ -17,8 +17,12 @@ export function assertNotFailed(answers: readonly NodeAnswer[]): void {
   );
   const [first, ...others] = failures;
   if (first === undefined) return;
-  const also = others.length === 0 ? "" : ` (and on ${others.map((failure) => failure.node).join(", ")})`;
-  const tail = first.log.length === 0 ? [] : ["The last lines of its log:", ...first.log.map((line) => `    ${line}`)];
+  const also =
+    others.length === 0 ? "" : ` (and on ${others.map((failure) => failure.node).join(", ")})`;
+  const tail =
+    first.log.length === 0
+      ? []
+      : ["The last lines of its log:", ...first.log.map((line) => `    ${line}`)];
   throw new ClusterError(
     "install-failed",
     [`The installation failed on ${first.node}${also}: ${first.reason}.`, ...tail].join("\n"),

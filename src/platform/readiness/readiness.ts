@@ -10,7 +10,12 @@ import {
   createMachineWatch,
   type MachineWatchRequest,
 } from "./ask-nodes.ts";
-import { type MastersCheck, type Superuser, type Wait, createMastersChecker } from "./masters-checker.ts";
+import {
+  type MastersCheck,
+  type Superuser,
+  type Wait,
+  createMastersChecker,
+} from "./masters-checker.ts";
 import { hasTls, reportedLayout } from "./node-question.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
 
@@ -50,7 +55,10 @@ const gracePeriodMs = 900;
  * Waits until the whole platform has passed all checks three times in a row. Throws `install-failed`, `machine-failed` or `login-refused` as soon
  * as it can no longer become ready, and as `deadline-passed` with what each node still lacks.
  */
-export async function waitUntilReady(request: ReadinessRequest, signal: AbortSignal): Promise<ReadinessReport> {
+export async function waitUntilReady(
+  request: ReadinessRequest,
+  signal: AbortSignal,
+): Promise<ReadinessReport> {
   const { clock, deadlineMs } = request;
   const startedAtMs = clock.now();
   const askAll = createRound(request);
@@ -62,7 +70,10 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     askedAtMs = clock.now();
     const looks = isSmall ? Math.min(2, passesNeeded - passes) : 1;
     // After the first pass, a node that isn't ready for a moment must not look as if it were.
-    latest = await askAll({ looks, lookPauseMs, gracePeriodMs: isSmall && passes === 0 ? gracePeriodMs : 0 }, inner);
+    latest = await askAll(
+      { looks, lookPauseMs, gracePeriodMs: isSmall && passes === 0 ? gracePeriodMs : 0 },
+      inner,
+    );
     // A period begins when the question is sent. The first question waits for the login.
     askedAtMs += Math.max(0, ...latest.answers.map(({ askedAfterMs }) => askedAfterMs ?? 0));
     passes = latest.waits.length === 0 ? passes + looks : 0;
@@ -77,7 +88,8 @@ export async function waitUntilReady(request: ReadinessRequest, signal: AbortSig
     return Math.max(shortestPeriodMs - answersTookMs, waitingMs - answersTookMs, restMs);
   };
   const report = await poll(look, { clock, deadlineMs, pauseMs }, signal);
-  if (report === undefined) throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);
+  if (report === undefined)
+    throw deadlinePassed(latest.waits, latest.answers, clock.now() - startedAtMs);
   return report;
 }
 
@@ -89,7 +101,9 @@ interface Round {
 }
 
 /** Returns a function that asks all nodes once, looks several times at those that are ready, and reports the waits. */
-function createRound(request: ReadinessRequest): (looking: Looking, signal: AbortSignal) => Promise<Round> {
+function createRound(
+  request: ReadinessRequest,
+): (looking: Looking, signal: AbortSignal) => Promise<Round> {
   const watch = createMachineWatch(request);
   const checkMasters = createMastersChecker(request.clock);
   const report = createWaitReporter(request.progress);
@@ -97,7 +111,9 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
   let known: readonly Wait[] = [];
   let isNodeSilent = false;
   return async (looking, signal) => {
-    const lookAtMasters = async (look: () => Promise<readonly Wait[]>): Promise<readonly Wait[]> => {
+    const lookAtMasters = async (
+      look: () => Promise<readonly Wait[]>,
+    ): Promise<readonly Wait[]> => {
       const first = await look();
       if (first.length > 0 || looking.looks === 1) return first;
       await request.clock.sleep(lookPauseMs, signal);
@@ -110,9 +126,11 @@ function createRound(request: ReadinessRequest): (looking: Looking, signal: Abor
     assertNotFailed(answers);
     isNodeSilent = answers.some((answer) => answer.report === undefined);
     // A round that the deadline cut short knows less than the round before.
-    if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true)) return { answers, waits: known };
+    if (known.length > 0 && given.some(({ isCutShort }) => isCutShort === true))
+      return { answers, waits: known };
     const check = mastersCheck(cluster, answers, request);
-    const ofMasters = check === undefined ? [] : await lookAtMasters(async () => checkMasters(check, signal));
+    const ofMasters =
+      check === undefined ? [] : await lookAtMasters(async () => checkMasters(check, signal));
     const waits = [...nodeWaits(answers), ...ofMasters];
     report(waits, answers);
     known = waits;
@@ -128,7 +146,9 @@ function lastKnown(answer: NodeAnswer, earlier: Map<string, NodeAnswer>): NodeAn
     return answer;
   }
   const reason = "it passed its last check, but time ran out before the next one";
-  return before.verdict.kind === "ready" ? { ...answer, verdict: { kind: "waiting", reason } } : before;
+  return before.verdict.kind === "ready"
+    ? { ...answer, verdict: { kind: "waiting", reason } }
+    : before;
 }
 
 const nodeWaits = (answers: readonly NodeAnswer[]): readonly Wait[] =>
@@ -149,7 +169,8 @@ function mastersCheck(
   const report = masters[0]?.report;
   const layout = report && reportedLayout(report);
   const areReady = masters.every((answer) => answer.verdict.kind === "ready");
-  if (request.skipHttpChecks || !areReady || report === undefined || layout?.web === undefined) return undefined;
+  if (request.skipHttpChecks || !areReady || report === undefined || layout?.web === undefined)
+    return undefined;
   // The library can create a cluster before its platform is known. Then nothing leads to a port of the platform's own.
   if (layout.web.endpoint !== undefined && cluster.webUi === undefined) return undefined;
   return {
@@ -175,7 +196,9 @@ const mostNodesOneByOne = 8;
 const mostReasons = 8;
 
 /** Reports what is being waited for, once per change: a summary in one line, and each node's own change as a detail. */
-function createWaitReporter(progress: Progress): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
+function createWaitReporter(
+  progress: Progress,
+): (waits: readonly Wait[], answers: readonly NodeAnswer[]) => void {
   const reported = new Map<string, string>();
   return (waits, answers) => {
     const reasons = new Map(waits.map(({ subject, reason }) => [subject, reason]));
@@ -186,7 +209,8 @@ function createWaitReporter(progress: Progress): (waits: readonly Wait[], answer
       reported.set(subject, reason);
       progress.detail(1, `${subject}: ${reason}`);
     }
-    const text = waits.length === 0 ? "all checks passed; confirming" : waitsText(waits, answers.length);
+    const text =
+      waits.length === 0 ? "all checks passed; confirming" : waitsText(waits, answers.length);
     if (reported.get("") === text) return;
     reported.set("", text);
     progress.waiting(text);
@@ -205,7 +229,10 @@ export function waitsText(waits: readonly Wait[], nodeCount: number): string {
   const rest = lines.length - mostReasons;
   const more = rest > 0 ? [`and ${numbered(rest, "other reason")}`] : [];
   const shown = [...lines.slice(0, mostReasons), ...more].map((line) => `  ${line}`);
-  return [`waiting for ${numbered(new Set(waits.map(({ subject }) => subject)).size, "node")}:`, ...shown].join("\n");
+  return [
+    `waiting for ${numbered(new Set(waits.map(({ subject }) => subject)).size, "node")}:`,
+    ...shown,
+  ].join("\n");
 }
 
 function subjectsText(group: readonly Wait[], nodeCount: number): string {

@@ -8,7 +8,12 @@ import { bootstrapOriginOf } from "../configuration/install-configuration.ts";
 import { installWork, upgradeWork } from "../install-paths.ts";
 import { runGenconf } from "../install/genconf.ts";
 import { type NodeConnection, type Phase, runPhase, runRemoteScript } from "../install/phase.ts";
-import { type FoundArtifact, type Installation, bootstrapUrlOf, firstMasterOf } from "../install/steps.ts";
+import {
+  type FoundArtifact,
+  type Installation,
+  bootstrapUrlOf,
+  firstMasterOf,
+} from "../install/steps.ts";
 import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
 import folderFile from "./upgrade-folder.sh" with { type: "text" };
 
@@ -28,7 +33,12 @@ export async function configureUpgrade(
   request: ConfigureUpgrade,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  return runPhase(generateUpgrade(installation, request), firstMasterOf(request.cluster), installation.runtime, signal);
+  return runPhase(
+    generateUpgrade(installation, request),
+    firstMasterOf(request.cluster),
+    installation.runtime,
+    signal,
+  );
 }
 
 const generateUpgrade = (
@@ -61,7 +71,10 @@ const generateUpgrade = (
     step.update("generating the upgrade");
     const scripts = new Map<string, string>();
     for (const version of new Set(installed))
-      scripts.set(version, await generateScript({ connection, reference }, { layout, version, server }, signal));
+      scripts.set(
+        version,
+        await generateScript({ connection, reference }, { layout, version, server }, signal),
+      );
     return scripts;
   },
 });
@@ -69,7 +82,10 @@ const generateUpgrade = (
 const mostBytes = 256 * 1024;
 
 /** The configuration may hold the license and password hashes, so it is never shown. */
-async function readConfiguration(connection: Connection, signal: AbortSignal): Promise<Configuration> {
+async function readConfiguration(
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<Configuration> {
   const path = `${installWork.genconf}/config.yaml`;
   const result = await connection.run(
     {
@@ -102,7 +118,8 @@ async function readConfiguration(connection: Connection, signal: AbortSignal): P
 /** The URL of our own server, which has another secret each time. A user's own server stays. */
 function serverOf(before: Configuration, cluster: ClusterRecord, url: string): string {
   const given = before["bootstrap_url"];
-  const isOurs = typeof given !== "string" || given.startsWith(bootstrapOriginOf(firstMasterOf(cluster)));
+  const isOurs =
+    typeof given !== "string" || given.startsWith(bootstrapOriginOf(firstMasterOf(cluster)));
   return isOurs ? url : given;
 }
 
@@ -133,9 +150,13 @@ async function generateScript(
   const path = "file" in script ? namedIn(found, script.file) : pathBelow(found, server);
   if (path !== "") return path;
   const [option] = run.words;
-  throw new ClusterError("artifact-invalid", `The artifact's ${option} generated no script that upgrades a node.`, {
-    hint: "Make sure that it is a complete release artifact. Its output is in the logs of the first master.",
-  });
+  throw new ClusterError(
+    "artifact-invalid",
+    `The artifact's ${option} generated no script that upgrades a node.`,
+    {
+      hint: "Make sure that it is a complete release artifact. Its output is in the logs of the first master.",
+    },
+  );
 }
 
 /** Returns the name only if it is the expected one: the first master may print anything, and the nodes request that name. */

@@ -75,7 +75,13 @@ export async function readNodeVersion(
   throw new ClusterError(
     "remote-command-failed",
     `${nodeReference(node)}: cannot read the platform's version: ${reasonOf(result)}.`,
-    { facts: { node: nodeReference(node), status: result.status, output: outsideLines(result.stderr, 5) } },
+    {
+      facts: {
+        node: nodeReference(node),
+        status: result.status,
+        output: outsideLines(result.stderr, 5),
+      },
+    },
   );
 }
 
@@ -85,10 +91,12 @@ const longestVersion = 100;
 /** Parses the output of `nodeVersionScript`. Skips lines and values of any other form. */
 export function parseNodeVersion(stdout: string): NodeVersion {
   const pairs = pairsIn(stdout);
-  const all = (key: string): readonly string[] => pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+  const all = (key: string): readonly string[] =>
+    pairs.filter((pair) => pair.key === key).map(({ value }) => value);
   const first = (key: string): string => all(key)[0] ?? "";
   const found = parseJson(first("version"));
-  const text = (key: string): string => (isMapping(found) ? plainLine(found[key], longestVersion) : "");
+  const text = (key: string): string =>
+    isMapping(found) ? plainLine(found[key], longestVersion) : "";
   const facts = parsePlatformHead(first("facts"));
   const layout = first("layout");
   return {
@@ -110,7 +118,8 @@ export function parseNodeVersion(stdout: string): NodeVersion {
 function upgradeState(status: string, unit: string): Pick<NodeUpgrade, "state" | "reason"> {
   const exit = /^exit (\d{1,3})$/.exec(status)?.[1];
   if (exit === "0") return { state: "succeeded", reason: "" };
-  if (exit !== undefined) return { state: "failed", reason: `its upgrade script exited with status ${exit}` };
+  if (exit !== undefined)
+    return { state: "failed", reason: `its upgrade script exited with status ${exit}` };
   if (unit === "active" || unit === "activating") return { state: "running", reason: "" };
   return status === "running"
     ? { state: "failed", reason: "its upgrade was interrupted" }

@@ -20,7 +20,11 @@ const bootstrapSeconds = 5 * 60;
 const reportSeconds = 60;
 
 /** The script that the upgrade unit runs. Its status and log outlive it and a reboot. */
-export const upgradeRunner = (upgrade: LayoutUpgrade, role: Role, { url, script, from }: UpgradeSource): string =>
+export const upgradeRunner = (
+  upgrade: LayoutUpgrade,
+  role: Role,
+  { url, script, from }: UpgradeSource,
+): string =>
   runnerText({ url, logFile: installPaths.upgradeLog }, runnerFile, {
     STATUS_FILE: installPaths.upgradeStatus,
     SCRIPT: script,
@@ -32,7 +36,11 @@ export const upgradeRunner = (upgrade: LayoutUpgrade, role: Role, { url, script,
     REPORT_SECONDS: reportSeconds,
   });
 
-export const startUpgradeScript = (upgrade: LayoutUpgrade, role: Role, source: UpgradeSource): string =>
+export const startUpgradeScript = (
+  upgrade: LayoutUpgrade,
+  role: Role,
+  source: UpgradeSource,
+): string =>
   shellText(startFile, {
     FOLDER: installPaths.folder,
     LOG_FILE: installPaths.upgradeLog,

@@ -45,7 +45,9 @@ export async function withUpgradeLock<Result>(
   return withTasks(async (tasks) => {
     const held = Promise.withResolvers<void>();
     const done = new AbortController();
-    const lock = tasks.start(async (signal) => hold(request, { onHeld: held.resolve, done: done.signal }, signal));
+    const lock = tasks.start(async (signal) =>
+      hold(request, { onHeld: held.resolve, done: done.signal }, signal),
+    );
     await untilHeld(held.promise, request, tasks.signal);
     try {
       return await task(tasks.signal);
@@ -59,7 +61,11 @@ export async function withUpgradeLock<Result>(
 }
 
 /** Resolves once the lock is held. The command that holds it has no limit, because an upgrade may take hours. */
-async function untilHeld(held: Promise<void>, { firstMaster, clock }: LockRequest, signal: AbortSignal): Promise<void> {
+async function untilHeld(
+  held: Promise<void>,
+  { firstMaster, clock }: LockRequest,
+  signal: AbortSignal,
+): Promise<void> {
   const over = new AbortController();
   const giveUp = async (): Promise<never> => {
     await clock.sleep(answerLimitMs, AbortSignal.any([signal, over.signal]));
@@ -75,9 +81,13 @@ async function untilHeld(held: Promise<void>, { firstMaster, clock }: LockReques
 function notAnswered(node: NodeRecord): ClusterError {
   const reference = nodeReference(node);
   const why = `it did not answer within ${answerLimitMs / 60_000} minutes`;
-  return new ClusterError("remote-command-failed", `${reference}: cannot keep other upgrades from running: ${why}.`, {
-    facts: { node: reference },
-  });
+  return new ClusterError(
+    "remote-command-failed",
+    `${reference}: cannot keep other upgrades from running: ${why}.`,
+    {
+      facts: { node: reference },
+    },
+  );
 }
 
 interface Holding {
@@ -101,10 +111,14 @@ async function hold(
   const attempt = async (inner: AbortSignal): Promise<void> => {
     const connection = await connections.connect(firstMaster, inner);
     const argv = ["bash", "-c", lockScript, "e2e-upgrade-lock", owner];
-    const result = await connection.run({ argv, sudo: true, stdin: beats(clock, done, inner), onOutput }, inner);
+    const result = await connection.run(
+      { argv, sudo: true, stdin: beats(clock, done, inner), onOutput },
+      inner,
+    );
     if (!done.aborted) throw notHeld(cluster, firstMaster, result);
   };
-  const tolerates = ({ transient }: ClusterError): boolean => transient && state.wasHeld && !done.aborted;
+  const tolerates = ({ transient }: ClusterError): boolean =>
+    transient && state.wasHeld && !done.aborted;
   try {
     await retry(attempt, { ...ruleOf(waits.upgradeLock, clock), tolerates }, signal);
   } catch (error) {
@@ -112,7 +126,11 @@ async function hold(
   }
 }
 
-async function* beats(clock: Clock, done: AbortSignal, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* beats(
+  clock: Clock,
+  done: AbortSignal,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const either = AbortSignal.any([done, signal]);
   while (!either.aborted) {
     yield Buffer.from("\n");
@@ -120,7 +138,11 @@ async function* beats(clock: Clock, done: AbortSignal, signal: AbortSignal): Asy
   }
 }
 
-function notHeld({ id }: LockRequest["cluster"], node: NodeRecord, result: RemoteResult): ClusterError {
+function notHeld(
+  { id }: LockRequest["cluster"],
+  node: NodeRecord,
+  result: RemoteResult,
+): ClusterError {
   const reference = nodeReference(node);
   if (result.status !== taken) {
     return new ClusterError(

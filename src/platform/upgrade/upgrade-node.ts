@@ -50,7 +50,11 @@ export async function upgradeNode(
   step.done(`now has version ${outside(source.to)}`);
 }
 
-async function runUpgrade(installation: Installation, request: UpgradeNode, signal: AbortSignal): Promise<void> {
+async function runUpgrade(
+  installation: Installation,
+  request: UpgradeNode,
+  signal: AbortSignal,
+): Promise<void> {
   const { node, layout, source, seen } = request;
   const { plan, runtime } = installation;
   // The node's services are running. What they occupy is no obstacle.
@@ -60,7 +64,11 @@ async function runUpgrade(installation: Installation, request: UpgradeNode, sign
   const after = await untilUpgradeEnds(installation, request, signal);
   seen(node, after.version);
   if (after.upgrade.state !== "succeeded")
-    throw upgradeFailed(node, after.upgrade.reason || "its upgrade was interrupted", after.upgrade.log);
+    throw upgradeFailed(
+      node,
+      after.upgrade.reason || "its upgrade was interrupted",
+      after.upgrade.log,
+    );
   const other = `its upgrade script succeeded, but the node still has version ${outside(after.version)}`;
   if (after.version !== source.to) throw upgradeFailed(node, other, []);
 }
@@ -122,9 +130,14 @@ function upgradeFailed(
 ): ClusterError {
   const reference = nodeReference(node);
   const log = lines.map((line) => outsideLine(line));
-  const tail = log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `    ${line}`)];
-  return new ClusterError("upgrade-failed", [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"), {
-    hint: `The whole log is ${installPaths.upgradeLog} on that node.`,
-    facts: { node: reference, reason, log },
-  });
+  const tail =
+    log.length === 0 ? [] : ["The last lines of its log:", ...log.map((line) => `    ${line}`)];
+  return new ClusterError(
+    "upgrade-failed",
+    [`The upgrade failed on ${reference}: ${reason}.`, ...tail].join("\n"),
+    {
+      hint: `The whole log is ${installPaths.upgradeLog} on that node.`,
+      facts: { node: reference, reason, log },
+    },
+  );
 }

@@ -10,7 +10,10 @@ const usuallyKept = 4 * 1024 * 1024;
 /** Text this long without a newline is shown as a line anyway. */
 const longestLine = 64 * 1024;
 
-interface OutputRequest extends Pick<RemoteCommand, "onOutput" | "isOutputHidden" | "receive" | "keptCharacters"> {
+interface OutputRequest extends Pick<
+  RemoteCommand,
+  "onOutput" | "isOutputHidden" | "receive" | "keptCharacters"
+> {
   /** See `remoteLine`. */
   readonly token: string;
 }
@@ -35,7 +38,13 @@ export interface CommandOutput {
 export function collectOutput(
   link: Link,
   channel: CommandChannel,
-  { onOutput, isOutputHidden = false, receive: receiveBytes, keptCharacters = usuallyKept, token }: OutputRequest,
+  {
+    onOutput,
+    isOutputHidden = false,
+    receive: receiveBytes,
+    keptCharacters = usuallyKept,
+    token,
+  }: OutputRequest,
   end: AbortSignal,
 ): CommandOutput {
   mergeWaiting(channel);
@@ -78,7 +87,12 @@ export function collectOutput(
   }
   const begun = createMarkReader({ token, onMark, onOutput: stdout.add, endsAtBegin: true });
   decodeInto(channel, { add: begun.add, end: () => (begun.end(), stdout.end()) });
-  return { ...common, stdout: stdout.kept, noise: () => both(begun.noise()), received: Promise.resolve() };
+  return {
+    ...common,
+    stdout: stdout.kept,
+    noise: () => both(begun.noise()),
+    received: Promise.resolve(),
+  };
 }
 
 /** Smaller chunks are merged while they wait. */
@@ -118,7 +132,10 @@ function mergeWaiting(stream: Readable): void {
 
 function passBytes(
   channel: CommandChannel,
-  { receive, token }: { readonly receive: NonNullable<RemoteCommand["receive"]>; readonly token: string },
+  {
+    receive,
+    token,
+  }: { readonly receive: NonNullable<RemoteCommand["receive"]>; readonly token: string },
   end: AbortSignal,
 ): Pick<CommandOutput, "noise" | "received"> {
   const queue = byteQueue(channel, end);

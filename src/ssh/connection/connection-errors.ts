@@ -17,7 +17,8 @@ interface Ssh2Error extends Error {
   readonly code?: string | number;
 }
 
-export const addressOf = (target: Target): string => `${target.name} (${target.host} port ${target.port})`;
+export const addressOf = (target: Target): string =>
+  `${target.name} (${target.host} port ${target.port})`;
 const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
   node: target.name,
   host: target.host,
@@ -28,9 +29,17 @@ const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
  * Explains why a connection failed. Refusals, timeouts, resets and unknown names are transient, because they occur while machines boot; a refused
  * login or a failed handshake is transient only with `mayStillBoot`. `offer` is the last offer that the server sent.
  */
-export function connectFailure(target: Target, error: Ssh2Error, circumstances: Circumstances): ClusterError {
+export function connectFailure(
+  target: Target,
+  error: Ssh2Error,
+  circumstances: Circumstances,
+): ClusterError {
   const { message, ...detail } = describeFailure(target, error, circumstances);
-  return new ClusterError("connection-failed", message, { ...detail, facts: factsOf(target), cause: error });
+  return new ClusterError("connection-failed", message, {
+    ...detail,
+    facts: factsOf(target),
+    cause: error,
+  });
 }
 
 interface Circumstances {
@@ -54,14 +63,19 @@ const remedies: Readonly<Record<ServerOffer["part"], string>> = {
 
 function noAgreement(address: string, offer: ServerOffer): Omit<FailureText, "transient"> {
   const { part, names } = offer;
-  const offered = names.length === 0 ? "no algorithm that this program knows" : outside(names.join(", "));
+  const offered =
+    names.length === 0 ? "no algorithm that this program knows" : outside(names.join(", "));
   return {
     message: `The SSH server of ${address} and this program have no ${part} in common. It offers ${offered}.`,
     hint: `Choose an image whose SSH server allows another ${part}, or add this to its sshd_config: ${remedies[part]}`,
   };
 }
 
-function describeFailure(target: Target, error: Ssh2Error, { mayStillBoot, offer }: Circumstances): FailureText {
+function describeFailure(
+  target: Target,
+  error: Ssh2Error,
+  { mayStillBoot, offer }: Circumstances,
+): FailureText {
   const address = addressOf(target);
   if (error.message.startsWith("Bad packet length")) return tooMuchAtOnce(address);
   switch (error.level) {
@@ -73,7 +87,10 @@ function describeFailure(target: Target, error: Ssh2Error, { mayStillBoot, offer
     case "handshake":
       if (offer !== undefined && /no matching/.test(error.message)) {
         // The server may still be making its host keys; everything else that it offers is fixed in its image.
-        return { ...noAgreement(address, offer), transient: mayStillBoot && offer.part === "host key" };
+        return {
+          ...noAgreement(address, offer),
+          transient: mayStillBoot && offer.part === "host key",
+        };
       }
       return {
         message: `${address} and this program cannot agree on a protocol: ${withoutFullStop(outsideLine(error.message))}.`,
@@ -130,9 +147,13 @@ export function connectionLost(target: Target, error: Error | undefined): Cluste
 
 /** For a connection that this program itself closed. */
 export function connectionClosed(target: Target): ClusterError {
-  return new ClusterError("connection-failed", `The connection to ${addressOf(target)} is closed.`, {
-    facts: factsOf(target),
-  });
+  return new ClusterError(
+    "connection-failed",
+    `The connection to ${addressOf(target)} is closed.`,
+    {
+      facts: factsOf(target),
+    },
+  );
 }
 
 /** For an open connection on which the node refused a channel for a command. */
@@ -148,12 +169,20 @@ export function channelRefused(target: Target, error: Error): ClusterError {
 
 /** For a command that has begun, but whose own shell did not say how it has ended, while sshd reported no failure. */
 export const endUnknown = (target: Target): ClusterError =>
-  new ClusterError("remote-command-failed", `${addressOf(target)} did not report how the command ended.`, {
-    hint: "Something on the node ended the command's shell, or replaced its exit status: check the node's sshd_config for a ForceCommand.",
-    facts: { node: target.name },
-  });
+  new ClusterError(
+    "remote-command-failed",
+    `${addressOf(target)} did not report how the command ended.`,
+    {
+      hint: "Something on the node ended the command's shell, or replaced its exit status: check the node's sshd_config for a ForceCommand.",
+      facts: { node: target.name },
+    },
+  );
 
-export function hostKeyChanged(target: Target, accepted: readonly Uint8Array[], seen: Uint8Array): ClusterError {
+export function hostKeyChanged(
+  target: Target,
+  accepted: readonly Uint8Array[],
+  seen: Uint8Array,
+): ClusterError {
   const expected = accepted.map(fingerprint).join(" or ");
   const message = `${addressOf(target)} presented a host key other than the pinned one: expected ${expected}, seen ${fingerprint(seen)}.`;
   return new ClusterError("host-key-changed", message, {
@@ -179,7 +208,9 @@ const reasons: ReadonlyMap<string, string> = new Map(
 
 /** Quotes the server in one line, because anyone who answers can disconnect with any text. */
 const reasonOf = (error: Ssh2Error): string =>
-  reasons.get(String(error.code)) ?? reasons.get(error.message) ?? withoutFullStop(outsideLine(error.message));
+  reasons.get(String(error.code)) ??
+  reasons.get(error.message) ??
+  withoutFullStop(outsideLine(error.message));
 
 /** The algorithms that an SSH server offers for one part of the encryption, in its order of preference. */
 export interface ServerOffer {
@@ -201,7 +232,8 @@ const parts: Readonly<Record<string, OfferedPart>> = {
 const mostNames = 8;
 
 /** Whether this is one of ssh2's debug lines about what the server offers. There are hundreds of others for each connection. */
-export const isServerOffer = (debugLine: string): boolean => debugLine.startsWith("Handshake: (remote) ");
+export const isServerOffer = (debugLine: string): boolean =>
+  debugLine.startsWith("Handshake: (remote) ");
 
 /** Parses one of ssh2's debug lines; undefined if it isn't about an offer. */
 export function readServerOffer(debugLine: string): ServerOffer | undefined {
@@ -209,7 +241,9 @@ export function readServerOffer(debugLine: string): ServerOffer | undefined {
   const part = parts[name];
   if (part === undefined) return undefined;
   // The names come from outside. Those in https://www.rfc-editor.org/rfc/rfc4251#section-6 are short and printable.
-  const names = list.split(",").filter((each) => /^[\w@.+-]{1,64}$/.test(each) && !isNoAlgorithm(each));
+  const names = list
+    .split(",")
+    .filter((each) => /^[\w@.+-]{1,64}$/.test(each) && !isNoAlgorithm(each));
   return { part, names: names.slice(0, mostNames) };
 }
 

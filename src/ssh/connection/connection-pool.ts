@@ -37,7 +37,10 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
 
   const openNow = async (node: Destination): Promise<Connection> => {
     try {
-      const connection = await slots.run(() => login(node, options, disposal.signal), disposal.signal);
+      const connection = await slots.run(
+        () => login(node, options, disposal.signal),
+        disposal.signal,
+      );
       open.set(keyOf(node), connection);
       return connection;
     } finally {
@@ -56,7 +59,9 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   const noteSlow = (node: Destination): void => {
     if (slow.isNoted) return;
     slow.isNoted = true;
-    options.progress.note(waitingFor(opening.size === 1 ? targetOf(node).name : numbered(opening.size, "node")));
+    options.progress.note(
+      waitingFor(opening.size === 1 ? targetOf(node).name : numbered(opening.size, "node")),
+    );
   };
 
   return {
@@ -75,7 +80,9 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       open.set(keyOf(node), connection);
     },
     [Symbol.asyncDispose]: async () => {
-      disposal.abort(new ClusterError("connection-failed", "The cluster's connections are closed."));
+      disposal.abort(
+        new ClusterError("connection-failed", "The cluster's connections are closed."),
+      );
       await Promise.allSettled(opening.values());
       await Promise.all([...open.values()].map((connection) => connection[Symbol.asyncDispose]()));
     },
@@ -88,7 +95,11 @@ export const waitingFor = (nodes: string): string => `Waiting for ${nodes} to an
 /** A machine that returns with another address is another destination. */
 const keyOf = ({ id, ssh }: Destination): string => `${id} ${ssh.user}@${ssh.host} ${ssh.port}`;
 
-async function login(node: Destination, options: PoolOptions, signal: AbortSignal): Promise<Connection> {
+async function login(
+  node: Destination,
+  options: PoolOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
   const target = targetOf(node);
   const privateKey = await readPrivateKey(options.privateKeyFile);
   const hostKey = await options.knownHosts.expected(target.host, target.port);
@@ -105,12 +116,16 @@ async function login(node: Destination, options: PoolOptions, signal: AbortSigna
 
 async function readPrivateKey(path: string): Promise<string> {
   const key = await readOwnText(path).catch((error: unknown) => {
-    throw keyMissing(path, `cannot be read: ${messageOf(error)}`, { hint: keyElsewhere, cause: error });
+    throw keyMissing(path, `cannot be read: ${messageOf(error)}`, {
+      hint: keyElsewhere,
+      cause: error,
+    });
   });
   const parsed = await parseKey(key);
   const why = { hint: keyDamaged, cause: parsed };
   if (key.trim() === "") throw keyMissing(path, `cannot be used: ${path} is empty`, why);
-  if (parsed instanceof Error) throw keyMissing(path, `cannot be used: ${path} does not contain a private key`, why);
+  if (parsed instanceof Error)
+    throw keyMissing(path, `cannot be used: ${path} does not contain a private key`, why);
   return key;
 }
 
@@ -124,7 +139,11 @@ const keyMissing = (
   problem: string,
   { hint, cause }: { readonly hint: string; readonly cause: unknown },
 ): ClusterError =>
-  new ClusterError("key-missing", `The cluster's SSH key ${problem}.`, { hint, facts: { path }, cause });
+  new ClusterError("key-missing", `The cluster's SSH key ${problem}.`, {
+    hint,
+    facts: { path },
+    cause,
+  });
 
 /** Transient, because another process may be creating the cluster and may pin the key at any moment. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>
@@ -154,12 +173,15 @@ export async function firstToAnswer<Node extends Destination>(
     signal.throwIfAborted();
     // A missing key, or another host key, is no silence.
     const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
-    const other = failures.find((each) => each instanceof ClusterError && each.id !== "connection-failed");
+    const other = failures.find(
+      (each) => each instanceof ClusterError && each.id !== "connection-failed",
+    );
     throw other instanceof ClusterError ? other : noneAnswers(nodes, error);
   }
 }
 
-const namesOf = (nodes: readonly Destination[]): readonly string[] => nodes.map((node) => targetOf(node).name);
+const namesOf = (nodes: readonly Destination[]): readonly string[] =>
+  nodes.map((node) => targetOf(node).name);
 
 function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
   const names = namesOf(nodes);

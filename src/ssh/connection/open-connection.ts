@@ -51,9 +51,15 @@ const endingsAtOnce = 2;
 const farewellMs = 1_000;
 
 /** Logs in. Throws `connection-failed`, `host-key-changed`, or the signal's reason. Sends nothing to a host with another key. */
-export async function openConnection(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
+export async function openConnection(
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
   // The node starts its end of the connection while this machine reads the client's code.
-  const [socket, { Client: Ssh2Client }] = await Promise.all([connectSocket(options, signal), import("ssh2")]);
+  const [socket, { Client: Ssh2Client }] = await Promise.all([
+    connectSocket(options, signal),
+    import("ssh2"),
+  ]);
   if (socket.destroyed) throw loginFailure(options, {}, undefined);
   const client = new Ssh2Client();
   const lost = new AbortController();
@@ -115,11 +121,17 @@ async function connectSocket(options: ConnectionOptions, signal: AbortSignal): P
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
     const mayStillBoot = options.authenticationMayComeLater === true;
-    throw error instanceof Error ? connectFailure(options, error, { mayStillBoot, offer: undefined }) : error;
+    throw error instanceof Error
+      ? connectFailure(options, error, { mayStillBoot, offer: undefined })
+      : error;
   }
 }
 
-function loginFailure(options: ConnectionOptions, seen: ServerSeen, error: Error | undefined): Error {
+function loginFailure(
+  options: ConnectionOptions,
+  seen: ServerSeen,
+  error: Error | undefined,
+): Error {
   if (seen.refused !== undefined) return hostKeyChanged(options, options.hostKeys, seen.refused);
   if (isTurnedAway(seen.first ?? "")) return turnedAway(options, error);
   return connectFailure(options, error ?? new Error("the connection was closed during the login"), {
@@ -134,7 +146,11 @@ interface Attempt {
   readonly failure: Promise<never>;
 }
 
-async function login({ client, socket, failure }: Attempt, config: ConnectConfig, signal: AbortSignal): Promise<void> {
+async function login(
+  { client, socket, failure }: Attempt,
+  config: ConnectConfig,
+  signal: AbortSignal,
+): Promise<void> {
   const ready = new Promise<void>((resolve) => {
     client.once("ready", resolve);
   });
@@ -151,9 +167,17 @@ async function login({ client, socket, failure }: Attempt, config: ConnectConfig
   }
 }
 
-function configuration(options: ConnectionOptions, socket: Socket, seen: ServerSeen): ConnectConfig {
+function configuration(
+  options: ConnectionOptions,
+  socket: Socket,
+  seen: ServerSeen,
+): ConnectConfig {
   // The method is named explicitly, which saves the round trip that asks for the available methods.
-  const loginMethod: PublicKeyAuthMethod = { type: "publickey", username: options.user, key: options.privateKey };
+  const loginMethod: PublicKeyAuthMethod = {
+    type: "publickey",
+    username: options.user,
+    key: options.privateKey,
+  };
   return {
     sock: socket,
     username: options.user,
@@ -221,7 +245,11 @@ async function silence(
     heard = socket.bytesRead;
     await clock.sleep(silenceMs, signal);
   }
-  throw loginFailure(options, {}, Object.assign(new Error("no answer"), { level: "client-timeout" }));
+  throw loginFailure(
+    options,
+    {},
+    Object.assign(new Error("no answer"), { level: "client-timeout" }),
+  );
 }
 
 /** A machine that is gone drops packets. */
@@ -239,7 +267,10 @@ export interface SocketTarget {
 }
 
 /** Opens a TCP connection. Rejects with the system's error (`ETIMEDOUT` after the time limit), or the signal's reason. */
-export function openSocket({ host, port, connectTimeoutMs }: SocketTarget, signal: AbortSignal): Promise<Socket> {
+export function openSocket(
+  { host, port, connectTimeoutMs }: SocketTarget,
+  signal: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const socket = createConnection({ host, port, noDelay: true });

@@ -3,7 +3,13 @@ import { outside } from "../../outside-text.ts";
 import { retry } from "../../system/retry.ts";
 import { eitherSignal, orAborted, timeLimit } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { createToken, endGroupCommand, endGroupLine, remoteLine, shownLine } from "../session/session-line.ts";
+import {
+  createToken,
+  endGroupCommand,
+  endGroupLine,
+  remoteLine,
+  shownLine,
+} from "../session/session-line.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost, endUnknown } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
@@ -14,12 +20,20 @@ const endingGraceMs = 1_000;
 const anotherLoginMs = 5_000;
 
 /** `Connection.run` over an open link. */
-export async function runOverLink(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<RemoteResult> {
+export async function runOverLink(
+  link: Link,
+  command: RemoteCommand,
+  signal: AbortSignal,
+): Promise<RemoteResult> {
   const { limitMs } = command;
-  using limit = limitMs === undefined ? undefined : timeLimit(limitMs, limitPassed(link, command, limitMs));
+  using limit =
+    limitMs === undefined ? undefined : timeLimit(limitMs, limitPassed(link, command, limitMs));
   using end = eitherSignal([signal, link.lost, ...(limit === undefined ? [] : [limit.signal])]);
   return await link.commandSlots.run(async () => {
-    link.progress.detail(2, `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`);
+    link.progress.detail(
+      2,
+      `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`,
+    );
     const token = createToken();
     const line = remoteLine(command, link.target.user, token);
     const follow = (channel: CommandChannel) => ({
@@ -37,14 +51,21 @@ interface RunningCommand {
   readonly token: string;
 }
 
-async function followCommand(link: Link, running: RunningCommand, end: AbortSignal): Promise<RemoteResult> {
+async function followCommand(
+  link: Link,
+  running: RunningCommand,
+  end: AbortSignal,
+): Promise<RemoteResult> {
   const { command, channel, token } = running;
   const output = collectOutput(link, channel, { ...command, token }, end);
   const ended = exitStatus(link, channel, end);
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without reading all of its stdin; a failing source ends the command.
-    const [exit] = await Promise.all([Promise.race([ended, fed.then(() => ended)]), output.received]);
+    const [exit] = await Promise.all([
+      Promise.race([ended, fed.then(() => ended)]),
+      output.received,
+    ]);
     const noise = output.noise();
     if (noise !== undefined) throw await link.explain(link, { status: exit, output: noise }, end);
     // Another program may have run the command, and ended with a status of its own.

@@ -12,7 +12,10 @@ import { runOverLink } from "./run-over-link.ts";
 export async function runOverMaster(
   socketPath: string,
   node: Destination,
-  { command, runtime: { clock, progress } }: { readonly command: RemoteCommand; readonly runtime: Runtime },
+  {
+    command,
+    runtime: { clock, progress },
+  }: { readonly command: RemoteCommand; readonly runtime: Runtime },
   signal: AbortSignal,
 ): Promise<RemoteResult | undefined> {
   using sessions = new DisposableStack();
@@ -20,7 +23,9 @@ export async function runOverMaster(
     const session = await openMasterSession(socketPath);
     // Too late to end a command.
     if (sessions.disposed) session[Symbol.dispose]();
-    return sessions.disposed ? Promise.reject(new NoSession("The command is over.")) : sessions.use(session);
+    return sessions.disposed
+      ? Promise.reject(new NoSession("The command is over."))
+      : sessions.use(session);
   };
   const opened = await open().catch(ifNoSession);
   if (opened === undefined) return undefined;
@@ -32,7 +37,8 @@ export async function runOverMaster(
       // Only to end a command that was given up.
       open().then(
         (session) => onAnswer(undefined, session.exec(line)),
-        (error: unknown) => onAnswer(error instanceof Error ? error : new Error(String(error)), undefined),
+        (error: unknown) =>
+          onAnswer(error instanceof Error ? error : new Error(String(error)), undefined),
       );
     },
     explain: async () => new NoSession("The command has not begun."),

@@ -60,10 +60,14 @@ function contentOf(source: UploadSource): Content {
 }
 
 async function* slices(bytes: Buffer): AsyncGenerator<Uint8Array, void, void> {
-  for (let start = 0; start < bytes.length; start += chunkBytes) yield bytes.subarray(start, start + chunkBytes);
+  for (let start = 0; start < bytes.length; start += chunkBytes)
+    yield bytes.subarray(start, start + chunkBytes);
 }
 
-async function* counted({ size, chunks }: Content, target: UploadTarget): AsyncGenerator<Uint8Array, void, void> {
+async function* counted(
+  { size, chunks }: Content,
+  target: UploadTarget,
+): AsyncGenerator<Uint8Array, void, void> {
   const sent = { bytes: 0 };
   for await (const chunk of chunks) {
     yield chunk;
@@ -72,10 +76,19 @@ async function* counted({ size, chunks }: Content, target: UploadTarget): AsyncG
   }
 }
 
-function transferFailed(link: Link, target: UploadTarget, reason: string, cause?: unknown): ClusterError {
-  return new ClusterError("transfer-failed", `Cannot send ${target.path} to ${link.target.name}: ${reason}.`, {
-    hint: "Try again. If this happens again, check the free space on that node's disk.",
-    facts: { node: link.target.name, path: target.path },
-    cause,
-  });
+function transferFailed(
+  link: Link,
+  target: UploadTarget,
+  reason: string,
+  cause?: unknown,
+): ClusterError {
+  return new ClusterError(
+    "transfer-failed",
+    `Cannot send ${target.path} to ${link.target.name}: ${reason}.`,
+    {
+      hint: "Try again. If this happens again, check the free space on that node's disk.",
+      facts: { node: link.target.name, path: target.path },
+      cause,
+    },
+  );
 }

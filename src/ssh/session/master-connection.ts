@@ -19,7 +19,12 @@ export interface MasterConnection {
   /** Whether the process answers. */
   isAlive(): Promise<boolean>;
   /** Whether the node itself answers within `limitMs`. */
-  reaches(sshConfigFile: string, host: string, limitMs: number, signal: AbortSignal): Promise<boolean>;
+  reaches(
+    sshConfigFile: string,
+    host: string,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean>;
   /** Logs in again in the background, and returns at once. Failures don't matter. */
   open(sshConfigFile: string, host: string): void;
   /** Ends it, with its sessions. Never throws: a process that doesn't answer is dead, or ends after its idle time. */
@@ -75,7 +80,16 @@ export function masterConnection(
       );
     },
     open: (sshConfigFile, host) => {
-      const words = ["-F", sshConfigFile, "-o", `ControlPath=${path}`, ...persistence, "-T", host, "true"];
+      const words = [
+        "-F",
+        sshConfigFile,
+        "-o",
+        `ControlPath=${path}`,
+        ...persistence,
+        "-T",
+        host,
+        "true",
+      ];
       inBackground(["ssh", ...words], folder, environment);
     },
   };
@@ -95,12 +109,21 @@ export function openMasterConnections(
   inBackground(["sh", "-c", line, sshConfigFile, ...words], first.master.folder, environment);
 }
 
-export async function closeMasterConnections(folder: string, environment: Environment): Promise<void> {
-  await Promise.all((await socketNames(folder)).map(async (name) => close(folder, name, environment)));
+export async function closeMasterConnections(
+  folder: string,
+  environment: Environment,
+): Promise<void> {
+  await Promise.all(
+    (await socketNames(folder)).map(async (name) => close(folder, name, environment)),
+  );
 }
 
 /** Starts a process without our terminal, output and session. Nobody waits for it, and Ctrl-C doesn't reach it. */
-function inBackground([program = "", ...words]: readonly string[], folder: string, environment: Environment): void {
+function inBackground(
+  [program = "", ...words]: readonly string[],
+  folder: string,
+  environment: Environment,
+): void {
   const env = { ...minimalEnvironment(environment) };
   const child = spawn(program, words, { cwd: folder, env, detached: true, stdio: "ignore" });
   child.on("error", () => {}).unref();
@@ -112,14 +135,21 @@ async function close(folder: string, name: string, environment: Environment): Pr
 }
 
 /** Whether a folder has a master connection whose process answers. */
-export async function hasMasterConnection(folder: string, environment: Environment): Promise<boolean> {
+export async function hasMasterConnection(
+  folder: string,
+  environment: Environment,
+): Promise<boolean> {
   const names = await socketNames(folder);
-  return (await Promise.all(names.map((name) => command(folder, name, "check", environment)))).includes(true);
+  return (
+    await Promise.all(names.map((name) => command(folder, name, "check", environment)))
+  ).includes(true);
 }
 
 async function socketNames(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => entry.isSocket() && nameShape.test(entry.name)).map(({ name }) => name);
+  return entries
+    .filter((entry) => entry.isSocket() && nameShape.test(entry.name))
+    .map(({ name }) => name);
 }
 
 /** Sends a command to a master connection. Resolves with whether its process has obeyed. */
@@ -130,7 +160,16 @@ async function command(
   environment: Environment,
 ): Promise<boolean> {
   // ssh wants a host, but connects to none.
-  const argv = ["ssh", "-F", "/dev/null", "-o", `ControlPath=./${name}`, "-O", word, "master"] as const;
+  const argv = [
+    "ssh",
+    "-F",
+    "/dev/null",
+    "-o",
+    `ControlPath=./${name}`,
+    "-O",
+    word,
+    "master",
+  ] as const;
   try {
     const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
     return (await runProgram(run, AbortSignal.timeout(answerLimitMs))).status === 0;

@@ -87,7 +87,9 @@ class ProxySession implements MasterSession {
     });
     socket.on("data", (chunk: Buffer) => this.#receive(chunk)).on("error", () => {});
     socket.on("close", () => this.#end());
-    socket.write(Buffer.concat([framed(u32(helloType), u32(muxVersion)), framed(u32(proxyRequest), u32(0))]));
+    socket.write(
+      Buffer.concat([framed(u32(helloType), u32(muxVersion)), framed(u32(proxyRequest), u32(0))]),
+    );
   }
 
   exec(line: string): CommandChannel {
@@ -212,7 +214,10 @@ class ProxySession implements MasterSession {
     this.opened.catch(() => {});
     const streams = [this.#stdout, this.#stderr];
     const read = streams.map(
-      (stream) => new Promise((resolve) => (stream.readableEnded ? resolve(undefined) : stream.once("end", resolve))),
+      (stream) =>
+        new Promise((resolve) =>
+          stream.readableEnded ? resolve(undefined) : stream.once("end", resolve),
+        ),
     );
     for (const stream of streams) stream.push(null);
     const close = (): void => void this.#stdout.emit("close");

@@ -93,10 +93,16 @@ function readMark(text: string): Mark | undefined {
   if (number === undefined || !/^\d{1,10}$/.test(number)) return undefined;
   if (kind === "group") return { kind, processId: Number(number) };
   if (kind !== "end" || Number(number) > 255) return undefined;
-  return { kind, status: Number(number), outputs: outputs.filter((each) => /^(?:pipe|socket):\[\d+\]$/.test(each)) };
+  return {
+    kind,
+    status: Number(number),
+    outputs: outputs.filter((each) => /^(?:pipe|socket):\[\d+\]$/.test(each)),
+  };
 }
 
 /** Returns shell text that prints a mark on stdout, with words in which the shell puts its own values. */
-export const printMark = (token: string, words: string): string => `printf '\\036%s\\n' "${token} ${words}"`;
+export const printMark = (token: string, words: string): string =>
+  `printf '\\036%s\\n' "${token} ${words}"`;
 
-export const printBegun = (token: string): string => `${printMark(token, "begun")}; ${printMark(token, "begun")} >&2`;
+export const printBegun = (token: string): string =>
+  `${printMark(token, "begun")}; ${printMark(token, "begun")} >&2`;

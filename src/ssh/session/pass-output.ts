@@ -41,10 +41,14 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   const read = (endsAtBegin: boolean) => {
     const texts: string[] = [];
     const onOutput = (text: string): void => void texts.push(text);
-    return { reader: createMarkReader({ token, onMark, onOutput, endsAtBegin }), take: () => texts.splice(0).join("") };
+    return {
+      reader: createMarkReader({ token, onMark, onOutput, endsAtBegin }),
+      take: () => texts.splice(0).join(""),
+    };
   };
   const [out, err] = [read(true), read(false)];
-  const to = (target: "inherit" | number, own: 1 | 2): number => (target === "inherit" ? own : target);
+  const to = (target: "inherit" | number, own: 1 | 2): number =>
+    target === "inherit" ? own : target;
   const passed = Promise.all([
     pass(stdout, out, to(targets[0], 1), signal),
     pass(stderr, err, to(targets[1], 2), signal),

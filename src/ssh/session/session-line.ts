@@ -22,7 +22,10 @@ export const createToken = (): string => `e2e-${randomBytes(16).toString("hex")}
 export const sealed = (script: string, token: string): string => `${script}# ${token}`;
 
 /** Returns the command that runs a sealed script of this length in bytes, which comes ahead of all other stdin. */
-export const sealedCommand = (token: string, scriptBytes: number): readonly [string, ...string[]] => [
+export const sealedCommand = (
+  token: string,
+  scriptBytes: number,
+): readonly [string, ...string[]] => [
   "sh",
   "-c",
   shellText(runSealed, { MARKS: "" }),
@@ -38,7 +41,11 @@ export function pipedLine(transport: SessionTransport, scriptBytes: number): str
 
 /** For a session with a terminal; see await-script.sh. */
 export function terminalLine(transport: SessionTransport): string {
-  return sessionLine(shellText(sessionFolder) + shellText(awaitScript), { ...transport, marks: "" }, []);
+  return sessionLine(
+    shellText(sessionFolder) + shellText(awaitScript),
+    { ...transport, marks: "" },
+    [],
+  );
 }
 
 /** Sends the script to where `terminalLine` waits for it. The script travels by stdin. */
@@ -50,16 +57,30 @@ export function deliverCommand({ token }: SessionTransport, script: string): Rem
 /** Ends all processes of a session, and what they started. */
 export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
-  return { argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern], sudo: asRoot, limitMs: 5_000 };
+  return {
+    argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern],
+    sudo: asRoot,
+    limitMs: 5_000,
+  };
 }
 
 /** Returns a session without a terminal as a command that runs as root. No stdin follows the script. */
-export function sessionCommand(script: SessionScript): Required<Pick<RemoteCommand, "argv" | "stdin" | "sudo">> {
+export function sessionCommand(
+  script: SessionScript,
+): Required<Pick<RemoteCommand, "argv" | "stdin" | "sudo">> {
   const token = createToken();
   const text = sealed(renderSessionScript(script), token);
   // `remoteLine` adds the marks.
-  const begin = shellText(beginSession, { SUDO: "", MARKS: "", RUN_SEALED: shellText(runSealed, { MARKS: "" }) });
-  return { argv: ["sh", "-c", begin, "sh", token, String(Buffer.byteLength(text))], stdin: text, sudo: true };
+  const begin = shellText(beginSession, {
+    SUDO: "",
+    MARKS: "",
+    RUN_SEALED: shellText(runSealed, { MARKS: "" }),
+  });
+  return {
+    argv: ["sh", "-c", begin, "sh", token, String(Buffer.byteLength(text))],
+    stdin: text,
+    sudo: true,
+  };
 }
 
 /**
@@ -125,7 +146,8 @@ export const endGroupLine = (processId: number, asRoot: boolean): string =>
   `${asRoot ? "exec sudo -n --" : "exec"} ${quote(endGroupCommand(processId))}`;
 
 function checkedName(name: string): string {
-  if (!/^[A-Za-z_]\w*$/.test(name)) throw new TypeError(`Not the name of an environment variable: ${name}`);
+  if (!/^[A-Za-z_]\w*$/.test(name))
+    throw new TypeError(`Not the name of an environment variable: ${name}`);
   return name;
 }
 
@@ -161,7 +183,9 @@ export function renderSessionScript({ settings, words, missingFolderHint }: Sess
   const [line, ...more] = words;
   const render = (one: SessionSettings): string => renderSettings(one, missingFolderHint);
   return [
-    ...settings.map((one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`),
+    ...settings.map(
+      (one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`,
+    ),
     ...(settings.length === 0 ? [] : ["fi"]),
     // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the command. A subshell has none.
     "trap : INT",
@@ -181,7 +205,9 @@ function renderSettings(
 ): string {
   return [
     ...(environmentFile === undefined ? [] : [readFile(quote([environmentFile]))]),
-    ...Object.entries(variables).map(([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}`),
+    ...Object.entries(variables).map(
+      ([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}`,
+    ),
     workingDirectory === undefined ? "cd" : enter(workingDirectory, missingFolderHint),
   ].join("\n");
 }

@@ -23,13 +23,16 @@ export async function commandNotBegun(
   signal: AbortSignal,
 ): Promise<ClusterError> {
   const { name, user } = link.target;
-  const refusal = plainLines(output, mostMessages, longestWord).find((text) => /(?:^|\s)sudo: /.test(text));
+  const refusal = plainLines(output, mostMessages, longestWord).find((text) =>
+    /(?:^|\s)sudo: /.test(text),
+  );
   if (refusal !== undefined) return sudoRefused(link.target, refusal);
   const shell = await loginShell(link, signal);
   signal.throwIfAborted();
   const line = plainLines(output, 1, longestWord)[0] ?? "";
   const words = line === "" ? "printed nothing" : `printed ${outside(JSON.stringify(line))}`;
-  const subject = shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
+  const subject =
+    shell === undefined ? "the program that sshd runs" : `the login shell ${outside(shell)}`;
   const message = `${addressOf(link.target)} did not run the command: ${subject} ${words} and exited with status ${status}.`;
   return new ClusterError("remote-command-failed", message, {
     hint: `The login shell of ${user} must be a POSIX shell such as /bin/bash, its start-up files must not end it, and sshd_config must not set ForceCommand for this user. Choose another image, or change this one.`,
@@ -112,7 +115,9 @@ export function createSshMessages(path: string, stderr: "inherit" | number): Ssh
       if (state.isReleased) return;
       state.isReleased = true;
       const lines = plainLines(read(), mostMessages).filter((line) => !isAboutSharing(line));
-      const text = lines.map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`).join("");
+      const text = lines
+        .map((line) => `${line.startsWith("ssh: ") ? "" : "ssh: "}${line}\n`)
+        .join("");
       if (text === "") return;
       using output = await openOutput(stderr === "inherit" ? ownStderr : stderr);
       await orAborted(

@@ -33,7 +33,8 @@ export function startWithOutput(
 ): { readonly child: Bun.Subprocess; readonly output: SessionOutput } {
   const [stdout, stderr] = [routeTo(targets[0], 1), routeTo(targets[1], 2)];
   const child = start([stdout.stdio, stderr.stdio]);
-  for (const { stdio, isReopened } of [stdout, stderr]) if (isReopened && typeof stdio === "number") closeSync(stdio);
+  for (const { stdio, isReopened } of [stdout, stderr])
+    if (isReopened && typeof stdio === "number") closeSync(stdio);
   const passing = [
     ...(child.stdout instanceof ReadableStream ? [pass(child.stdout, stdout.descriptor)] : []),
     ...(child.stderr instanceof ReadableStream ? [pass(child.stderr, stderr.descriptor)] : []),
@@ -41,11 +42,15 @@ export function startWithOutput(
   const abandon = (): void => {
     for (const each of passing) each.abandon();
   };
-  return { child, output: { arrived: Promise.all(passing.map((each) => each.arrived)).then(() => {}), abandon } };
+  return {
+    child,
+    output: { arrived: Promise.all(passing.map((each) => each.arrived)).then(() => {}), abandon },
+  };
 }
 
 function routeTo(target: OutputTarget, descriptor: number): Route {
-  if (target !== "inherit" || isatty(descriptor)) return { descriptor, stdio: target, isReopened: false };
+  if (target !== "inherit" || isatty(descriptor))
+    return { descriptor, stdio: target, isReopened: false };
   const own = kindOf(descriptor) === "pipe" ? reopen(descriptor) : undefined;
   return { descriptor, stdio: own ?? "pipe", isReopened: own !== undefined };
 }

@@ -4,7 +4,12 @@ import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { createToken } from "./session-line.ts";
 import type { CommandEnd, SessionProof } from "./pass-output.ts";
-import { type LoginMark, type SshMessages, createLoginMark, createSshMessages } from "./session-messages.ts";
+import {
+  type LoginMark,
+  type SshMessages,
+  createLoginMark,
+  createSshMessages,
+} from "./session-messages.ts";
 import {
   type SessionRequest,
   type Ssh,
@@ -44,7 +49,10 @@ interface SshSessionEnd extends SessionEnd {
 export function startSession(request: SessionRequest, signal: AbortSignal): Session {
   const transport = { token: createToken(), asRoot: request.sudo && request.loginUser !== "root" };
   const mark = createLoginMark(`${request.sshConfigFile}.${transport.token}`);
-  const messages = createSshMessages(`${request.sshConfigFile}.${transport.token}.log`, request.stdio[2]);
+  const messages = createSshMessages(
+    `${request.sshConfigFile}.${transport.token}.log`,
+    request.stdio[2],
+  );
   const mayBeShared = request.master?.hasSocket() === true;
   const ssh = startSsh(request, transport, { mark, messages }, signal);
   const mayHaveBegun = (): boolean => mark.isSet() || mayBeShared;
@@ -81,13 +89,15 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> 
   const end = await whatSshDid(parts, signal);
   const node = await whatNodeHas(end, parts);
   await orAborted(parts.ssh.proof.passed, signal).catch(() => {});
-  if (end.ssh === "ended" && mark.isSet()) request.master?.open(request.sshConfigFile, request.host);
+  if (end.ssh === "ended" && mark.isSet())
+    request.master?.open(request.sshConfigFile, request.host);
   return {
     hasBegun: node === "command",
     wasHungUp: end.ssh === "failed" && node === "nothing" && messages.tellHangUp(),
     report: async (reportSignal) => {
       const { proof } = parts.ssh;
-      const proved = node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
+      const proved =
+        node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
       const reason = await reasonOf(end, proved, parts, reportSignal);
       const facts = { ssh: end.ssh, node: proved, reason, noise: proof.noise() };
       const outcome = outcomes.find((row) => fits(row, facts));
@@ -156,17 +166,25 @@ function fits(row: Outcome, { ssh, node, reason }: Facts): boolean {
   return row.ssh === ssh && (row.node ?? node) === node && (row.reason ?? id) === id;
 }
 
-async function whatSshDid({ request, ssh, connected }: Parts, signal: AbortSignal): Promise<SshEnd> {
+async function whatSshDid(
+  { request, ssh, connected }: Parts,
+  signal: AbortSignal,
+): Promise<SshEnd> {
   using end = eitherSignal([signal, ssh.ended]);
   const carried = carryInput(ssh, request, { connected }, end.signal);
   try {
     // Once the script is on its way only a failure to deliver it matters; ssh reports the outcome.
-    const status = await orAborted(Promise.race([ssh.status, carried.then(() => ssh.status)]), signal);
+    const status = await orAborted(
+      Promise.race([ssh.status, carried.then(() => ssh.status)]),
+      signal,
+    );
     if (status !== sshFailed) return { ssh: "ended", status };
     // ssh also ends this way after an interrupt from the keyboard, perhaps before this program receives it.
     await orAborted(Bun.sleep(interruptDelayMs), signal);
     const { signalCode } = ssh.child;
-    return signalCode === null ? { ssh: "failed" } : { ssh: "killed", reason: sshKilled(signalCode) };
+    return signalCode === null
+      ? { ssh: "failed" }
+      : { ssh: "killed", reason: sshKilled(signalCode) };
   } catch (reason) {
     return { ssh: "stopped", reason };
   }
@@ -237,9 +255,13 @@ const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
   });
 
 function loginFailed(host: string): ClusterError {
-  return new ClusterError("connection-failed", `ssh could not log in to ${host}; nothing was run on it.`, {
-    facts: { node: host },
-  });
+  return new ClusterError(
+    "connection-failed",
+    `ssh could not log in to ${host}; nothing was run on it.`,
+    {
+      facts: { node: host },
+    },
+  );
 }
 
 const longestWord = 200;
@@ -248,10 +270,14 @@ const longestWord = 200;
 function notBegun(host: string, { noise }: Facts): ClusterError {
   const line = plainLines(noise, 1, longestWord)[0];
   const words = line === undefined ? "" : ` It printed ${outside(JSON.stringify(line))}.`;
-  return new ClusterError("remote-command-failed", `${host} ended the session before the command began.${words}`, {
-    hint: "Try again. If this happens again, check the start-up files of the login shell and the sshd_config on that node.",
-    facts: { node: host },
-  });
+  return new ClusterError(
+    "remote-command-failed",
+    `${host} ended the session before the command began.${words}`,
+    {
+      hint: "Try again. If this happens again, check the start-up files of the login shell and the sshd_config on that node.",
+      facts: { node: host },
+    },
+  );
 }
 
 function endUnknown(host: string): ClusterError {

@@ -46,7 +46,11 @@ export interface SessionRequest {
   connect(signal: AbortSignal): Promise<Connection>;
 }
 
-type SessionStdio = readonly [stdin: "inherit" | number, stdout: OutputTarget, stderr: OutputTarget];
+type SessionStdio = readonly [
+  stdin: "inherit" | number,
+  stdout: OutputTarget,
+  stderr: OutputTarget,
+];
 
 /** ssh's exit status for its own failures. */
 export const sshFailed = 255;
@@ -82,7 +86,14 @@ export function startSsh(
   const [stdin, ...outputs] = request.stdio;
   const { environment } = request;
   const sharing = request.master?.options ?? [];
-  const options = ["-F", request.sshConfigFile, ...sharing, ...mark.options, ...messages.options, mode];
+  const options = [
+    "-F",
+    request.sshConfigFile,
+    ...sharing,
+    ...mark.options,
+    ...messages.options,
+    mode,
+  ];
   const start = ([stdout, stderr]: readonly [OutputTarget | "pipe", OutputTarget | "pipe"]) =>
     Bun.spawn([ssh, ...options, request.host, line], {
       stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
@@ -124,13 +135,19 @@ interface ProofStart {
 function startWithProof({ token, targets, start }: ProofStart, signal: AbortSignal) {
   const child = start(["pipe", "pipe"]);
   const { stdout, stderr } = child;
-  if (typeof stdout !== "object" || typeof stderr !== "object") throw new TypeError("ssh has no pipes");
+  if (typeof stdout !== "object" || typeof stderr !== "object")
+    throw new TypeError("ssh has no pipes");
   const proof = passOutput({ token, stdout, stderr, targets }, signal);
   return { child, proof, output: { arrived: proof.passed.catch(() => {}), abandon: () => {} } };
 }
 
 /** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
-export async function carryInput(ssh: Ssh, request: SessionRequest, login: Login, signal: AbortSignal): Promise<void> {
+export async function carryInput(
+  ssh: Ssh,
+  request: SessionRequest,
+  login: Login,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await (request.terminal ? deliver(ssh, request, signal) : feed(ssh, request, login, signal));
   } catch (error) {
@@ -152,7 +169,13 @@ async function feed(
   const sink = child.stdin;
   if (typeof sink !== "object") throw new TypeError("ssh was started without a pipe for its stdin");
   await feedStdin(
-    { head: script, after: connected, source: stdio[0], sink, environment: minimalEnvironment(environment) },
+    {
+      head: script,
+      after: connected,
+      source: stdio[0],
+      sink,
+      environment: minimalEnvironment(environment),
+    },
     signal,
   );
 }
@@ -169,13 +192,20 @@ async function deliver(
     return;
   }
   const reason = outsideReason(result.stderr) || `status ${result.status}`;
-  throw new ClusterError("transfer-failed", `Cannot send the command to ${request.host}: ${reason}.`, {
-    hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
-    facts: { node: request.host },
-  });
+  throw new ClusterError(
+    "transfer-failed",
+    `Cannot send the command to ${request.host}: ${reason}.`,
+    {
+      hint: "Try again. If this happens again, check the free space in /dev/shm and /tmp on that node.",
+      facts: { node: request.host },
+    },
+  );
 }
 
-export async function endRemoteProcesses({ transport, delivery }: Ssh, request: SessionRequest): Promise<void> {
+export async function endRemoteProcesses(
+  { transport, delivery }: Ssh,
+  request: SessionRequest,
+): Promise<void> {
   const grace = AbortSignal.timeout(endingGraceMs);
   try {
     const connection = request.terminal ? delivery.connection : await request.connect(grace);

@@ -40,7 +40,9 @@ type Entry = Omit<TarHeader, "mode">;
  * the same archive; and for a damaged archive. Symbolic links may name anything, since they lead somewhere only within the system. Takes ustar, pax
  * and GNU tar's own format.
  */
-export async function* checkedTar(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* checkedTar(
+  archive: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const check = new TarCheck();
   for await (const chunk of archive) {
     check.take(chunk);
@@ -110,21 +112,26 @@ class TarCheck {
     if (withContents.has(entry.type)) this.#skipped = padded(Number(size ?? own.sizeBytes));
   }
 
-  #readMetadata(bytes: Buffer, { type, sizeBytes }: { readonly type: string; readonly sizeBytes: number }): void {
+  #readMetadata(
+    bytes: Buffer,
+    { type, sizeBytes }: { readonly type: string; readonly sizeBytes: number },
+  ): void {
     this.#metadata = undefined;
     const text = bytes.subarray(0, sizeBytes);
     if (type === "L") this.#next.path = untilZero(text);
     else if (type === "K") this.#next.linkpath = untilZero(text);
     else if (type === "x") {
       // GNU's records for sparse files name them again.
-      if (/(?:^|\n)\d+ GNU\.sparse\./.test(asBytes(text))) throw new ArchiveProblem("it has sparse files");
+      if (/(?:^|\n)\d+ GNU\.sparse\./.test(asBytes(text)))
+        throw new ArchiveProblem("it has sparse files");
       this.#next = { ...this.#next, ...readPaxRecords(text, asBytes) };
     }
   }
 
   #checkEntry({ type, name, linkTarget }: Entry): void {
     this.#entries += 1;
-    if (this.#entries > mostEntries) throw new ArchiveProblem(`it has more than ${mostEntries} files and folders`);
+    if (this.#entries > mostEntries)
+      throw new ArchiveProblem(`it has more than ${mostEntries} files and folders`);
     if (!withContents.has(type) && !withoutContents.has(type))
       throw new ArchiveProblem(`${quoted(name)} is of an unknown type`);
     const path = this.#pathOf(name);
@@ -132,7 +139,8 @@ class TarCheck {
     if (type === "1" ? !this.#links.has(this.#pathOf(linkTarget)) : type !== "2") return;
     this.#links.add(path);
     this.#linkCharacters += path.length;
-    if (this.#linkCharacters > mostLinkCharacters) throw new ArchiveProblem("it has too many symbolic links");
+    if (this.#linkCharacters > mostLinkCharacters)
+      throw new ArchiveProblem("it has too many symbolic links");
   }
 
   /** Returns the path below the root; empty for the root itself. */
@@ -142,11 +150,13 @@ class TarCheck {
     const names = name.split("/").filter((part) => part !== "" && part !== ".");
     if (names.some((part) => part === ".." || /^\.wh\.\.{0,2}$/.test(part)))
       throw new ArchiveProblem(`${quoted(name)} leads out of the archive`);
-    if (names.length > mostLevels) throw new ArchiveProblem(`${quoted(name)} has too many folders above it`);
+    if (names.length > mostLevels)
+      throw new ArchiveProblem(`${quoted(name)} has too many folders above it`);
     let above = "";
     for (const part of names.slice(0, -1)) {
       above = above === "" ? part : `${above}/${part}`;
-      if (this.#links.has(above)) throw new ArchiveProblem(`${quoted(name)} leads through a symbolic link`);
+      if (this.#links.has(above))
+        throw new ArchiveProblem(`${quoted(name)} leads through a symbolic link`);
     }
     return names.join("/");
   }

@@ -12,7 +12,10 @@ export interface Draft extends AsyncDisposable {
 export function cannotWrite(path: string, reason: string, cause?: unknown): ClusterError {
   const message = `Cannot write ${path}: ${reason}.`;
   return isDiskFull(cause)
-    ? new ClusterError("machine-not-set-up", message, { hint: "Free some space, or name another disk.", cause })
+    ? new ClusterError("machine-not-set-up", message, {
+        hint: "Free some space, or name another disk.",
+        cause,
+      })
     : new ClusterError("bad-usage", message, {
         hint: "Pass a file in an existing folder that you may write to.",
         cause,

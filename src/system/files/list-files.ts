@@ -43,7 +43,9 @@ export async function listFiles(
     visitFolder(listing, { path: "", source: await realpath(folder) }, []),
   );
   if (listing.entries > mostEntries) {
-    return problem(`${folder} has more than ${mostEntries} files and folders, counted once for each link to them.`);
+    return problem(
+      `${folder} has more than ${mostEntries} files and folders, counted once for each link to them.`,
+    );
   }
   if (listing.problems.length > 0) return { problems: listing.problems };
   return { value: listing.files.toSorted((one, other) => (one.path < other.path ? -1 : 1)) };
@@ -61,7 +63,8 @@ interface Listing {
   readonly signal: AbortSignal;
 }
 
-const isCutOff = ({ entries, problems }: Listing): boolean => entries > mostEntries || problems.length >= mostProblems;
+const isCutOff = ({ entries, problems }: Listing): boolean =>
+  entries > mostEntries || problems.length >= mostProblems;
 
 /** Only real paths are used, because the system follows no more than 40 links in one path. */
 async function visitFolder(
@@ -70,7 +73,8 @@ async function visitFolder(
   above: readonly string[],
 ): Promise<void> {
   const report = reporterOf(listing, path);
-  if (above.includes(real)) return report((name) => `${name} is a symbolic link to one of its parent folders.`);
+  if (above.includes(real))
+    return report((name) => `${name} is a symbolic link to one of its parent folders.`);
   if (above.length >= mostLevels) return report((name) => `${name} is too deep.`);
   const entries = await readdir(real, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
@@ -81,14 +85,20 @@ async function visitFolder(
     const entryPath = path === "" ? entry.name : `${path}/${entry.name}`;
     await catchingFailures(listing, entryPath, async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.
-      const source = entry.isSymbolicLink() ? await targetOf(join(real, entry.name)) : join(real, entry.name);
+      const source = entry.isSymbolicLink()
+        ? await targetOf(join(real, entry.name))
+        : join(real, entry.name);
       await visit(listing, { path: entryPath, source }, [...above, real]);
     });
   }
 }
 
 /** Turns a failure of the system into a problem of the entry at `path`. */
-async function catchingFailures(listing: Listing, path: string, task: () => Promise<void>): Promise<void> {
+async function catchingFailures(
+  listing: Listing,
+  path: string,
+  task: () => Promise<void>,
+): Promise<void> {
   try {
     await task();
   } catch (error) {
@@ -96,7 +106,10 @@ async function catchingFailures(listing: Listing, path: string, task: () => Prom
     if (code === undefined) throw error;
     // The system's name has other bytes than what became of them in a text.
     const isOtherName = code === "ENOENT" && path.includes("\uFFFD");
-    reporterOf(listing, path)((name) => `Cannot read ${name} (${isOtherName ? "its name is not UTF-8" : code}).`);
+    reporterOf(
+      listing,
+      path,
+    )((name) => `Cannot read ${name} (${isOtherName ? "its name is not UTF-8" : code}).`);
   }
 }
 
@@ -106,11 +119,17 @@ interface Visited {
   readonly source: string | undefined;
 }
 
-async function visit(listing: Listing, { path, source }: Visited, above: readonly string[]): Promise<void> {
+async function visit(
+  listing: Listing,
+  { path, source }: Visited,
+  above: readonly string[],
+): Promise<void> {
   const report = reporterOf(listing, path);
   if (source === undefined) return report((name) => `${name} is a broken symbolic link.`);
   if (!isInside(source, listing.realBoundary))
-    return report((name) => `${name} is a symbolic link to ${shown(source)}, outside ${listing.boundary}.`);
+    return report(
+      (name) => `${name} is a symbolic link to ${shown(source)}, outside ${listing.boundary}.`,
+    );
   // Waiting for each answer takes four times as long as the answers of a disk.
   const information = statSync(source);
   if (information.isDirectory()) return visitFolder(listing, { path, source }, above);
@@ -129,7 +148,8 @@ const reporterOf =
   (text: (name: string) => string): void =>
     void problems.push(text(shown(join(root, path))));
 
-const targetOf = (link: string): Promise<string | undefined> => realpath(link).catch(() => undefined);
+const targetOf = (link: string): Promise<string | undefined> =>
+  realpath(link).catch(() => undefined);
 
 const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);

@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { type Stats, closeSync, constants, fstatSync, openSync, read, readSync, readlinkSync } from "node:fs";
+import {
+  type Stats,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  read,
+  readSync,
+  readlinkSync,
+} from "node:fs";
 import { platform } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "./private-file.ts";
@@ -39,7 +48,10 @@ export async function* readListed(file: FileFacts): AsyncGenerator<Uint8Array, v
   try {
     for (let at = 0; at < file.sizeBytes;) {
       const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, file.sizeBytes - at));
-      const count = file.sizeBytes < smallBytes ? readSync(fd, chunk, { position: at }) : await readAt(fd, chunk, at);
+      const count =
+        file.sizeBytes < smallBytes
+          ? readSync(fd, chunk, { position: at })
+          : await readAt(fd, chunk, at);
       if (count === 0) throw changed(file);
       at += count;
       yield chunk.subarray(0, count);
@@ -79,10 +91,15 @@ function open(file: FileFacts): number {
 }
 
 const isSame = ({ device, inode, sizeBytes, modifiedMs }: FileFacts, now: Stats): boolean =>
-  now.isFile() && now.dev === device && now.ino === inode && now.size === sizeBytes && now.mtimeMs === modifiedMs;
+  now.isFile() &&
+  now.dev === device &&
+  now.ino === inode &&
+  now.size === sizeBytes &&
+  now.mtimeMs === modifiedMs;
 
 /** Linux reports where an open file is, whatever links led there. A name that is resolved again could lead elsewhere each time. */
-const isLocatedAt = (fd: number, path: string): boolean => isMac || readlinkSync(`/proc/self/fd/${fd}`) === path;
+const isLocatedAt = (fd: number, path: string): boolean =>
+  isMac || readlinkSync(`/proc/self/fd/${fd}`) === path;
 
 async function readAt(fd: number, chunk: Buffer, position: number): Promise<number> {
   const done = Promise.withResolvers<number>();
@@ -96,17 +113,25 @@ async function readAt(fd: number, chunk: Buffer, position: number): Promise<numb
 const hint = "Try again while no other program changes that file or its folder.";
 
 const changed = ({ source }: FileFacts): ClusterError =>
-  new ClusterError("transfer-failed", `${source} is no longer the file that was listed: it was changed or replaced.`, {
-    hint,
-    facts: { file: source },
-  });
+  new ClusterError(
+    "transfer-failed",
+    `${source} is no longer the file that was listed: it was changed or replaced.`,
+    {
+      hint,
+      facts: { file: source },
+    },
+  );
 
 const unreadable = ({ source }: FileFacts, cause: unknown): ClusterError =>
-  new ClusterError("transfer-failed", `Cannot read ${source} any longer (${errorCode(cause) ?? "no code"}).`, {
-    hint,
-    facts: { file: source },
-    cause,
-  });
+  new ClusterError(
+    "transfer-failed",
+    `Cannot read ${source} any longer (${errorCode(cause) ?? "no code"}).`,
+    {
+      hint,
+      facts: { file: source },
+      cause,
+    },
+  );
 
 /** The SHA-256 hash of a listed file's contents, in lower-case hexadecimal. */
 export async function sha256OfListed(file: FileFacts, signal: AbortSignal): Promise<string> {

@@ -1,7 +1,11 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { identifyThisProcess, isProcessAlive, parseProcessIdentity } from "../processes/process-identity.ts";
+import {
+  identifyThisProcess,
+  isProcessAlive,
+  parseProcessIdentity,
+} from "../processes/process-identity.ts";
 import {
   type TemporaryFolder,
   isDiskFull,

@@ -53,7 +53,11 @@ export async function writePrivateFile(path: string, text: string): Promise<void
  * Writes all bytes, at this position or at the current one. On a disk that is nearly full, a write may be shorter than asked for and still succeed.
  * Only the next one fails.
  */
-export async function writeAll(output: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
+export async function writeAll(
+  output: FileHandle,
+  bytes: Uint8Array,
+  position?: number,
+): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const at = position === undefined ? null : position + done;
     done += (await output.write(bytes, done, bytes.length - done, at)).bytesWritten;
@@ -64,10 +68,15 @@ const plainFileName = /^[A-Za-z0-9_][\w-]*(\.[\w-]+)*$/;
 const longestName = 128;
 
 /** Whether a name, wherever it comes from, is a plain file name on every system and so stays inside its folder. */
-export const isPlainFileName = (name: string): boolean => name.length <= longestName && plainFileName.test(name);
+export const isPlainFileName = (name: string): boolean =>
+  name.length <= longestName && plainFileName.test(name);
 
 /** Writes a file into a folder, like `writePrivateFile`. Rejects names that might lead out of the folder. */
-export async function writePrivateFileIn(folder: string, name: string, text: string): Promise<void> {
+export async function writePrivateFileIn(
+  folder: string,
+  name: string,
+  text: string,
+): Promise<void> {
   if (!isPlainFileName(name)) throw new TypeError(`Not a plain file name: ${JSON.stringify(name)}`);
   await writePrivateFile(join(folder, name), text);
 }
@@ -81,7 +90,8 @@ const prefix = "cluster-e2e-";
 
 /** Whether a temporary folder is still there. If it was removed meanwhile, another user may have made one with that name. */
 export async function isOwnTemporaryFolder(path: string): Promise<boolean> {
-  if (!isAbsolute(path) || !new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path))) return false;
+  if (!isAbsolute(path) || !new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path)))
+    return false;
   const information = await lstat(path).catch(() => undefined);
   if (information?.isDirectory() !== true) return false;
   return information.uid === userInfo().uid && (information.mode & 0o022) === 0;
@@ -100,11 +110,15 @@ export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
     return await temporaryFolder(parent);
   } catch (error) {
     const reason = errorCode(error) ?? String(error);
-    throw new ClusterError("machine-not-set-up", `Cannot create a temporary folder in ${parent}: ${reason}.`, {
-      hint: "Set TMPDIR to an existing folder that this user may write to.",
-      facts: { folder: parent },
-      cause: error,
-    });
+    throw new ClusterError(
+      "machine-not-set-up",
+      `Cannot create a temporary folder in ${parent}: ${reason}.`,
+      {
+        hint: "Set TMPDIR to an existing folder that this user may write to.",
+        facts: { folder: parent },
+        cause: error,
+      },
+    );
   }
 }
 
@@ -116,7 +130,8 @@ export async function freeSpaceProblem(folder: string, bytes: number): Promise<s
   const information = await stat(folder).catch(() => undefined);
   if (information === undefined) return `The folder ${folder} does not exist.`;
   if (!information.isDirectory()) return `${folder} is not a folder.`;
-  if (!(await isAccessible(folder, constants.W_OK | constants.X_OK))) return `Cannot write to the folder ${folder}.`;
+  if (!(await isAccessible(folder, constants.W_OK | constants.X_OK)))
+    return `Cannot write to the folder ${folder}.`;
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   return free >= bytes
@@ -132,7 +147,8 @@ const usualBytes = 128 * 1024;
  * don't reveal read-only file systems, and root passes every permission check.
  */
 export async function writeProblem(folder: string): Promise<string | undefined> {
-  if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder) return writeProblem(dirname(folder));
+  if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder)
+    return writeProblem(dirname(folder));
   try {
     await using trial = await temporaryFolder(folder);
     // On a full disk, an empty folder can often still be created.
@@ -153,7 +169,11 @@ export async function statIfPresent(path: string): Promise<Stats | undefined> {
 }
 
 /** Throws `capacity-lacking` unless this user may write to the folder, and it has this much free space. */
-export async function assertFreeSpace(folder: string, bytes: number, hint = "Free some space."): Promise<void> {
+export async function assertFreeSpace(
+  folder: string,
+  bytes: number,
+  hint = "Free some space.",
+): Promise<void> {
   const problem = await freeSpaceProblem(folder, bytes);
   if (problem !== undefined) throw new ClusterError("capacity-lacking", problem, { hint });
 }
@@ -182,13 +202,15 @@ export async function isFileOrAbsent(path: string): Promise<boolean> {
 /** The code (`ENOENT`, `ECONNRESET`, …) of a runtime error. Bun puts it on the error itself, Node's fetch on its cause. */
 export function errorCode(error: unknown): string | undefined {
   for (const candidate of [error, error instanceof Error ? error.cause : undefined]) {
-    if (candidate instanceof Error && "code" in candidate && typeof candidate.code === "string") return candidate.code;
+    if (candidate instanceof Error && "code" in candidate && typeof candidate.code === "string")
+      return candidate.code;
   }
   return undefined;
 }
 
 /** Whether a file couldn't be written because the disk is full, or because this user's quota is used up. */
-export const isDiskFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+export const isDiskFull = (error: unknown): boolean =>
+  ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
 
 export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -40,9 +40,11 @@ export async function* readTar(
     sum.entries += 1;
     sum.names += entry.name.length + entry.linkTarget.length;
     sum.bytes += sizeBytes;
-    if (sum.entries > limits.entries) throw new ArchiveProblem(`it has more than ${limits.entries} files and folders`);
+    if (sum.entries > limits.entries)
+      throw new ArchiveProblem(`it has more than ${limits.entries} files and folders`);
     if (sum.names > mostNameCharacters) throw new ArchiveProblem("the names in it are too long");
-    if (sum.bytes > limits.totalBytes) throw new ArchiveProblem(`it has more than ${limits.totalBytes} bytes`);
+    if (sum.bytes > limits.totalBytes)
+      throw new ArchiveProblem(`it has more than ${limits.totalBytes} bytes`);
     const contents = source.stream(sizeBytes);
     yield { ...entry, contents };
     for await (const _unread of contents);
@@ -83,10 +85,14 @@ const kindsByType: Readonly<Record<string, TarEntry["kind"]>> = {
   "5": "folder",
 };
 
-function entryOf(header: TarHeader, { path, linkpath, size }: PaxRecords): Omit<TarEntry, "contents"> {
+function entryOf(
+  header: TarHeader,
+  { path, linkpath, size }: PaxRecords,
+): Omit<TarEntry, "contents"> {
   const kind = kindsByType[header.type];
   const name = path ?? header.name;
-  if (kind === undefined) throw new ArchiveProblem(`${quoted(name)} is neither a file, a folder nor a link`);
+  if (kind === undefined)
+    throw new ArchiveProblem(`${quoted(name)} is neither a file, a folder nor a link`);
   if (size !== undefined && !/^\d{1,15}$/.test(size)) throw damaged();
   return {
     kind,
@@ -123,10 +129,12 @@ export async function unpackTar(
     if (entry.kind === "file") {
       sum.files += 1;
       sum.bytes += await writeFile(join(target, path), entry);
-    } else if (entry.kind === "folder") await mkdir(join(target, path), { mode: entry.mode | 0o700 });
+    } else if (entry.kind === "folder")
+      await mkdir(join(target, path), { mode: entry.mode | 0o700 });
     else {
       linkCharacters.count += path.length + entry.linkTarget.length;
-      if (linkCharacters.count > mostLinkCharacters) throw new ArchiveProblem("it has too many symbolic links");
+      if (linkCharacters.count > mostLinkCharacters)
+        throw new ArchiveProblem("it has too many symbolic links");
       tree.links.set(path, checkedTarget(path, entry.linkTarget));
     }
   }
@@ -155,7 +163,8 @@ function pathIn({ kinds }: Tree, entry: TarEntry): string {
   const path = entry.name.replace(/^\.\//, "").replace(/\/$/, "");
   if (!isPlainPath(path)) throw new ArchiveProblem(`${shown} is not a plain name`);
   const parent = posix.dirname(path);
-  if (kinds.get(parent === "." ? "" : parent) !== "folder") throw new ArchiveProblem(`${shown} is in no folder`);
+  if (kinds.get(parent === "." ? "" : parent) !== "folder")
+    throw new ArchiveProblem(`${shown} is in no folder`);
   if (kinds.has(path)) throw new ArchiveProblem(`${shown} occurs twice`);
   return path;
 }
@@ -169,7 +178,10 @@ const mostLevels = 200;
 function isPlainPath(path: string): boolean {
   if (!isShortLine(path)) return false;
   const names = path.split("/");
-  return names.length <= mostLevels && names.every((name) => name !== "" && name !== "." && name !== "..");
+  return (
+    names.length <= mostLevels &&
+    names.every((name) => name !== "" && name !== "." && name !== "..")
+  );
 }
 
 /** Whether each name in the path is short enough for a disk, and the path is one printable line. */
@@ -222,7 +234,9 @@ export function linkThatLeadsOut(links: ReadonlyMap<string, string>): string | u
 
 /** Makes equal what any disk may take for the same name. Equates more than a disk does, which is safe: the names are also compared as they are. */
 const fold = (path: string): string =>
-  isAscii(path) ? path.toLowerCase() : path.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
+  isAscii(path)
+    ? path.toLowerCase()
+    : path.normalize("NFKD").toUpperCase().toLowerCase().normalize("NFKD");
 
 const isAscii = (path: string): boolean => /^\p{ASCII}*$/u.test(path);
 
@@ -246,10 +260,18 @@ interface End {
   readonly followed: number;
 }
 
-function firstThatEscapes(links: ReadonlyMap<string, string>, form: (path: string) => string): string | undefined {
+function firstThatEscapes(
+  links: ReadonlyMap<string, string>,
+  form: (path: string) => string,
+): string | undefined {
   const root: TreeNode = { parent: undefined, entries: new Map() };
-  const formed = [...links].map(([path, target]) => ({ path, formedPath: form(path), target: form(target) }));
-  for (const { formedPath, target } of formed) nodeOf(root, formedPath).link = { target, end: "unknown" };
+  const formed = [...links].map(([path, target]) => ({
+    path,
+    formedPath: form(path),
+    target: form(target),
+  }));
+  for (const { formedPath, target } of formed)
+    nodeOf(root, formedPath).link = { target, end: "unknown" };
   return formed.find(({ formedPath }) => follow(root, formedPath, 0) === undefined)?.path;
 }
 
@@ -288,7 +310,8 @@ function endOf({ parent }: TreeNode, link: Link, depth: number): End | undefined
   if (link.end === "unknown") {
     link.end = "outside";
     const isTooFar = depth === mostLinks || link.target.startsWith("/");
-    const end = isTooFar || parent === undefined ? undefined : follow(parent, link.target, depth + 1);
+    const end =
+      isTooFar || parent === undefined ? undefined : follow(parent, link.target, depth + 1);
     if (end !== undefined) link.end = { ...end, followed: end.followed + 1 };
   }
   return link.end === "outside" ? undefined : link.end;

@@ -31,7 +31,11 @@ export function unreadableReason(error: unknown): string {
 }
 
 /** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */
-export async function readBytes(path: string, mostBytes: number, signal: AbortSignal): Promise<Buffer> {
+export async function readBytes(
+  path: string,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> {
   signal.throwIfAborted();
   const opening = open(path);
   try {
@@ -42,7 +46,11 @@ export async function readBytes(path: string, mostBytes: number, signal: AbortSi
   }
 }
 
-export async function readText(path: string, mostBytes: number, signal: AbortSignal): Promise<string> {
+export async function readText(
+  path: string,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
   return (await readBytes(path, mostBytes, signal)).toString("utf8");
 }
 
@@ -74,12 +82,19 @@ export function notRegular(path: string, isFolder = false): Error {
 }
 
 /** Reads the JSON in such a file. Undefined if the file is missing or unreadable, or if its value has another shape. */
-export async function readOwnJson<Value>(path: string, reader: Reader<Value>): Promise<Value | undefined> {
+export async function readOwnJson<Value>(
+  path: string,
+  reader: Reader<Value>,
+): Promise<Value | undefined> {
   const text = await readOwnText(path).catch(() => undefined);
   return text === undefined ? undefined : reader(parseJson(text));
 }
 
-async function readAtMost(file: FileHandle, mostBytes: number, signal: AbortSignal): Promise<Buffer> {
+async function readAtMost(
+  file: FileHandle,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (let bytes = 0; bytes <= mostBytes;) {
     const chunk = Buffer.allocUnsafe(chunkBytes);

@@ -60,7 +60,8 @@ export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += noBytes.length) {
       const piece = chunk.subarray(at, at + noBytes.length);
-      if (noBytes.compare(piece, 0, piece.length, 0, piece.length) !== 0) await writer.write(piece, offset + at);
+      if (noBytes.compare(piece, 0, piece.length, 0, piece.length) !== 0)
+        await writer.write(piece, offset + at);
     }
     offset += chunk.length;
   }
@@ -86,7 +87,9 @@ function createWriter(file: FileHandle): Writer {
   };
   return {
     write: async (bytes, position) => {
-      pending.push(writeAll(file, bytes, position).catch((error: unknown) => void failures.push(error)));
+      pending.push(
+        writeAll(file, bytes, position).catch((error: unknown) => void failures.push(error)),
+      );
       if (pending.length === mostWrites) await pending.shift();
       throwFailure();
     },

@@ -14,7 +14,9 @@ export interface TarFile {
 }
 
 /** A file whose contents are this text. */
-export function textFile(file: Pick<TarFile, "name" | "mode" | "modifiedMs"> & { readonly text: string }): TarFile {
+export function textFile(
+  file: Pick<TarFile, "name" | "mode" | "modifiedMs"> & { readonly text: string },
+): TarFile {
   const { text, ...rest } = file;
   const bytes = Buffer.from(text);
   return { ...rest, sizeBytes: bytes.length, contents: () => Readable.from([bytes]) };
@@ -25,7 +27,9 @@ export function textFile(file: Pick<TarFile, "name" | "mode" | "modifiedMs"> & {
  * to root. The same files give the same bytes. Source of the format:
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
-export async function* tarStream(files: Iterable<TarFile>): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* tarStream(
+  files: Iterable<TarFile>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for (const file of files) yield* tarEntry(file);
   yield archiveEnd;
 }
@@ -51,7 +55,8 @@ function headers(file: TarFile): Uint8Array {
   if (!isPlain) records.push(["path", file.name]);
   if (file.sizeBytes > largestSize) records.push(["size", String(file.sizeBytes)]);
   // The header's own field has whole seconds.
-  if (file.modifiedMs > 0 && file.modifiedMs % 1000 !== 0) records.push(["mtime", (file.modifiedMs / 1000).toFixed(6)]);
+  if (file.modifiedMs > 0 && file.modifiedMs % 1000 !== 0)
+    records.push(["mtime", (file.modifiedMs / 1000).toFixed(6)]);
   const name = isPlain ? file.name : "long-name";
   const type = file.name.endsWith("/") ? "5" : "0";
   const size = file.sizeBytes > largestSize ? 0 : file.sizeBytes;
@@ -104,7 +109,8 @@ function paxRecord(key: string, value: string): Buffer {
 }
 
 /** How many bytes follow contents of this size, up to the next block. */
-export const paddingAfter = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;
+export const paddingAfter = (size: number): number =>
+  (blockBytes - (size % blockBytes)) % blockBytes;
 const padding = (size: number): Uint8Array => Buffer.alloc(paddingAfter(size));
 
 async function* exactly(file: TarFile): AsyncGenerator<Uint8Array, void, undefined> {
@@ -165,15 +171,20 @@ export const hasChecksum = (block: Buffer): boolean =>
   block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
 
 /** Each record is `<length> <key>=<value>\n`, where the length counts all of it. Unknown keys are skipped. */
-export function readPaxRecords(bytes: Buffer, decode: (bytes: Uint8Array) => string = utf8): PaxRecords {
+export function readPaxRecords(
+  bytes: Buffer,
+  decode: (bytes: Uint8Array) => string = utf8,
+): PaxRecords {
   const found: { path?: string; linkpath?: string; size?: string } = {};
   for (let start = 0; start < bytes.length;) {
     const [, digits = ""] = /^(\d{1,6}) /.exec(bytes.toString("latin1", start, start + 8)) ?? [];
     const record = bytes.subarray(start, start + Number(digits));
     const equals = record.indexOf("=");
-    if (record.length !== Number(digits) || record.at(-1) !== newline || equals === -1) throw damaged();
+    if (record.length !== Number(digits) || record.at(-1) !== newline || equals === -1)
+      throw damaged();
     const key = record.toString("latin1", digits.length + 1, equals);
-    if (key === "path" || key === "linkpath" || key === "size") found[key] = decode(record.subarray(equals + 1, -1));
+    if (key === "path" || key === "linkpath" || key === "size")
+      found[key] = decode(record.subarray(equals + 1, -1));
     start += record.length;
   }
   return found;
@@ -188,7 +199,8 @@ function field(block: Buffer, start: number, length: number): string {
 }
 
 export function readOctal(block: Buffer, start: number, length: number): number {
-  const [, digits] = /^ *([0-7]+)[ \0]*$/.exec(block.toString("latin1", start, start + length)) ?? [];
+  const [, digits] =
+    /^ *([0-7]+)[ \0]*$/.exec(block.toString("latin1", start, start + length)) ?? [];
   if (digits === undefined) throw damaged();
   return Number.parseInt(digits, 8);
 }

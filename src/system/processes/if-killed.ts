@@ -13,7 +13,10 @@ interface Line {
 }
 
 /** Runs a line of sh if this program is killed, which no handler here can notice, before this is disposed of. */
-export function ifKilled({ line, word = "", hasStdin = false }: Line, environment: Environment): Disposable {
+export function ifKilled(
+  { line, word = "", hasStdin = false }: Line,
+  environment: Environment,
+): Disposable {
   const watching = Bun.spawn(["/bin/sh", "-c", untilTheEnd + line, "sh", word], {
     stdio: [hasStdin ? "inherit" : "ignore", "ignore", "ignore", "pipe"],
     env: minimalEnvironment(environment),

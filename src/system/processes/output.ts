@@ -26,9 +26,19 @@ export async function openOutput(descriptor: number): Promise<Output> {
   const own = isatty(descriptor) || kindOf(descriptor) === "pipe" ? reopen(descriptor) : undefined;
   const close = (): void => (own === undefined ? undefined : closeSync(own));
   if (own !== undefined || kindOf(descriptor) === "file")
-    return new DescriptorOutput({ descriptor: own ?? descriptor, mostBytes: Infinity, isReady: () => true, close });
+    return new DescriptorOutput({
+      descriptor: own ?? descriptor,
+      mostBytes: Infinity,
+      isReady: () => true,
+      close,
+    });
   const mostBytes = platform() === "linux" ? 4096 : 512;
-  return new DescriptorOutput({ descriptor, mostBytes, isReady: await readinessOf(descriptor), close });
+  return new DescriptorOutput({
+    descriptor,
+    mostBytes,
+    isReady: await readinessOf(descriptor),
+    close,
+  });
 }
 
 /** Opens a pipe or terminal once more, non-blocking. The caller closes it; no child inherits it by itself. Undefined if the system can't. */
@@ -59,7 +69,8 @@ async function readinessOf(descriptor: number): Promise<() => boolean> {
   const { loadFunctions } = await import("./load-functions.ts");
   const system = await loadFunctions({ poll: { args: ["ptr", "u32", "i32"], returns: "i32" } });
   // struct pollfd: the descriptor, and the events, with those that have occurred in the upper half.
-  return () => system === undefined || system.poll(new Int32Array([descriptor, pollOut]), 1, 0) === 1;
+  return () =>
+    system === undefined || system.poll(new Int32Array([descriptor, pollOut]), 1, 0) === 1;
 }
 
 interface Waiting {
@@ -88,7 +99,10 @@ class DescriptorOutput implements Output {
   async write(bytes: string | Uint8Array): Promise<void> {
     const waiting = { rest: Buffer.from(bytes), settle: Promise.withResolvers<void>() };
     const isFirst = this.#waiting.push(waiting) === 1;
-    await Promise.all([waiting.settle.promise, isFirst && !this.#advance() ? this.#finish() : undefined]);
+    await Promise.all([
+      waiting.settle.promise,
+      isFirst && !this.#advance() ? this.#finish() : undefined,
+    ]);
   }
 
   [Symbol.dispose](): void {
@@ -102,7 +116,9 @@ class DescriptorOutput implements Output {
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       try {
         while (first.rest.length > 0 && isReady())
-          first.rest = first.rest.subarray(writeSync(descriptor, first.rest.subarray(0, mostBytes)));
+          first.rest = first.rest.subarray(
+            writeSync(descriptor, first.rest.subarray(0, mostBytes)),
+          );
         if (first.rest.length > 0) return false;
         first.settle.resolve();
       } catch (error) {

@@ -109,7 +109,9 @@ async function outputOf(
   variables: Environment = {},
 ): Promise<string | undefined> {
   try {
-    const { stdout } = await promisify(execFile)(program, words, { env: { ...systemEnvironment, ...variables } });
+    const { stdout } = await promisify(execFile)(program, words, {
+      env: { ...systemEnvironment, ...variables },
+    });
     return stdout.trim() || undefined;
   } catch {
     return undefined;
@@ -149,14 +151,20 @@ async function hasOpenOnMac(pid: number, { dev, ino }: Stats): Promise<boolean> 
   const output = (await outputOf("/usr/sbin/lsof", ["-a", "-p", String(pid), "-F", "fDi"])) ?? "";
   return output.split(/^f/m).some((file) => {
     const [, device] = /^D0x([0-9a-f]+)$/m.exec(file) ?? [];
-    return device !== undefined && Number.parseInt(device, 16) === dev && new RegExp(`^i${ino}$`, "m").test(file);
+    return (
+      device !== undefined &&
+      Number.parseInt(device, 16) === dev &&
+      new RegExp(`^i${ino}$`, "m").test(file)
+    );
   });
 }
 
 /** Uses the shell's built-in `kill`, which every machine has. Ignores processes that no longer exist. */
 export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise<void> {
   const script = 'kill -"$1" "$2" 2>/dev/null || :';
-  await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], { env: systemEnvironment });
+  await promisify(execFile)("/bin/sh", ["-c", script, "sh", name, String(pid)], {
+    env: systemEnvironment,
+  });
 }
 
 interface Waiting {
@@ -185,13 +193,15 @@ export async function acquireProcessLock(
   const look = async (): Promise<true | undefined> => {
     const holder = await takeFreed(path, text, signal);
     if (holder === undefined) return true;
-    if (!hasReported) onWait((await fateOfHolder(holder)) === "elsewhere" ? elsewhereAdvice(path) : "");
+    if (!hasReported)
+      onWait((await fateOfHolder(holder)) === "elsewhere" ? elsewhereAdvice(path) : "");
     hasReported = true;
     return undefined;
   };
   const rule = { ...waits.processLock, clock };
   if (giveUp === undefined) await poll(look, rule, signal);
-  else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined) throw giveUp.error;
+  else if ((await poll(look, { ...rule, deadlineMs: giveUp.atMs }, signal)) === undefined)
+    throw giveUp.error;
   return {
     [Symbol.asyncDispose]: async () => {
       if ((await readlink(path).catch(() => "")) === text) await rm(path, { force: true });
@@ -203,7 +213,11 @@ const elsewhereAdvice = (path: string): string =>
   ` That process runs on another computer, or in another container. If it has ended, remove ${path}.`;
 
 /** Takes the lock unless a living process holds it. Resolves with that holder, if there is one. */
-async function takeFreed(path: string, text: string, signal: AbortSignal): Promise<string | undefined> {
+async function takeFreed(
+  path: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   while (!(await take(path, text))) {
     signal.throwIfAborted();
     const holder = await readHolder(path);
@@ -237,7 +251,9 @@ async function readHolder(path: string): Promise<string | undefined> {
 
 /** Builds of before the first release had regular files as locks. */
 const notALock = (path: string): ClusterError =>
-  new ClusterError("machine-not-set-up", `${path} is in the way of a lock.`, { hint: "Remove it." });
+  new ClusterError("machine-not-set-up", `${path} is in the way of a lock.`, {
+    hint: "Remove it.",
+  });
 
 /** File systems keep links of up to 59 bytes beside the name. */
 const lockText = (holder: ProcessIdentity | undefined): string =>
@@ -265,10 +281,16 @@ const parseHolder =
 /** A lock without an identity is one of a process that the system didn't report, or of a program that writes others: nothing shows whether it runs. */
 async function fateOfHolder(text: string): Promise<ReturnType<typeof fateOf>> {
   const { computer = "", boot, namespace } = parseHolder.exec(text)?.groups ?? {};
-  return fateOf({ host: computer, computer, boot, namespace }, withHost(shortSpace(await readProcessSpace())));
+  return fateOf(
+    { host: computer, computer, boot, namespace },
+    withHost(shortSpace(await readProcessSpace())),
+  );
 }
 
-const withHost = (space: ReturnType<typeof shortSpace>): ProcessSpace => ({ ...space, host: space.computer });
+const withHost = (space: ReturnType<typeof shortSpace>): ProcessSpace => ({
+  ...space,
+  host: space.computer,
+});
 
 /** Like `isProcessAlive`. */
 async function isHeld(text: string): Promise<boolean> {

@@ -99,7 +99,11 @@ export async function* readProgram(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, ProgramEnd, undefined> {
   signal.throwIfAborted();
-  const child = spawn(program, words, { env: { ...environment }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, words, {
+    env: { ...environment },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const ended = endOf(child);
   if (!hasStreams(child)) await ended;
   const stderr = collected(child.stderr);
@@ -166,7 +170,8 @@ function withEnd(text: string, chunk: string, most: number): string {
 }
 
 /** Variables that helper programs need to find programs, libraries and temporary files, and the user's name and language. */
-const neededNames = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
+const neededNames =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
 
 /** Variables that say which desktop, display, browser and proxies the user has. */
 const desktopNames =
@@ -189,7 +194,8 @@ export function environmentWithoutSecrets(environment: Environment): Environment
 }
 
 /** Whether the user's browser needs a variable. It runs other people's code, and never needs a credential. */
-export const isForDesktop = (name: string): boolean => neededNames.test(name) || desktopNames.test(name);
+export const isForDesktop = (name: string): boolean =>
+  neededNames.test(name) || desktopNames.test(name);
 
 /** For programs that every system has. */
 export const systemEnvironment = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C" } as const;

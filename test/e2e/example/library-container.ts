@@ -1,7 +1,8 @@
 /** The library's example on containers of this machine. Usage: bun library-container.ts ARTIFACT NODE_IMAGE CLUSTER_ID */
 import { Cluster, ContainerBackend } from "cluster-e2e";
 
-const [buildArtifact = "generate_config.sh", nodeImage = "", clusterId = ""] = process.argv.slice(2);
+const [buildArtifact = "generate_config.sh", nodeImage = "", clusterId = ""] =
+  process.argv.slice(2);
 const backend = new ContainerBackend({ nodeImage, onProgress: (line) => console.error(line) });
 
 await using cluster = await Cluster.create(backend, {
@@ -27,7 +28,10 @@ const tests = {
     return `The job ran on ${stdout.trim()}.`;
   },
   "nothing is left of other tests": async () => {
-    const { status } = await cluster.masters[0].run({ args: ["test", "-e", "/root/job-has-run"], reject: false });
+    const { status } = await cluster.masters[0].run({
+      args: ["test", "-e", "/root/job-has-run"],
+      reject: false,
+    });
     return `The file of the other test is ${status === 0 ? "there" : "gone"}.`;
   },
 };

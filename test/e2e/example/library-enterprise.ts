@@ -11,7 +11,11 @@ const backend = new CloudBackend({
   onProgress: (line) => console.error(line),
 });
 
-await using cluster = await Cluster.create(backend, { variant: "enterprise", agents: 0, publicAgents: 0 });
+await using cluster = await Cluster.create(backend, {
+  variant: "enterprise",
+  agents: 0,
+  publicAgents: 0,
+});
 const clusterConfig = { ...cluster.baseConfig, license_key_contents, superuser_username: "boss" };
 await cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath: cluster.ipDetectPath });
 const superuserUsername = "boss";
@@ -24,10 +28,16 @@ const found = await Cluster.find(backend, cluster.id);
 const [master] = found.masters;
 console.log(`nobody: ${(await master.run({ args: ["id", "-u", "nobody"] })).stdout.trim()}`);
 console.log(`root: ${(await master.run({ args: ["id", "-un"] })).stdout.trim()}`);
-console.log(`not root: ${(await master.run({ args: ["id", "-un"], asRoot: false })).stdout.trim()}`);
+console.log(
+  `not root: ${(await master.run({ args: ["id", "-un"], asRoot: false })).stdout.trim()}`,
+);
 const killed = await master.run({ args: ["sh", "-c", "kill -KILL $$"], reject: false });
 console.log(`killed: ${killed.status}`);
-const bytes = await master.run({ args: ["od", "-An", "-tx1"], env: { A: "1" }, input: new Uint8Array([0, 255, 10]) });
+const bytes = await master.run({
+  args: ["od", "-An", "-tx1"],
+  env: { A: "1" },
+  input: new Uint8Array([0, 255, 10]),
+});
 console.log(`bytes: ${bytes.stdout.trim()}`);
 console.log(`failing: ${await errorId(master.run({ args: ["ls", "/nowhere"] }))}`);
 const { files } = await found.saveLogs();

@@ -2,7 +2,12 @@
 import { Cluster, VmBackend } from "cluster-e2e";
 
 const [buildArtifact = "generate_config.sh", image = "", clusterId = ""] = process.argv.slice(2);
-const backend = new VmBackend({ image, memory: "768m", cpus: 1, onProgress: (line) => console.error(line) });
+const backend = new VmBackend({
+  image,
+  memory: "768m",
+  cpus: 1,
+  onProgress: (line) => console.error(line),
+});
 
 await using cluster = await Cluster.create(backend, {
   masters: 1,

@@ -11,7 +11,12 @@ const backend = new CloudBackend({
   onProgress: (line) => console.error(line),
 });
 
-await using cluster = await Cluster.create(backend, { masters: 1, agents: 1, publicAgents: 1, variant: "oss" });
+await using cluster = await Cluster.create(backend, {
+  masters: 1,
+  agents: 1,
+  publicAgents: 1,
+  variant: "oss",
+});
 await cluster.installFromPath({
   buildArtifact,
   clusterConfig: { ...cluster.baseConfig, cluster_name: "made by a library" },

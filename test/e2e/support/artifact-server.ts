@@ -37,14 +37,17 @@ export async function serveArtifact(
       ...(range !== undefined && { "content-range": `bytes ${first}-${end - 1}/${bytes.length}` }),
     });
     if (part.length <= cutAfterBytes) return void response.end(part);
-    response.write(part.subarray(0, cutAfterBytes), () => setTimeout(() => request.socket.destroy(), 50));
+    response.write(part.subarray(0, cutAfterBytes), () =>
+      setTimeout(() => request.socket.destroy(), 50),
+    );
   };
   const server = createServer(answer);
   await new Promise<void>((resolve) => {
     server.listen(0, host, resolve);
   });
   const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the artifact's server has no port");
+  if (address === null || typeof address === "string")
+    throw new Error("the artifact's server has no port");
   return {
     url: `http://${host}:${address.port}/generate_config.sh`,
     requests,

@@ -4,12 +4,18 @@
 import { join } from "node:path";
 import { repository } from "./executable.ts";
 
-export async function buildArtifact(variant: "oss" | "enterprise", folder: string): Promise<string> {
+export async function buildArtifact(
+  variant: "oss" | "enterprise",
+  folder: string,
+): Promise<string> {
   const output = join(folder, `generate_config.${variant}.sh`);
-  const child = Bun.spawn([join(repository, "test/sample-platform/build"), "--variant", variant, "--output", output], {
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const child = Bun.spawn(
+    [join(repository, "test/sample-platform/build"), "--variant", variant, "--output", output],
+    {
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
   const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);
   if (status !== 0) throw new Error(`building the sample platform failed (${status}):\n${stderr}`);
   return output;

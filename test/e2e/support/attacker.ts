@@ -48,7 +48,9 @@ export function attackerIn({ environment }: Pick<TestCloud, "environment">): Att
   const toTags = (tags: Readonly<Record<string, string>>) =>
     Object.entries(tags).map(([name, Value]) => ({ Key: `cluster-e2e:${name}`, Value }));
   const groupWith = async (groupId: string): Promise<SecurityGroup> => {
-    const { SecurityGroups = [] } = await client.send(new DescribeSecurityGroupsCommand({ GroupIds: [groupId] }));
+    const { SecurityGroups = [] } = await client.send(
+      new DescribeSecurityGroupsCommand({ GroupIds: [groupId] }),
+    );
     return SecurityGroups[0]!;
   };
   return {
@@ -69,13 +71,18 @@ export function attackerIn({ environment }: Pick<TestCloud, "environment">): Att
       const IpPermissions = [{ IpProtocol: "-1", UserIdGroupPairs: [{ GroupId }] }, ssh];
       await client.send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions }));
       const { Subnets = [] } = await client.send(new DescribeSubnetsCommand({}));
-      return { groupId: GroupId, subnetId: Subnets.find((subnet) => subnet.VpcId === VpcId)!.SubnetId! };
+      return {
+        groupId: GroupId,
+        subnetId: Subnets.find((subnet) => subnet.VpcId === VpcId)!.SubnetId!,
+      };
     },
     deleteGroup: async (groupId) => {
       await client.send(new DeleteSecurityGroupCommand({ GroupId: groupId }));
     },
     rangesOf: async (groupId) => {
-      const ranges = ((await groupWith(groupId)).IpPermissions ?? []).flatMap(({ IpRanges = [] }) => IpRanges);
+      const ranges = ((await groupWith(groupId)).IpPermissions ?? []).flatMap(
+        ({ IpRanges = [] }) => IpRanges,
+      );
       return [...new Set(ranges.map(({ CidrIp = "" }) => CidrIp))];
     },
     launch: async (tags, place) => {
@@ -85,7 +92,10 @@ export function attackerIn({ environment }: Pick<TestCloud, "environment">): Att
           InstanceType: "m5.large",
           MinCount: 1,
           MaxCount: 1,
-          ...(place !== undefined && { SecurityGroupIds: [place.groupId], SubnetId: place.subnetId }),
+          ...(place !== undefined && {
+            SecurityGroupIds: [place.groupId],
+            SubnetId: place.subnetId,
+          }),
           TagSpecifications: [{ ResourceType: "instance", Tags: toTags(tags) }],
         }),
       );

@@ -28,14 +28,43 @@ export async function makeAuthority(folder: string, name: string): Promise<Autho
   const request = `${root}.csr`;
   await openssl([...newKey(files.key), "-subj", `/O=${name}/CN=${name} Issuing`, "-out", request]);
   const extensions = `${root}.ext`;
-  await Bun.write(extensions, "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n");
-  const signing = ["-CA", `${root}.crt`, "-CAkey", `${root}.key`, "-CAcreateserial", "-extfile", extensions];
-  await openssl(["x509", "-req", "-in", request, "-days", "30", ...signing, "-out", files.certificate]);
+  await Bun.write(
+    extensions,
+    "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n",
+  );
+  const signing = [
+    "-CA",
+    `${root}.crt`,
+    "-CAkey",
+    `${root}.key`,
+    "-CAcreateserial",
+    "-extfile",
+    extensions,
+  ];
+  await openssl([
+    "x509",
+    "-req",
+    "-in",
+    request,
+    "-days",
+    "30",
+    ...signing,
+    "-out",
+    files.certificate,
+  ]);
   await Bun.write(join(folder, "custom_ca_chain.crt"), Bun.file(`${root}.crt`));
   return { folder, keyPath: files.key, rootPath: `${root}.crt`, rootKeyPath: `${root}.key` };
 }
 
-const newKey = (path: string): readonly string[] => ["req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", path];
+const newKey = (path: string): readonly string[] => [
+  "req",
+  "-new",
+  "-newkey",
+  "rsa:2048",
+  "-nodes",
+  "-keyout",
+  path,
+];
 
 const authorityOf = (name: string): readonly string[] => [
   "-subj",
@@ -57,7 +86,8 @@ export async function handshake(
 /** What openssl prints; it must end well. */
 export async function openssl(words: readonly string[], stdin = ""): Promise<string> {
   const ended = await tryOpenssl(words, stdin);
-  if (ended.status !== 0) throw new Error(`openssl ${words[0]} ended with ${ended.status}:\n${ended.output}`);
+  if (ended.status !== 0)
+    throw new Error(`openssl ${words[0]} ended with ${ended.status}:\n${ended.output}`);
   return ended.output;
 }
 

@@ -12,7 +12,8 @@ const image = "localhost/cluster-e2e-bare:debian-12";
 
 /** Whether the container's apt-get cannot do what it is asked for, and why; undefined where it can. */
 export async function mirrorLack(): Promise<string | undefined> {
-  const line = 'docker run --rm --network host "$0" apt-get -qq -o APT::Update::Error-Mode=any update';
+  const line =
+    'docker run --rm --network host "$0" apt-get -qq -o APT::Update::Error-Mode=any update';
   const { status } = await tryShell(line, [image], "/");
   return status === 0 ? undefined : "Debian's package mirror cannot be reached";
 }
@@ -29,10 +30,15 @@ export async function startContainer(mount: string): Promise<BareContainer> {
     "--tmpfs",
     "/small:size=100m,exec",
   ];
-  const id = (await shell('docker run "$@"', ["docker", ...flags, image, "sleep", "600"], "/")).trim();
+  const id = (
+    await shell('docker run "$@"', ["docker", ...flags, image, "sleep", "600"], "/")
+  ).trim();
   return {
     run: async (lines, environment = {}) => {
-      const variables = Object.entries(environment).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+      const variables = Object.entries(environment).flatMap(([name, value]) => [
+        "--env",
+        `${name}=${value}`,
+      ]);
       return tryShell('docker exec "$@"', ["docker", ...variables, id, "sh", "-euc", lines], "/");
     },
     [Symbol.asyncDispose]: async () => {

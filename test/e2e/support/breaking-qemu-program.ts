@@ -37,8 +37,12 @@ function serve(): void {
     socket.write('{"QMP": {"version": {}, "capabilities": []}}\r\n');
     socket.on("data", (data) => {
       for (const line of data.toString().split("\n").filter(Boolean)) {
-        const { execute, id } = JSON.parse(line) as { readonly execute: string; readonly id?: string };
-        const result = execute === "query-status" ? { status: run.state, running: run.state === "running" } : {};
+        const { execute, id } = JSON.parse(line) as {
+          readonly execute: string;
+          readonly id?: string;
+        };
+        const result =
+          execute === "query-status" ? { status: run.state, running: run.state === "running" } : {};
         socket.write(`${JSON.stringify({ return: result, ...(id !== undefined && { id }) })}\r\n`);
       }
     });
@@ -52,6 +56,8 @@ function serve(): void {
   }, Number(delay));
 }
 
-if (wordAfter("-accel") !== "kvm" || words.some((word) => word.startsWith("isa-debug-exit"))) asReal();
-else if (words.includes("-daemonize")) await daemonize([import.meta.path, state, delay, qemu], words);
+if (wordAfter("-accel") !== "kvm" || words.some((word) => word.startsWith("isa-debug-exit")))
+  asReal();
+else if (words.includes("-daemonize"))
+  await daemonize([import.meta.path, state, delay, qemu], words);
 else serve();

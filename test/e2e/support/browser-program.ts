@@ -11,13 +11,27 @@ const size = { width: 1280, height: 960 };
 const flags =
   "--no-sandbox --disable-quic --disable-sync --disable-background-networking --disable-component-update --no-first-run";
 const path = Bun.which("chromium") ?? "chromium";
-const chromium = { type: "chrome", url: false, path, argv: flags.split(" "), stderr: "inherit" } as const;
+const chromium = {
+  type: "chrome",
+  url: false,
+  path,
+  argv: flags.split(" "),
+  stderr: "inherit",
+} as const;
 
 async function visit(): Promise<Visit> {
-  const view = new Bun.WebView({ ...size, backend: chromium, dataStore: { directory: join(folder, "profile") } });
+  const view = new Bun.WebView({
+    ...size,
+    backend: chromium,
+    dataStore: { directory: join(folder, "profile") },
+  });
   await view.navigate(url);
   // Otherwise the page has the window's size less the height of tabs that are not there.
-  await view.cdp("Emulation.setDeviceMetricsOverride", { ...size, deviceScaleFactor: 1, mobile: false });
+  await view.cdp("Emulation.setDeviceMetricsOverride", {
+    ...size,
+    deviceScaleFactor: 1,
+    mobile: false,
+  });
   const first = await look(view, 1, /Password|masters up/);
   if (!first.text.includes("Password")) return { url, pages: [first] };
   for (const name of ["uid", "password"]) {
@@ -40,7 +54,11 @@ async function look(view: Bun.WebView, number: number, words: RegExp): Promise<P
 
 /** A browser that ends before it has shown anything is started again: that happens where Chromium starts on a busy computer. */
 async function attempt(more: number): Promise<Visit> {
-  const seen = await visit().catch((error: unknown) => ({ url, refusal: String(error), pages: [] }));
+  const seen = await visit().catch((error: unknown) => ({
+    url,
+    refusal: String(error),
+    pages: [],
+  }));
   Bun.WebView.closeAll();
   return more > 0 && seen.pages.length === 0 && seen.refusal?.includes("closed the pipe") === true
     ? attempt(more - 1)

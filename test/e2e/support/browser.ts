@@ -12,7 +12,9 @@ const lacking = ["chromium", "certutil"].filter((program) => Bun.which(program) 
 
 /** Why tests with a browser are skipped here; never on a build machine, which `scripts/setup --tests` gives one. */
 export const browserLack =
-  lacking.length === 0 || process.env["CI"] !== undefined ? undefined : `not here: ${lacking.join(", ")}`;
+  lacking.length === 0 || process.env["CI"] !== undefined
+    ? undefined
+    : `not here: ${lacking.join(", ")}`;
 
 export interface Page {
   /** All words that are shown. */
@@ -36,7 +38,10 @@ export interface Browser {
    * Runs what opens the browser, with the environment that makes it open this one, and waits until that has seen all.
    * Pictures stay in the folder of CLUSTER_E2E_SCREENSHOTS, where that is set, as `<name>-1.png` and so on.
    */
-  visit(name: string, open: (environment: Readonly<Record<string, string>>) => Promise<Ended>): Promise<Visit & Ended>;
+  visit(
+    name: string,
+    open: (environment: Readonly<Record<string, string>>) => Promise<Ended>,
+  ): Promise<Visit & Ended>;
 }
 
 /** In a folder of its own, which is its user's home: what that user trusts stands there. */
@@ -59,7 +64,14 @@ export async function startBrowser(folder: string): Promise<Browser> {
 }
 
 async function writeOpener(place: string, pictures: string): Promise<void> {
-  const argv = ["timeout", "60", process.execPath, join(import.meta.dir, "browser-program.ts"), place, pictures];
+  const argv = [
+    "timeout",
+    "60",
+    process.execPath,
+    join(import.meta.dir, "browser-program.ts"),
+    place,
+    pictures,
+  ];
   const opener = join(place, "xdg-open");
   const words = argv.map((word) => Bun.$.escape(word)).join(" ");
   await Bun.write(opener, `#!/bin/sh\nexec ${words} "$1" >'${place}/log' 2>&1\n`);
@@ -71,13 +83,17 @@ async function noted(place: string): Promise<Visit> {
   const log = join(place, "log");
   for (const limit = Date.now() + 70_000; !existsSync(seen); await Bun.sleep(100)) {
     if (Date.now() > limit)
-      throw new Error(`the browser saw nothing: ${existsSync(log) ? await Bun.file(log).text() : ""}`);
+      throw new Error(
+        `the browser saw nothing: ${existsSync(log) ? await Bun.file(log).text() : ""}`,
+      );
   }
   return (await Bun.file(seen).json()) as Visit;
 }
 
 /** Size of a picture, and how many colours it has, counted to 256. */
-export async function look(picture: string): Promise<{ width: number; height: number; colours: number }> {
+export async function look(
+  picture: string,
+): Promise<{ width: number; height: number; colours: number }> {
   const { width, height } = await new Bun.Image(picture).metadata();
   const indexed = await new Bun.Image(picture).png({ palette: true }).buffer();
   // Such a PNG lists its colours, three bytes each, behind the length of that list.

@@ -10,7 +10,10 @@ export interface CheckoutNames {
   readonly library: string;
 }
 
-export const clusterNames: CheckoutNames = { tests: "integration-test", library: "cluster_internal_utils" };
+export const clusterNames: CheckoutNames = {
+  tests: "integration-test",
+  library: "cluster_internal_utils",
+};
 
 /** Makes the folder. An enterprise one names the open source repository that it builds upon. */
 export async function makeCheckout(

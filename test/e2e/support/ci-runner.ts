@@ -1,7 +1,13 @@
 /** A runner of GitHub: a container with Debian, without Bun, Node and Docker, that has this machine's Docker through a socket, as hosted runners do. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type JobRequest, type PlayedJob, type StartStep, actionFolder, playJob } from "../../support/action-runner.ts";
+import {
+  type JobRequest,
+  type PlayedJob,
+  type StartStep,
+  actionFolder,
+  playJob,
+} from "../../support/action-runner.ts";
 import { smallRelease } from "../../support/small-release.ts";
 import { nodeImage } from "./container-engine.ts";
 import { repository } from "./executable.ts";
@@ -19,7 +25,9 @@ const tag = "2020.01.01.0";
 /** Everything that the runner writes is in `folder`. */
 export async function startRunner(folder: string): Promise<CiRunner> {
   const dist = join(repository, "dist");
-  const release = await smallRelease(folder, tag, { container: `exec ${dist}/cluster-container "$@"` });
+  const release = await smallRelease(folder, tag, {
+    container: `exec ${dist}/cluster-container "$@"`,
+  });
   const installer = await Bun.file(join(release, "install.sh")).bytes();
   const known = {
     release: tag,
@@ -41,7 +49,8 @@ export async function startRunner(folder: string): Promise<CiRunner> {
   await shell('! docker exec "$0" sh -c "command -v bun || command -v node"', [id], "/");
   const start = startIn(id, folder);
   return {
-    play: async (inputs, more = {}) => playJob({ folder, start, ...more, inputs: { ...known, ...inputs } }),
+    play: async (inputs, more = {}) =>
+      playJob({ folder, start, ...more, inputs: { ...known, ...inputs } }),
     run: async (lines) => {
       await Bun.write(join(folder, "lines.sh"), lines);
       const step = start(join(folder, "lines.sh"), {});
@@ -55,14 +64,22 @@ export async function startRunner(folder: string): Promise<CiRunner> {
 
 const startIn = (id: string, folder: string): StartStep => {
   return (file, variables) => {
-    const given = Object.entries({ ...variables, HOME: join(folder, "home"), CI: "true", COLUMNS: "10000" });
+    const given = Object.entries({
+      ...variables,
+      HOME: join(folder, "home"),
+      CI: "true",
+      COLUMNS: "10000",
+    });
     const flags = given.flatMap(([name, value]) => ["--env", `${name}=${value}`]);
     const processId = join(folder, "step.pid");
     // The runner puts what a step has added to the PATH in front of it.
     const lines = `PATH=$(paste -sd : ${folder}/path 2>/dev/null):$PATH; echo $$ >${processId}; exec bash --noprofile --norc -e -o pipefail ${file}`;
-    const step = Bun.spawn(["docker", "exec", "--workdir", join(folder, "work"), ...flags, id, "bash", "-c", lines], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const step = Bun.spawn(
+      ["docker", "exec", "--workdir", join(folder, "work"), ...flags, id, "bash", "-c", lines],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     const written = { text: "" };
     const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
       const decoder = new TextDecoder();
@@ -74,7 +91,11 @@ const startIn = (id: string, folder: string): StartStep => {
       output: () => written.text,
       kill: async (signal) => {
         const number = (await Bun.file(processId).text()).trim();
-        await shell('docker exec "$0" sh -c "kill -s $1 $2 2>/dev/null || :"', [id, signal.slice(3), number], "/");
+        await shell(
+          'docker exec "$0" sh -c "kill -s $1 $2 2>/dev/null || :"',
+          [id, signal.slice(3), number],
+          "/",
+        );
       },
     };
   };

@@ -28,7 +28,9 @@ function findPodmanLack(): string | undefined {
   if (process.getuid?.() !== 0) return "skipped: Podman needs root";
   if (Bun.which("podman") === null) return "skipped: there is no Podman";
   const version = Bun.spawnSync(["podman", "--version"]).stdout.toString();
-  return Number(/\d+/.exec(version)?.[0]) >= 4 ? undefined : "skipped: this Podman is older than 4.0";
+  return Number(/\d+/.exec(version)?.[0]) >= 4
+    ? undefined
+    : "skipped: this Podman is older than 4.0";
 }
 
 /**
@@ -50,7 +52,10 @@ export async function startPodman(folder: string, image: string): Promise<Contai
     `[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${path("networks")}"\n` +
       `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
   );
-  const environment = { CONTAINERS_STORAGE_CONF: path("storage.conf"), CONTAINERS_CONF: path("containers.conf") };
+  const environment = {
+    CONTAINERS_STORAGE_CONF: path("storage.conf"),
+    CONTAINERS_CONF: path("containers.conf"),
+  };
   const engine: ContainerEngine = {
     name: "podman",
     environment,
@@ -62,7 +67,9 @@ export async function startPodman(folder: string, image: string): Promise<Contai
     },
   };
   if (image === "") return engine;
-  const loaded = await Bun.$`docker save ${image} | podman load`.env({ ...process.env, ...environment }).text();
+  const loaded = await Bun.$`docker save ${image} | podman load`
+    .env({ ...process.env, ...environment })
+    .text();
   // Docker leaves the registry out of the name, and Podman adds its own.
   const name = /^Loaded image: (\S+)$/m.exec(loaded)?.[1] ?? "";
   if (name !== image) await runEngine("podman", ["tag", name, image], environment);
@@ -81,6 +88,7 @@ export async function runEngine(
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
   ]);
-  if (status !== 0) throw new Error(`${program} ${words.join(" ")} ended with ${status}: ${stderr}`);
+  if (status !== 0)
+    throw new Error(`${program} ${words.join(" ")} ended with ${status}: ${stderr}`);
   return stdout.trim();
 }

@@ -38,8 +38,22 @@ const places =
   "/etc /home /root /var/lib/cloud/data /var/lib/cloud/instance /var/lib/dhcp /run/cloud-init /run/systemd/netif";
 
 /** What a command prints on each node, by the node's name. */
-export async function onNodes(vms: TestVms, id: string, command: string): Promise<Readonly<Record<string, string>>> {
-  const ran = await vms.run(["run", "-c", id, "--no-test-env", "--node", "all", "--output", "json", command]);
+export async function onNodes(
+  vms: TestVms,
+  id: string,
+  command: string,
+): Promise<Readonly<Record<string, string>>> {
+  const ran = await vms.run([
+    "run",
+    "-c",
+    id,
+    "--no-test-env",
+    "--node",
+    "all",
+    "--output",
+    "json",
+    command,
+  ]);
   expect(ran.status, ran.stderr).toBe(0);
   const { nodes } = JSON.parse(ran.stdout) as {
     nodes: readonly { readonly reference: string; readonly stdout: string }[];
@@ -50,7 +64,9 @@ export async function onNodes(vms: TestVms, id: string, command: string): Promis
 /** All nodes of the cluster are copies of one template. */
 export async function expectDifferentCopies(vms: TestVms, id: string): Promise<void> {
   const asked = Date.now() / 1000;
-  const texts = Object.values(await onNodes(vms, id, `sudo sh -c '${identity.replaceAll("'", `'\\''`)}'`));
+  const texts = Object.values(
+    await onNodes(vms, id, `sudo sh -c '${identity.replaceAll("'", `'\\''`)}'`),
+  );
   const nodes = texts.map((text) => new Map(text.split("\n").map((line) => splitAtSpace(line))));
   expect(nodes.length).toBeGreaterThan(1);
   for (const name of nodes[0]!.keys()) {
@@ -67,7 +83,11 @@ export async function expectDifferentCopies(vms: TestVms, id: string): Promise<v
     expect(node.get("instances")).toBe(node.get("instance-id"));
   }
   const keys = Object.values(
-    await onNodes(vms, id, "sudo sh -c 'cat /home/*/.ssh/authorized_keys /root/.ssh/authorized_keys'"),
+    await onNodes(
+      vms,
+      id,
+      "sudo sh -c 'cat /home/*/.ssh/authorized_keys /root/.ssh/authorized_keys'",
+    ),
   );
   // The cluster's own, and no other.
   expect(new Set(keys).size).toBe(1);
@@ -104,7 +124,8 @@ async function keysInTemplates(vms: TestVms): Promise<readonly string[]> {
     const bytes = await readFile(join(file.parentPath, file.name));
     for (let at = bytes.indexOf(keyBegin); at !== -1; at = bytes.indexOf(keyBegin, at + 1)) {
       const end = bytes.indexOf(keyEnd, at);
-      if (end !== -1 && end - at < 10_000) keys.add(`${bytes.toString("latin1", at, end)}${keyEnd}\n`);
+      if (end !== -1 && end - at < 10_000)
+        keys.add(`${bytes.toString("latin1", at, end)}${keyEnd}\n`);
     }
   }
   return [...keys];
@@ -122,7 +143,9 @@ export async function expectClosedCopies(vms: TestVms, id: string, other: string
         await Bun.write(key, text);
         await Bun.$`chmod 600 ${key}`;
         await Bun.write(config, shown.replaceAll(own.sshKey.path, key));
-        const ran = await Bun.$`ssh -F ${config} -o BatchMode=yes -l ${user} ${reference} true`.quiet().nothrow();
+        const ran = await Bun.$`ssh -F ${config} -o BatchMode=yes -l ${user} ${reference} true`
+          .quiet()
+          .nothrow();
         expect({ status: ran.exitCode, stderr: ran.stderr.toString() }).toEqual({
           status: 255,
           stderr: expect.stringMatching(/Permission denied|invalid format|error in libcrypto/),

@@ -48,7 +48,9 @@ const usual: readonly Answer[] = [
 
 /** The words that create an enterprise cluster of one master. */
 export const createWords = (id: string, ...more: readonly string[]): readonly string[] => [
-  ..."create --variant enterprise --masters 1 --agents 0 --public-agents 0 --linux-distribution debian-12".split(" "),
+  ..."create --variant enterprise --masters 1 --agents 0 --public-agents 0 --linux-distribution debian-12".split(
+    " ",
+  ),
   "-c",
   id,
   "artifact.sh",
@@ -101,7 +103,10 @@ export const answering =
   };
 
 export const behaving =
-  (changes: Readonly<Record<string, unknown>>, former: Readonly<Record<string, unknown>>): Preparation =>
+  (
+    changes: Readonly<Record<string, unknown>>,
+    former: Readonly<Record<string, unknown>>,
+  ): Preparation =>
   async ({ cloud }) => {
     await cloud.control("behaviour", changes);
     return undoable(() => cloud.control("behaviour", former));
@@ -154,7 +159,11 @@ const limitMs = 90_000;
 export function testErrors(title: string, cases: readonly ErrorCase[]): void {
   const named = (each: ErrorCase) => [each.id, shownWords(each), each] as const;
   describeOnBench(title, (bench) => {
-    test.each(cases.map(named))("%s: %s", async (_id, _words, given) => checkText(given, bench()), limitMs);
+    test.each(cases.map(named))(
+      "%s: %s",
+      async (_id, _words, given) => checkText(given, bench()),
+      limitMs,
+    );
     test.each(cases.filter(hasJson).map(named))(
       "%s as JSON, under -vvv: %s",
       async (_id, _words, given) => checkJson(given, bench()),
@@ -174,13 +183,17 @@ function lowestPort(): number {
 
 const canServeMachines = process.getuid?.() === 0 || lowestPort() <= 22;
 
-const shownWords = ({ words }: ErrorCase): string => (words.length > 8 ? `${words[0]} …` : words.join(" "));
+const shownWords = ({ words }: ErrorCase): string =>
+  words.length > 8 ? `${words[0]} …` : words.join(" ");
 
 async function checkText(given: ErrorCase, bench: ErrorBench): Promise<void> {
   await using _trouble = await given.prepare?.(bench);
   const ended = await end(given, [], bench);
   expect(ended.stderr).toEndWith(`\n[${given.id}]\n`);
-  expect({ status: ended.status, stdout: ended.stdout }).toEqual({ status: given.status, stdout: "" });
+  expect({ status: ended.status, stdout: ended.stdout }).toEqual({
+    status: given.status,
+    stdout: "",
+  });
   const message = ended.stderr.slice(ended.stderr.indexOf("Error: "));
   for (const text of given.says) expect(message).toContain(text);
   // No stack below -vv, and the error is told once.
@@ -194,7 +207,8 @@ async function checkText(given: ErrorCase, bench: ErrorBench): Promise<void> {
 }
 
 const withJson: readonly string[] = ["create", "list", "inspect", "wait", "sync", "doctor", "logs"];
-const hasJson = ({ words, stdout }: ErrorCase): boolean => stdout === undefined && withJson.includes(words[0] ?? "");
+const hasJson = ({ words, stdout }: ErrorCase): boolean =>
+  stdout === undefined && withJson.includes(words[0] ?? "");
 
 async function checkJson(given: ErrorCase, bench: ErrorBench): Promise<void> {
   await using _trouble = await given.prepare?.(bench);
@@ -204,12 +218,18 @@ async function checkJson(given: ErrorCase, bench: ErrorBench): Promise<void> {
     readonly error: Readonly<Record<string, string | undefined>>;
   };
   const { id, status } = given;
-  expect({ status: ended.status, schemaVersion, id: error["id"] }).toEqual({ status, schemaVersion: 1, id });
+  expect({ status: ended.status, schemaVersion, id: error["id"] }).toEqual({
+    status,
+    schemaVersion: 1,
+    id,
+  });
   expect(ended.stderr).toContain(`[${id}]\n`);
   const told = `\n${error["message"]}\n${error["hint"]}`;
   for (const text of given.says) expect(told).toContain(text);
   expect(error["log"] !== undefined).toBe(given.hasLog === true);
-  expect(ended.stdout + ended.stderr).not.toContain(bench.cloud.environment["CLOUD_SECRET_ACCESS_KEY"]!);
+  expect(ended.stdout + ended.stderr).not.toContain(
+    bench.cloud.environment["CLOUD_SECRET_ACCESS_KEY"]!,
+  );
 }
 
 async function end(
@@ -219,10 +239,13 @@ async function end(
 ): Promise<Ended> {
   const all = [...words.slice(0, 1), ...more, ...words.slice(1)];
   if (stdout === undefined) return cloud.run(all, { cwd: cloud.folder, environment });
-  const child = Bun.spawn(["sh", "-c", `exec "$0" "$@" >${stdout}`, executablePath("cluster-cloud"), ...all], {
-    env: { PATH: process.env["PATH"], ...cloud.environment },
-    stderr: "pipe",
-  });
+  const child = Bun.spawn(
+    ["sh", "-c", `exec "$0" "$@" >${stdout}`, executablePath("cluster-cloud"), ...all],
+    {
+      env: { PATH: process.env["PATH"], ...cloud.environment },
+      stderr: "pipe",
+    },
+  );
   const stderr = await new Response(child.stderr).text();
   return { status: await child.exited, signal: undefined, stdout: "", stderr };
 }

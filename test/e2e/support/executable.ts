@@ -61,12 +61,14 @@ export function start(program: string, words: readonly string[], options: StartO
     }
   };
   const following = follow();
-  const ended = Promise.all([child.exited, new Response(child.stdout).text(), following]).then(([, stdout]) => ({
-    status: child.exitCode ?? undefined,
-    signal: child.signalCode === null ? undefined : String(child.signalCode),
-    stdout,
-    stderr: written.stderr,
-  }));
+  const ended = Promise.all([child.exited, new Response(child.stdout).text(), following]).then(
+    ([, stdout]) => ({
+      status: child.exitCode ?? undefined,
+      signal: child.signalCode === null ? undefined : String(child.signalCode),
+      stdout,
+      stderr: written.stderr,
+    }),
+  );
   return {
     processId: child.pid,
     stderr: () => written.stderr,
@@ -93,5 +95,8 @@ export function start(program: string, words: readonly string[], options: StartO
 }
 
 /** Runs it to its end. */
-export const run = (program: string, words: readonly string[], options: StartOptions): Promise<Ended> =>
-  start(program, words, options).ended;
+export const run = (
+  program: string,
+  words: readonly string[],
+  options: StartOptions,
+): Promise<Ended> => start(program, words, options).ended;

@@ -20,9 +20,15 @@ interface Ran {
 }
 
 /** The cluster's machines as soon as all of them run, which is before anything is installed on them. */
-export async function insideMachines(cloud: TestCloud, clusterId: string, count: number): Promise<readonly Inside[]> {
+export async function insideMachines(
+  cloud: TestCloud,
+  clusterId: string,
+  count: number,
+): Promise<readonly Inside[]> {
   for (let tries = 0; tries < 600; tries += 1) {
-    const machines = (await cloud.machines()).filter(({ tags }) => tags["cluster-e2e:cluster-id"] === clusterId);
+    const machines = (await cloud.machines()).filter(
+      ({ tags }) => tags["cluster-e2e:cluster-id"] === clusterId,
+    );
     const found = machines.flatMap(({ containerId, tags }) =>
       containerId === undefined ? [] : [inside(containerId, tags["cluster-e2e:role"] ?? "")],
     );
@@ -33,7 +39,11 @@ export async function insideMachines(cloud: TestCloud, clusterId: string, count:
 }
 
 async function areRunning(machines: readonly Inside[]): Promise<boolean> {
-  const words = ["inspect", "--format={{.State.Running}}", ...machines.map(({ containerId }) => containerId)];
+  const words = [
+    "inspect",
+    "--format={{.State.Running}}",
+    ...machines.map(({ containerId }) => containerId),
+  ];
   return (await docker(words)).split("\n").every((line) => line === "true");
 }
 
@@ -41,11 +51,14 @@ const inside = (containerId: string, role: string): Inside => ({
   containerId,
   role,
   shell: async (lines, { user = "root", stdin = "" } = {}) => {
-    const child = Bun.spawn(["docker", "exec", "-i", "--user", user, containerId, "sh", "-c", lines], {
-      stdin: new Blob([stdin]),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const child = Bun.spawn(
+      ["docker", "exec", "-i", "--user", user, containerId, "sh", "-c", lines],
+      {
+        stdin: new Blob([stdin]),
+        stdout: "pipe",
+        stderr: "pipe",
+      },
+    );
     const [status, ...texts] = await Promise.all([
       child.exited,
       new Response(child.stdout).text(),
@@ -64,7 +77,8 @@ export const holdInstallation = async (machine: Inside): Promise<Ran> =>
     stdin: '#!/bin/sh\nwhile [ -e /hold ]; do sleep 0.1; done\nexec /usr/bin/curl "$@"\n',
   });
 
-export const releaseInstallation = async (machine: Inside): Promise<Ran> => machine.shell("rm /hold");
+export const releaseInstallation = async (machine: Inside): Promise<Ran> =>
+  machine.shell("rm /hold");
 
 /** Resolves when the machine runs again. */
 export async function reboot(machine: Inside): Promise<void> {

@@ -19,12 +19,18 @@ export async function listenEverywhere(): Promise<Listener> {
   }).listen(0, "0.0.0.0");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const datagrams = createSocket("udp4").on("message", (data) => void texts.push(data.toString().trim()));
+  const datagrams = createSocket("udp4").on(
+    "message",
+    (data) => void texts.push(data.toString().trim()),
+  );
   await new Promise<void>((resolve) => void datagrams.bind(port, "0.0.0.0", resolve));
   return {
     sending: (text, addresses) => {
       const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-      const all = [...addresses, ...own.filter(({ family }) => family === "IPv4").map(({ address }) => address)];
+      const all = [
+        ...addresses,
+        ...own.filter(({ family }) => family === "IPv4").map(({ address }) => address),
+      ];
       const send = `timeout 5 bash -c "echo ${text} >/dev/tcp/$0/${port}"; echo ${text} >/dev/udp/$0/${port}`;
       return [...new Set(all)]
         .filter((address) => !address.startsWith("127."))
@@ -38,7 +44,8 @@ export async function listenEverywhere(): Promise<Listener> {
         connect({ host, port }).end(marker);
         datagrams.send(marker, port, host);
       }
-      while (texts.filter((text) => text === marker).length < 2 * addresses.length) await Bun.sleep(20);
+      while (texts.filter((text) => text === marker).length < 2 * addresses.length)
+        await Bun.sleep(20);
       return texts.splice(0).filter((text) => text !== marker);
     },
     [Symbol.asyncDispose]: async () => {

@@ -49,15 +49,12 @@ export interface OverlayAttack {
 }
 
 /** A command that sends everything, as the user whom it is run by. It prints "sent". */
-export const attackCommand = ({ outer, victim, other, device }: OverlayAttack): readonly string[] => [
-  "python3",
-  "-c",
-  attack,
+export const attackCommand = ({
   outer,
   victim,
   other,
   device,
-];
+}: OverlayAttack): readonly string[] => ["python3", "-c", attack, outer, victim, other, device];
 
 /** A script for a node that starts a service on its private address alone, which notes each request in a file. */
 export const serviceScript = (address: string, file: string): string => `

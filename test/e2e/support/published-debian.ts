@@ -7,7 +7,9 @@ async function publishedDebian(release: string): Promise<string> {
   const script = join(repository, "test/machine-image/published-debian");
   const made = await Bun.$`${script} ${release}`.quiet().nothrow();
   if (made.exitCode !== 0)
-    throw new Error(`no image of Debian ${release} could be made (${made.exitCode}):\n${made.stderr.toString()}`);
+    throw new Error(
+      `no image of Debian ${release} could be made (${made.exitCode}):\n${made.stderr.toString()}`,
+    );
   return made.text().trim();
 }
 

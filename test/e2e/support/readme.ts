@@ -7,7 +7,8 @@ const pages = ["README.md", "src/bin/README.md"] as const;
 export async function readmeExample(name: string): Promise<string> {
   const examples = (await Promise.all(pages.map(async (page) => triedExamples(page)))).flat();
   const example = examples.find((each) => each.name === name);
-  if (example === undefined) throw new Error(`${pages.join(" and ")} have no example under <!-- tried: ${name} -->`);
+  if (example === undefined)
+    throw new Error(`${pages.join(" and ")} have no example under <!-- tried: ${name} -->`);
   return example.lines;
 }
 
@@ -21,7 +22,10 @@ export interface TriedExample {
 }
 
 /** The shell examples of a page that stand right under such a comment, in their order; `mark` is how it begins. */
-export async function triedExamples(page: string, mark = "tried"): Promise<readonly TriedExample[]> {
+export async function triedExamples(
+  page: string,
+  mark = "tried",
+): Promise<readonly TriedExample[]> {
   const text = await Bun.file(join(repository, page)).text();
   const shape =
     /^<!-- ([a-z ]+): ([^,>]+?)(?:, exits with (\d+))? -->\n\n```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?/gms;
@@ -49,4 +53,5 @@ export function missingLine(shown: string, output: string): string | undefined {
 }
 
 const plain = (line: string): string => line.trim().replaceAll(/\s+/g, " ");
-const matcher = (line: string): RegExp => new RegExp(`^${plain(line).split("…").map(RegExp.escape).join(".*")}$`);
+const matcher = (line: string): RegExp =>
+  new RegExp(`^${plain(line).split("…").map(RegExp.escape).join(".*")}$`);

@@ -21,7 +21,10 @@ export interface ReleaseFolder extends AsyncDisposable {
 }
 
 /** A git repository of its own with this checkout's files, also those not committed yet, and its packages. `replaced` has other texts for some files. */
-export async function commitOfThis(folder: string, replaced: Readonly<Record<string, string>> = {}): Promise<string> {
+export async function commitOfThis(
+  folder: string,
+  replaced: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const checkout = join(folder, "checkout");
   await mkdir(checkout);
   const listed = "git -c safe.directory='*' ls-files --cached --others --exclude-standard -z";
@@ -64,10 +67,28 @@ export async function makeRelease(
   await shell(`ssh-keygen -q -t ed25519 -N '' -C releaser -f "$0"`, [key], folder.path);
   const checkout = await commitOfThis(folder.path, { "scripts/check.ts": "" });
   const output = join(folder.path, "served", "next");
-  const words = ["--dry-run", "--url", server.url, "--repository", "https://git.example.com/cluster-e2e.git", ...more];
-  const argv = [process.execPath, "run", "release", ...words, "--signing-key", key, "--output", output];
+  const words = [
+    "--dry-run",
+    "--url",
+    server.url,
+    "--repository",
+    "https://git.example.com/cluster-e2e.git",
+    ...more,
+  ];
+  const argv = [
+    process.execPath,
+    "run",
+    "release",
+    ...words,
+    "--signing-key",
+    key,
+    "--output",
+    output,
+  ];
   const path = await pathWithFastXz(join(folder.path, "bin"), largePlatform);
-  const variables = Object.entries({ ...environment, PATH: path }).map(([name, value]) => `${name}=${value}`);
+  const variables = Object.entries({ ...environment, PATH: path }).map(
+    ([name, value]) => `${name}=${value}`,
+  );
   const said = await shell('exec env "$@"', ["env", ...variables, ...argv], checkout);
   const installer = await Bun.file(join(output, "install.sh")).text();
   const tag = /^release='(.*)'$/m.exec(installer)?.[1];
@@ -98,7 +119,9 @@ async function pathWithFastXz(bin: string, platform: string): Promise<string> {
 export function serveFolder(folder: string): AsyncDisposable & { readonly url: string } {
   const server = serveOnLoopback(async ({ url }) => {
     const file = Bun.file(join(folder, normalize(decodeURIComponent(new URL(url).pathname))));
-    return (await file.exists()) ? new Response(file) : new Response("no such file\n", { status: 404 });
+    return (await file.exists())
+      ? new Response(file)
+      : new Response("no such file\n", { status: 404 });
   });
   return {
     url: server.url.href.replace(/\/$/, ""),

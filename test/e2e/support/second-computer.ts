@@ -13,7 +13,9 @@ const needed = ["dockerd", "unshare", "nsenter", "setpriv", "ip"];
 /** Why there can be none here; undefined where there can. */
 export const computerLack: string | undefined =
   process.getuid?.() === 0
-    ? needed.filter((program) => Bun.which(program) === null).map((program) => `skipped: there is no ${program}`)[0]
+    ? needed
+        .filter((program) => Bun.which(program) === null)
+        .map((program) => `skipped: there is no ${program}`)[0]
     : "skipped: a second Docker needs root";
 
 export interface SecondComputer extends AsyncDisposable {
@@ -44,15 +46,31 @@ export async function startSecondComputer(): Promise<SecondComputer> {
   ];
   const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1"];
   const log = Bun.file(at("log"));
-  const child = Bun.spawn(["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", ...daemon], {
-    stdout: log,
-    stderr: log,
-  });
+  const child = Bun.spawn(
+    ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", ...daemon],
+    {
+      stdout: log,
+      stderr: log,
+    },
+  );
   const environment = { DOCKER_HOST: socket };
-  const docker = async (words: readonly string[]): Promise<string> => runEngine("docker", words, environment);
+  const docker = async (words: readonly string[]): Promise<string> =>
+    runEngine("docker", words, environment);
   const asUser = [`--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
-  const command = ["nsenter", `--net=/proc/${child.pid}/ns/net`, "setpriv", ...asUser, at("cluster-container")];
-  const own = { ...environment, HOME: home, XDG_STATE_HOME: join(home, "state"), TMPDIR: home, CI: "true" };
+  const command = [
+    "nsenter",
+    `--net=/proc/${child.pid}/ns/net`,
+    "setpriv",
+    ...asUser,
+    at("cluster-container"),
+  ];
+  const own = {
+    ...environment,
+    HOME: home,
+    XDG_STATE_HOME: join(home, "state"),
+    TMPDIR: home,
+    CI: "true",
+  };
   const begin = (words: readonly string[]): Running =>
     start("cluster-container", words, { environment: own, command, cwd: home });
   const dispose = async (): Promise<void> => {

@@ -16,8 +16,16 @@ export async function shell(lines: string, words: readonly string[], cwd: string
   return output;
 }
 
-export async function tryShell(lines: string, words: readonly string[], cwd: string): Promise<ShellEnded> {
-  const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`, ...words], { cwd, stdout: "pipe", timeout: 900_000 });
+export async function tryShell(
+  lines: string,
+  words: readonly string[],
+  cwd: string,
+): Promise<ShellEnded> {
+  const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`, ...words], {
+    cwd,
+    stdout: "pipe",
+    timeout: 900_000,
+  });
   const output = await new Response(child.stdout).text();
   return { status: await child.exited, output };
 }

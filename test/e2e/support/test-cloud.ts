@@ -57,20 +57,27 @@ export interface TestCloud extends AsyncDisposable {
 }
 
 /** `debianImage`: the container image of machines with Debian 12, instead of the usual one. */
-export async function startTestCloud(driver: "container" | "in-process", debianImage?: string): Promise<TestCloud> {
+export async function startTestCloud(
+  driver: "container" | "in-process",
+  debianImage?: string,
+): Promise<TestCloud> {
   const folder = await temporaryFolder();
   const directory = join(folder.path, "cloud");
   await mkdir(directory);
   const log = Bun.file(join(folder.path, "cloud.log"));
   const driverWords = ["--driver", driver, "--directory", directory, "--port", "0"];
   const image = debianImage === undefined ? [] : ["--debian-image", debianImage];
-  const child = Bun.spawn([process.execPath, "test/local-cloud/main.ts", ...driverWords, ...image], {
-    cwd: repository,
-    stdout: "pipe",
-    stderr: log,
-  });
+  const child = Bun.spawn(
+    [process.execPath, "test/local-cloud/main.ts", ...driverWords, ...image],
+    {
+      cwd: repository,
+      stdout: "pipe",
+      stderr: log,
+    },
+  );
   const announcement = await firstLine(child.stdout);
-  if (announcement === undefined) throw new Error(`the local cloud did not start:\n${await log.text()}`);
+  if (announcement === undefined)
+    throw new Error(`the local cloud did not start:\n${await log.text()}`);
   const { endpoint, ...facts } = JSON.parse(announcement) as Announcement;
   const environment = {
     AWS_ENDPOINT_URL_EC2: endpoint,
@@ -82,7 +89,8 @@ export async function startTestCloud(driver: "container" | "in-process", debianI
   };
   const control = async (path: string, body?: unknown): Promise<unknown> => {
     const headers = { authorization: `Bearer ${facts.controlToken}` };
-    const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
+    const init =
+      body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
     const response = await fetch(`${endpoint}/_control/${path}`, init);
     const text = await response.text();
     if (!response.ok) throw new Error(`/_control/${path}: ${response.status} ${text}`);
@@ -104,7 +112,8 @@ export async function startTestCloud(driver: "container" | "in-process", debianI
       return (JSON.parse(stdout) as { readonly cluster: Inspected }).cluster;
     },
     control,
-    machines: async () => ((await control("instances")) as TestMachine[]).filter(({ state }) => state !== "terminated"),
+    machines: async () =>
+      ((await control("instances")) as TestMachine[]).filter(({ state }) => state !== "terminated"),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");
       await child.exited;

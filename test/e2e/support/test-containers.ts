@@ -38,16 +38,24 @@ export async function startTestContainers(
   podmanImage = nodeImage,
 ): Promise<TestContainers> {
   const folder = await temporaryFolder();
-  const engine = name === "docker" ? dockerEngine : await startPodman(join(folder.path, "podman"), podmanImage);
+  const engine =
+    name === "docker" ? dockerEngine : await startPodman(join(folder.path, "podman"), podmanImage);
   const prefix = `e2e-${randomBytes(4).toString("hex")}`;
   const state = join(folder.path, "state");
-  const environment = { XDG_STATE_HOME: state, TMPDIR: folder.path, CI: "true", ...engine.environment };
+  const environment = {
+    XDG_STATE_HOME: state,
+    TMPDIR: folder.path,
+    CI: "true",
+    ...engine.environment,
+  };
   const options = (given: Partial<StartOptions> = {}): StartOptions => ({
     ...given,
     environment: { ...environment, ...given.environment },
   });
   const on = ([command = "", ...words]: readonly string[]): readonly string[] =>
-    name === "docker" || words.includes("--engine") ? [command, ...words] : [command, "--engine", name, ...words];
+    name === "docker" || words.includes("--engine")
+      ? [command, ...words]
+      : [command, "--engine", name, ...words];
   return {
     folder: folder.path,
     stateFolder: join(state, "cluster-e2e", "container", name),
@@ -63,11 +71,14 @@ export async function startTestContainers(
     },
     things: async (clusterId) => thingsOf(engine, clusterId),
     [Symbol.asyncDispose]: async () => {
-      const left = (await labelled(engine, "ps --all", "{{.ID}} {{.Names}}")).filter((line) => line.includes(prefix));
+      const left = (await labelled(engine, "ps --all", "{{.ID}} {{.Names}}")).filter((line) =>
+        line.includes(prefix),
+      );
       const networks = (await labelled(engine, "network ls", "{{.ID}} {{.Name}}")).filter((line) =>
         line.includes(prefix),
       );
-      for (const line of left) await engine.run(["rm", "--force", "--volumes", line.split(" ")[0]!]);
+      for (const line of left)
+        await engine.run(["rm", "--force", "--volumes", line.split(" ")[0]!]);
       for (const line of networks) await engine.run(["network", "rm", line.split(" ")[0]!]);
       await engine[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
@@ -84,8 +95,16 @@ async function thingsOf(engine: ContainerEngine, clusterId: string): Promise<rea
   return found.flatMap((text) => text.split("\n")).filter((line) => line !== "");
 }
 
-async function labelled(engine: ContainerEngine, words: string, format: string): Promise<readonly string[]> {
-  const text = await engine.run([...words.split(" "), "--filter=label=cluster-e2e.cluster-id", `--format=${format}`]);
+async function labelled(
+  engine: ContainerEngine,
+  words: string,
+  format: string,
+): Promise<readonly string[]> {
+  const text = await engine.run([
+    ...words.split(" "),
+    "--filter=label=cluster-e2e.cluster-id",
+    `--format=${format}`,
+  ]);
   return text.split("\n");
 }
 

@@ -2,14 +2,25 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Ended, repository, run, type Running, start, type StartOptions } from "./executable.ts";
+import {
+  type Ended,
+  repository,
+  run,
+  type Running,
+  start,
+  type StartOptions,
+} from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 interface VmInspected {
   readonly state: string;
   readonly webUi: string;
   readonly sshKey: { readonly path: string };
-  readonly nodes: readonly { readonly reference: string; readonly id: string; readonly privateAddress: string }[];
+  readonly nodes: readonly {
+    readonly reference: string;
+    readonly id: string;
+    readonly privateAddress: string;
+  }[];
 }
 
 export interface TestVms extends AsyncDisposable {
@@ -32,8 +43,9 @@ export interface TestVms extends AsyncDisposable {
 }
 
 /** Path of the disk image that the tests' machines boot, built if it isn't there yet. */
-export const buildVmImage = async (...words: readonly ("--docker" | "--networkd" | "--debian-11")[]): Promise<string> =>
-  make("test/vm-image/build", words);
+export const buildVmImage = async (
+  ...words: readonly ("--docker" | "--networkd" | "--debian-11")[]
+): Promise<string> => make("test/vm-image/build", words);
 
 /** Path of a disk image of Debian 13 as people have it. */
 export const buildUsualImage = async (kind: "netplan" | "lvm" | "btrfs"): Promise<string> =>
@@ -55,7 +67,12 @@ export async function startTestVms(): Promise<TestVms> {
   const prefix = `e2e-${randomBytes(4).toString("hex")}`;
   const state = join(folder.path, "state");
   const cache = join(folder.path, "cache");
-  const environment = { XDG_STATE_HOME: state, XDG_CACHE_HOME: cache, TMPDIR: folder.path, CI: "true" };
+  const environment = {
+    XDG_STATE_HOME: state,
+    XDG_CACHE_HOME: cache,
+    TMPDIR: folder.path,
+    CI: "true",
+  };
   const stateFolder = join(state, "cluster-e2e", "vm");
   const options: StartOptions = { environment, limitMs: 1_700_000 };
   return {
@@ -63,10 +80,16 @@ export async function startTestVms(): Promise<TestVms> {
     stateFolder,
     templatesFolder: join(cache, "cluster-e2e", "templates"),
     id: (name) => `${prefix}-${name}`,
-    run: (words, more) => run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
-    start: (words, more) => start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
+    run: (words, more) =>
+      run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
+    start: (words, more) =>
+      start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
     inspect: async (clusterId) => {
-      const { stdout } = await run("cluster-vm", ["inspect", "--output", "json", "-c", clusterId], options);
+      const { stdout } = await run(
+        "cluster-vm",
+        ["inspect", "--output", "json", "-c", clusterId],
+        options,
+      );
       return (JSON.parse(stdout) as { readonly cluster: VmInspected }).cluster;
     },
     machines: (clusterId) => machinesIn(join(stateFolder, `${clusterId}-`)),
@@ -85,13 +108,17 @@ export async function startTestVms(): Promise<TestVms> {
   };
 }
 
-const machinesIn = async (path: string): Promise<ReadonlyMap<string, number>> => new Map(await processesIn(path));
+const machinesIn = async (path: string): Promise<ReadonlyMap<string, number>> =>
+  new Map(await processesIn(path));
 
 /** Also those in other folders for the state, where nodes have the same names. */
-const pidsIn = async (path: string): Promise<readonly number[]> => (await processesIn(path)).map(([, pid]) => pid);
+const pidsIn = async (path: string): Promise<readonly number[]> =>
+  (await processesIn(path)).map(([, pid]) => pid);
 
 /** Which processes have a process file on their command line whose path begins so. */
-async function processesIn(path: string): Promise<readonly (readonly [node: string, pid: number])[]> {
+async function processesIn(
+  path: string,
+): Promise<readonly (readonly [node: string, pid: number])[]> {
   const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid): Promise<readonly (readonly [string, number])[]> => {

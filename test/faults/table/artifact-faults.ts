@@ -11,8 +11,11 @@ import { created, failed } from "./cloud-injections.ts";
 type CloudFault = Fault<CloudWorld>;
 
 /** The creation, with another last word. */
-const createFrom = async (world: CloudWorld, artifact: string, ...more: readonly string[]): Promise<Ended> =>
-  world.run([...world.createWords.slice(0, -1), ...more, artifact]);
+const createFrom = async (
+  world: CloudWorld,
+  artifact: string,
+  ...more: readonly string[]
+): Promise<Ended> => world.run([...world.createWords.slice(0, -1), ...more, artifact]);
 
 const file = (name: string, text: string | Uint8Array, expected: Expected): CloudFault => ({
   name: `the artifact ${name}`,
@@ -33,12 +36,24 @@ const named = (name: string, word: string, expected: Expected): CloudFault => ({
 
 const files: readonly CloudFault[] = [
   file("has no bytes", "", failed("artifact-invalid", "other.sh")),
-  file("is a web page", "<!doctype html><title>Log in</title>", failed("artifact-invalid", "web page")),
+  file(
+    "is a web page",
+    "<!doctype html><title>Log in</title>",
+    failed("artifact-invalid", "web page"),
+  ),
   file("is a binary", new Uint8Array(4_096).fill(0x7f), failed("artifact-invalid", "other.sh")),
-  file("is of the other variant", "#!/bin/bash\n# variant: oss\n", failed("variant-mismatch", "oss")),
+  file(
+    "is of the other variant",
+    "#!/bin/bash\n# variant: oss\n",
+    failed("variant-mismatch", "oss"),
+  ),
   file("is a text", "Not found\n", failed("artifact-invalid", "other.sh")),
   named("is missing", "none.sh", failed("artifact-unreachable", "the file does not exist")),
-  named("is a folder without a platform", "home", failed("bad-usage", "platform.yaml: is missing", 2)),
+  named(
+    "is a folder without a platform",
+    "home",
+    failed("bad-usage", "platform.yaml: is missing", 2),
+  ),
   named("is a device without end", "/dev/zero", failed("artifact-invalid", "/dev/zero")),
   {
     name: "the artifact is a pipe that nobody writes to",
@@ -83,7 +98,10 @@ const server = (name: string, serve: Serve, expected: Expected, seconds = 6): Cl
 const whole = (request: Request): Response => {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "") ?? [];
   if (first === undefined) return new Response(artifact);
-  const end = last === "" || last === undefined ? artifact.length : Math.min(Number(last) + 1, artifact.length);
+  const end =
+    last === "" || last === undefined
+      ? artifact.length
+      : Math.min(Number(last) + 1, artifact.length);
   const headers = { "content-range": `bytes ${first}-${end - 1}/${artifact.length}` };
   return new Response(artifact.slice(Number(first), end), { status: 206, headers });
 };
@@ -102,10 +120,27 @@ const broken = (text: string): Response =>
 
 const servers: readonly CloudFault[] = [
   server("works", whole, created),
-  server("says 404", () => new Response("gone", { status: 404 }), failed("artifact-unreachable", "404")),
-  server("says 403", () => new Response("no", { status: 403 }), failed("artifact-unreachable", "403")),
-  server("says 401", () => new Response("who?", { status: 401 }), failed("artifact-unreachable", "401")),
-  server("says 500", () => new Response("oh", { status: 500 }), failed("artifact-unreachable", "500"), 20),
+  server(
+    "says 404",
+    () => new Response("gone", { status: 404 }),
+    failed("artifact-unreachable", "404"),
+  ),
+  server(
+    "says 403",
+    () => new Response("no", { status: 403 }),
+    failed("artifact-unreachable", "403"),
+  ),
+  server(
+    "says 401",
+    () => new Response("who?", { status: 401 }),
+    failed("artifact-unreachable", "401"),
+  ),
+  server(
+    "says 500",
+    () => new Response("oh", { status: 500 }),
+    failed("artifact-unreachable", "500"),
+    20,
+  ),
   server(
     "says 503 once",
     (request, count) => (count === 1 ? new Response("", { status: 503 }) : whole(request)),
@@ -144,7 +179,8 @@ const servers: readonly CloudFault[] = [
   ),
   server(
     "has another artifact the second time",
-    (request, count) => (count === 1 ? whole(request) : new Response("<!doctype html><title>Log in</title>")),
+    (request, count) =>
+      count === 1 ? whole(request) : new Response("<!doctype html><title>Log in</title>"),
     failed("artifact-invalid", "artifact.sh"),
   ),
 ];
@@ -176,7 +212,11 @@ const sockets: readonly CloudFault[] = [
 }));
 
 const addresses: readonly CloudFault[] = [
-  named("is at a closed port", "http://127.0.0.1:9/artifact.sh", failed("artifact-unreachable", "127.0.0.1:9")),
+  named(
+    "is at a closed port",
+    "http://127.0.0.1:9/artifact.sh",
+    failed("artifact-unreachable", "127.0.0.1:9"),
+  ),
   named(
     "is at an unknown name",
     "http://downloads.invalid/artifact.sh",
@@ -215,7 +255,12 @@ const configuration: readonly CloudFault[] = [
     strike: withFile("extra.yaml", "- a\n"),
     expected: failed("bad-usage", "extra.yaml", 2),
   },
-  { name: "--extra-config has no bytes", place: "artifact", strike: withFile("extra.yaml", ""), expected: created },
+  {
+    name: "--extra-config has no bytes",
+    place: "artifact",
+    strike: withFile("extra.yaml", ""),
+    expected: created,
+  },
   {
     name: "the license key has no bytes",
     place: "artifact",
@@ -234,4 +279,10 @@ const configuration: readonly CloudFault[] = [
   },
 ];
 
-export const artifactFaults: readonly CloudFault[] = [...files, ...servers, ...sockets, ...addresses, ...configuration];
+export const artifactFaults: readonly CloudFault[] = [
+  ...files,
+  ...servers,
+  ...sockets,
+  ...addresses,
+  ...configuration,
+];

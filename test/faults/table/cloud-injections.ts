@@ -19,7 +19,12 @@ export const failed = (id: string, says: string | RegExp, status = 1): Expected 
 export const endedBy = (signal: "SIGINT" | "SIGTERM" | "SIGKILL"): Expected =>
   signal === "SIGKILL"
     ? { status: signal, says: [], keepsCluster: false }
-    : { status: signal, id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false };
+    : {
+        status: signal,
+        id: "interrupted",
+        says: ["Remove what was created: done"],
+        keepsCluster: false,
+      };
 
 /** A fault that the command cannot but meet. */
 export const struck = (end: () => unknown): Struck => ({

@@ -33,7 +33,10 @@ const onCluster = (
   needsCluster: true,
   strike,
   act: async (world) => {
-    await Bun.write(join(world.folder, "checkout/packages/integration-test/extra/test_one.py"), "x = 1\n");
+    await Bun.write(
+      join(world.folder, "checkout/packages/integration-test/extra/test_one.py"),
+      "x = 1\n",
+    );
     return world.run(words);
   },
   expected,
@@ -53,7 +56,10 @@ const withFile =
   };
 
 const otherHostKey = (text: string): string =>
-  text.replaceAll(/AAAA\S+/g, "AAAAC3NzaC1lZDI1NTE5AAAAIHVzZWQgYnkgbm9ib2R5IGJ1dCB0aGlzIHRhYmxlIHJv");
+  text.replaceAll(
+    /AAAA\S+/g,
+    "AAAAC3NzaC1lZDI1NTE5AAAAIHVzZWQgYnkgbm9ib2R5IGJ1dCB0aGlzIHRhYmxlIHJv",
+  );
 
 /** `run` has begun to connect by then, so that its own failure is 255. */
 const unusableKey = (command: "run" | "sync"): Expected => ({
@@ -100,7 +106,11 @@ const keys: readonly CloudFault[] = [
       `the key is another's, then ${command}`,
       words,
       withFile("id_ed25519", () => newHostKey()),
-      kept("connection-failed", command === "run" ? "log in" : "refused the login", command === "run" ? 255 : 1),
+      kept(
+        "connection-failed",
+        command === "run" ? "log in" : "refused the login",
+        command === "run" ? 255 : 1,
+      ),
     ),
   ]),
 ];
@@ -123,7 +133,12 @@ async function printingSecrets(world: CloudWorld): Promise<Struck> {
 }
 
 const waits: readonly CloudFault[] = [
-  onCluster("the installer prints secrets, then wait", wait, printingSecrets, kept("install-failed", "using ***")),
+  onCluster(
+    "the installer prints secrets, then wait",
+    wait,
+    printingSecrets,
+    kept("install-failed", "using ***"),
+  ),
   onCluster(
     "the installer's last line has 50 MB, then wait",
     wait,

@@ -27,7 +27,12 @@ const run: Question = {
   says: [],
   failure: 255,
 };
-const logs: Question = { name: "logs", words: ["logs", "-c", "faulty", "--output-dir", "logs"], says: [], failure: 1 };
+const logs: Question = {
+  name: "logs",
+  words: ["logs", "-c", "faulty", "--output-dir", "logs"],
+  says: [],
+  failure: 1,
+};
 
 const onCluster = (
   name: string,
@@ -72,7 +77,11 @@ const once = [list, inspect].flatMap(({ name, words, says }) =>
     ),
 );
 
-const lasting: readonly { readonly trouble: ApiTrouble; readonly name: string; readonly id: string }[] = [
+const lasting: readonly {
+  readonly trouble: ApiTrouble;
+  readonly name: string;
+  readonly id: string;
+}[] = [
   { trouble: "reset", name: "every connection reset", id: "cloud-failed" },
   { trouble: "html", name: "a captive portal", id: "cloud-failed" },
   { trouble: "empty", name: "only empty answers", id: "cloud-failed" },
@@ -84,13 +93,18 @@ const lasting: readonly { readonly trouble: ApiTrouble; readonly name: string; r
 const forGood = [list, inspect, run, logs].flatMap(({ name, words, failure }) =>
   lasting.map((kind) => {
     const status = kind.id === "credentials-refused" ? 5 : failure;
-    return onCluster(`${kind.name} at ${name}`, words, [{ action: "DescribeInstances", trouble: kind.trouble }], {
-      status,
-      id: kind.id,
-      says: [kind.id === "cloud-failed" ? "ec2:DescribeInstances" : "has expired"],
-      hides: ["No clusters", "cluster-not-found"],
-      keepsCluster: true,
-    });
+    return onCluster(
+      `${kind.name} at ${name}`,
+      words,
+      [{ action: "DescribeInstances", trouble: kind.trouble }],
+      {
+        status,
+        id: kind.id,
+        says: [kind.id === "cloud-failed" ? "ec2:DescribeInstances" : "has expired"],
+        hides: ["No clusters", "cluster-not-found"],
+        keepsCluster: true,
+      },
+    );
   }),
 );
 

@@ -14,13 +14,19 @@ const lacksRoot = process.getuid?.() === 0 ? undefined : "only root mounts file 
 const startedBy =
   (line: string) =>
   async (world: CloudWorld): Promise<Ended> => {
-    const child = Bun.spawn(["sh", "-c", line, executablePath("cluster-cloud"), ...world.createWords], {
-      cwd: world.folder,
-      env: { PATH: process.env["PATH"], ...world.environment },
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 60_000,
-    });
-    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const child = Bun.spawn(
+      ["sh", "-c", line, executablePath("cluster-cloud"), ...world.createWords],
+      {
+        cwd: world.folder,
+        env: { PATH: process.env["PATH"], ...world.environment },
+        stdio: ["ignore", "pipe", "pipe"],
+        timeout: 60_000,
+      },
+    );
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     await child.exited;
     return {
       status: child.exitCode ?? undefined,
@@ -115,7 +121,9 @@ const folders: readonly CloudFault[] = [
     place: "computer",
     act: async (world) => {
       await Bun.write(join(world.folder, "file"), "");
-      return world.run(world.createWords, { environment: { XDG_STATE_HOME: join(world.folder, "file") } });
+      return world.run(world.createWords, {
+        environment: { XDG_STATE_HOME: join(world.folder, "file") },
+      });
     },
     expected: notSetUp("XDG_STATE_HOME"),
   },
@@ -142,19 +150,33 @@ const folders: readonly CloudFault[] = [
     name: "the working folder is gone",
     place: "computer",
     act: startedBy('mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'),
-    expected: { status: 1, says: ["The current working directory was deleted"], keepsCluster: false },
+    expected: {
+      status: 1,
+      says: ["The current working directory was deleted"],
+      keepsCluster: false,
+    },
   },
 ];
 
 const starts: readonly CloudFault[] = [
-  { name: "few open files", place: "computer", act: startedBy('ulimit -n 64 && exec "$0" "$@"'), expected: created },
+  {
+    name: "few open files",
+    place: "computer",
+    act: startedBy('ulimit -n 64 && exec "$0" "$@"'),
+    expected: created,
+  },
   {
     name: "no stdout",
     place: "computer",
     act: startedBy('exec "$0" "$@" >&-'),
     expected: { status: 0, says: [], keepsCluster: true },
   },
-  { name: "no stderr", place: "computer", act: startedBy('exec "$0" "$@" 2>&-'), expected: created },
+  {
+    name: "no stderr",
+    place: "computer",
+    act: startedBy('exec "$0" "$@" 2>&-'),
+    expected: created,
+  },
   { name: "no stdin", place: "computer", act: startedBy('exec "$0" "$@" <&-'), expected: created },
   {
     name: "stdout is full",
@@ -162,7 +184,12 @@ const starts: readonly CloudFault[] = [
     act: startedBy('exec "$0" "$@" >/dev/full'),
     expected: { status: 1, id: "output-lost", says: ["ENOSPC"], keepsCluster: true },
   },
-  { name: "stderr is full", place: "computer", act: startedBy('exec "$0" "$@" 2>/dev/full'), expected: created },
+  {
+    name: "stderr is full",
+    place: "computer",
+    act: startedBy('exec "$0" "$@" 2>/dev/full'),
+    expected: created,
+  },
   {
     name: "an empty PATH",
     place: "computer",
@@ -216,7 +243,8 @@ const crashes: readonly CloudFault[] = [
     for (const name of await readdir(path("launches"))) await truncate(path(`launches/${name}`));
   }),
   crashed("launches that are no JSON", async (_, path) => {
-    for (const name of await readdir(path("launches"))) await Bun.write(path(`launches/${name}`), "{");
+    for (const name of await readdir(path("launches")))
+      await Bun.write(path(`launches/${name}`), "{");
   }),
   crashed("a key of 0 bytes", async (_, path) => truncate(path("id_ed25519"))),
 ];
@@ -231,7 +259,12 @@ const signals = (["SIGTERM", "SIGHUP"] as const).map((signal): CloudFault => ({
     running.interrupt(signal);
     return running.ended;
   },
-  expected: { status: signal, id: "interrupted", says: [signal, "Remove what was created: done"], keepsCluster: false },
+  expected: {
+    status: signal,
+    id: "interrupted",
+    says: [signal, "Remove what was created: done"],
+    keepsCluster: false,
+  },
 }));
 
 export const computerFaults: readonly CloudFault[] = [

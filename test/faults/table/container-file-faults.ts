@@ -30,7 +30,10 @@ const save = (path: string, clusterId: string): readonly string[] => [
 const saving = (
   name: string,
   expected: Omit<Expected, "keepsCluster">,
-  { strike, act }: { readonly strike?: (world: ContainerWorld) => Promise<Struck>; readonly act?: Act },
+  {
+    strike,
+    act,
+  }: { readonly strike?: (world: ContainerWorld) => Promise<Struck>; readonly act?: Act },
   lack?: string,
 ): FileFault => ({
   name,
@@ -45,7 +48,8 @@ const saving = (
   },
   act: async (world) => {
     const ended = await (act?.(world) ?? world.run(save(target(world), "faulty")));
-    if (await Bun.file(target(world)).exists()) throw new Error(`the file is there:\n${ended.stderr}`);
+    if (await Bun.file(target(world)).exists())
+      throw new Error(`the file is there:\n${ended.stderr}`);
     return ended;
   },
   expected: { ...expected, keepsCluster: true },
@@ -77,7 +81,8 @@ const smallDisk = async (world: ContainerWorld): Promise<Struck> => {
   });
 };
 
-const daemonGone = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+const daemonGone =
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
 const meets =
   (fault: Omit<EngineFault, "when" | "times">) =>
   async (world: ContainerWorld): Promise<Struck> =>
@@ -107,14 +112,22 @@ const loading = (
 });
 
 const signalledLoad = (signal: "SIGINT" | "SIGKILL", said: string): FileFault =>
-  loading(`${signal} while a file of containers is created: ${said}`, endedBy(signal), async (world, words) => {
-    const running = world.start(words);
-    await running.said(said, 20_000);
-    running.interrupt(signal);
-    return running.ended;
-  });
+  loading(
+    `${signal} while a file of containers is created: ${said}`,
+    endedBy(signal),
+    async (world, words) => {
+      const running = world.start(words);
+      await running.said(said, 20_000);
+      running.interrupt(signal);
+      return running.ended;
+    },
+  );
 
-const failedLoad = (name: string, expected: Expected, fault: Omit<EngineFault, "when" | "times">): FileFault =>
+const failedLoad = (
+  name: string,
+  expected: Expected,
+  fault: Omit<EngineFault, "when" | "times">,
+): FileFault =>
   loading(name, expected, async (world, words) => {
     await using met = await meets(fault)(world);
     const ended = await world.run(words);
@@ -148,10 +161,14 @@ export const containerFileFaults: readonly FileFault[] = [
   signalledLoad("SIGKILL", "Load the file …"),
   signalledLoad("SIGINT", "Start containers …"),
   signalledLoad("SIGKILL", "Copy file systems …"),
-  failedLoad("the engine's disk is full when it loads a file", failed("capacity-lacking", "Docker's disk is full"), {
-    call: "load",
-    answer: "Error processing tar file(exit status 1): write /layer.tar: no space left on device",
-  }),
+  failedLoad(
+    "the engine's disk is full when it loads a file",
+    failed("capacity-lacking", "Docker's disk is full"),
+    {
+      call: "load",
+      answer: "Error processing tar file(exit status 1): write /layer.tar: no space left on device",
+    },
+  ),
   failedLoad(
     "the daemon goes away after it has loaded a file",
     failed("machine-not-set-up", "Docker does not answer", 5),

@@ -10,7 +10,12 @@ const source = ["--engine", "docker", "-c", "source"];
 
 /** Saves another cluster, lets the copy meet something, and destroys the other cluster. */
 const copying =
-  (meet: (world: ContainerWorld, copy: () => ReturnType<ContainerWorld["start"]>) => Promise<Ended>) =>
+  (
+    meet: (
+      world: ContainerWorld,
+      copy: () => ReturnType<ContainerWorld["start"]>,
+    ) => Promise<Ended>,
+  ) =>
   async (world: ContainerWorld): Promise<Ended> => {
     const succeed = async (words: readonly string[]): Promise<string> => {
       const { status, stdout, stderr } = await world.run(words);
@@ -42,7 +47,8 @@ const meets = (said: string, signal: NodeJS.Signals): CopyFault["act"] =>
     return running.ended;
   });
 
-const daemonGone = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+const daemonGone =
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
 
 export const copyFaults: readonly CopyFault[] = [
   row(
@@ -53,11 +59,15 @@ export const copyFaults: readonly CopyFault[] = [
     }),
     failed("snapshot-unusable", 'The snapshot "saved" of cluster "source" is incomplete.'),
   ),
-  row("a copy is killed while its containers are created", meets("Copy file systems …", "SIGKILL"), {
-    status: "SIGKILL",
-    says: [],
-    keepsCluster: false,
-  }),
+  row(
+    "a copy is killed while its containers are created",
+    meets("Copy file systems …", "SIGKILL"),
+    {
+      status: "SIGKILL",
+      says: [],
+      keepsCluster: false,
+    },
+  ),
   row("a copy is killed while its containers start", meets("Start containers …", "SIGKILL"), {
     status: "SIGKILL",
     says: [],
@@ -72,7 +82,12 @@ export const copyFaults: readonly CopyFault[] = [
   row(
     "the daemon goes away while a copy's containers are created",
     copying(async (world, copy) => {
-      await using struck = world.strike({ call: "create", when: "before", answer: daemonGone, times: 1 });
+      await using struck = world.strike({
+        call: "create",
+        when: "before",
+        answer: daemonGone,
+        times: 1,
+      });
       const ended = await copy().ended;
       if (!struck.hasStruck()) throw new Error(`nothing was created:\n${ended.stderr}`);
       return ended;

@@ -9,7 +9,12 @@ import { created, failed, struck } from "./cloud-injections.ts";
 
 type ContainerFault = Fault<ContainerWorld>;
 
-export const at = (name: string, fault: EngineFault, expected: Expected, seconds = 8): ContainerFault => ({
+export const at = (
+  name: string,
+  fault: EngineFault,
+  expected: Expected,
+  seconds = 8,
+): ContainerFault => ({
   name,
   place: "engine",
   seconds,
@@ -20,7 +25,8 @@ export const at = (name: string, fault: EngineFault, expected: Expected, seconds
 export const killed: EngineAnswer = { status: 0, stdout: "", stderr: "", isKilled: true };
 const said = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
 
-const daemonGone = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+const daemonGone =
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
 const changes = ["network create", "create", "cp", "start"] as const;
 
 /** Each call that changes something, with each way to fail: nothing is left, also of a call that was carried out and not answered. */
@@ -111,7 +117,11 @@ const asking: readonly ContainerFault[] = [
     { call: "ps", when: "before", answer: "something odd happened", times: 1 },
     failed("engine-failed", "something odd happened"),
   ),
-  at("no trial of rights succeeds", { call: "run", when: "before", answer: "operation not permitted" }, created),
+  at(
+    "no trial of rights succeeds",
+    { call: "run", when: "before", answer: "operation not permitted" },
+    created,
+  ),
 ];
 
 export const lingering = async ({ answers }: ContainerWorld): Promise<Struck> => {
@@ -128,7 +138,10 @@ export const when =
     return running.ended;
   };
 
-export const gone: Expected = { ...failed("machine-failed", /(?:master|agent)_0/), withinMs: 60_000 };
+export const gone: Expected = {
+  ...failed("machine-failed", /(?:master|agent)_0/),
+  withinMs: 60_000,
+};
 
 const containers: readonly ContainerFault[] = [
   {
@@ -182,7 +195,12 @@ const containers: readonly ContainerFault[] = [
       running.interrupt("SIGINT");
       return running.ended;
     },
-    expected: { status: "SIGINT", id: "interrupted", says: ["Remove what was created: done"], keepsCluster: false },
+    expected: {
+      status: "SIGINT",
+      id: "interrupted",
+      says: ["Remove what was created: done"],
+      keepsCluster: false,
+    },
   },
   {
     name: "kill -9 during the configuration",
@@ -199,7 +217,8 @@ const containers: readonly ContainerFault[] = [
   {
     name: "no engine on the PATH",
     place: "computer",
-    act: async (world) => world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
+    act: async (world) =>
+      world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
     expected: failed("machine-not-set-up", "no executable program docker", 5),
   },
 ];

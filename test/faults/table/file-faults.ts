@@ -36,13 +36,23 @@ const clusterFolder = async ({ stateFolder }: VmWorld): Promise<string> => {
 /** Gives the cluster a snapshot: the stand-in for QEMU saves none. */
 async function addSnapshot(world: VmWorld): Promise<Struck> {
   const folder = join(await clusterFolder(world), "snapshots", "installed");
-  const files = { "master_0/disk.qcow2": disk, "master_0/memory": memory(), "master_0/state": noState };
+  const files = {
+    "master_0/disk.qcow2": disk,
+    "master_0/memory": memory(),
+    "master_0/state": noState,
+  };
   for (const [name, bytes] of Object.entries(files)) await Bun.write(join(folder, name), bytes);
   const sums = Object.entries(files).map(([name, given]) => {
     const bytes = given === made.memory ? packed() : given;
     return [name, { bytes: bytes.length, sha256: sha256(bytes) }];
   });
-  const facts = { schemaVersion: 1, createdAt, qemuVersion: "7.2.0", machines, files: Object.fromEntries(sums) };
+  const facts = {
+    schemaVersion: 1,
+    createdAt,
+    qemuVersion: "7.2.0",
+    machines,
+    files: Object.fromEntries(sums),
+  };
   await Bun.write(join(folder, "snapshot.json"), JSON.stringify(facts));
   return struck(async () => {});
 }
@@ -135,7 +145,14 @@ function clusterFile(): Buffer {
     cpu: "any",
     machines,
   };
-  const manifest = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "vm", createdBy: "1", facts, parts: [] };
+  const manifest = {
+    format: "cluster-e2e-cluster",
+    formatVersion: 1,
+    backend: "vm",
+    createdBy: "1",
+    facts,
+    parts: [],
+  };
   return putTogether(manifestFor(manifest, contents), contents.values());
 }
 

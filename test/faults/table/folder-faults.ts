@@ -11,11 +11,16 @@ import { answering, failed } from "./cloud-injections.ts";
 type CloudFault = Fault<CloudWorld>;
 
 const words =
-  "create --wait --timeout 60s --agents 1 --public-agents 0 --linux-distribution debian-12 -c faulty meter".split(" ");
+  "create --wait --timeout 60s --agents 1 --public-agents 0 --linux-distribution debian-12 -c faulty meter".split(
+    " ",
+  );
 
 /** What machines say on which such a platform is installed. */
 const installing: readonly ScriptedAnswer[] = [
-  { pattern: "artifact\\.sh --version", stdout: '{"variant":"none","version":"1.0","name":"meter"}\n' },
+  {
+    pattern: "artifact\\.sh --version",
+    stdout: '{"variant":"none","version":"1.0","name":"meter"}\n',
+  },
   { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n", readsStdin: true },
 ];
 const facts = 'facts={"name": "meter", "version": "1.0"}\n';
@@ -36,12 +41,19 @@ async function writeMeter(world: CloudWorld): Promise<string> {
 
 /** Creates a cluster of it; once the folder is being packed, something happens. */
 const whilePacking =
-  (happens: (world: CloudWorld, running: ReturnType<CloudWorld["start"]>) => Promise<unknown> | void) =>
+  (
+    happens: (
+      world: CloudWorld,
+      running: ReturnType<CloudWorld["start"]>,
+    ) => Promise<unknown> | void,
+  ) =>
   async (world: CloudWorld): Promise<Ended> => {
     const folder = await writeMeter(world);
     const running = world.start(words);
     const isPacking = async (): Promise<boolean> =>
-      (await readdir(world.temporaryFolder, { recursive: true })).some((name) => name.endsWith("/draft"));
+      (await readdir(world.temporaryFolder, { recursive: true })).some((name) =>
+        name.endsWith("/draft"),
+      );
     await until("the folder is being packed", isPacking);
     await happens(world, running);
     const ended = await running.ended;

@@ -6,7 +6,12 @@ import { behaving, created, duringTheFault, failed } from "./cloud-injections.ts
 
 type CloudFault = Fault<CloudWorld>;
 
-const throughout = (name: string, faults: readonly ApiFault[], expected: Expected, seconds = 4): CloudFault => ({
+const throughout = (
+  name: string,
+  faults: readonly ApiFault[],
+  expected: Expected,
+  seconds = 4,
+): CloudFault => ({
   name,
   place: "api",
   seconds,
@@ -15,18 +20,66 @@ const throughout = (name: string, faults: readonly ApiFault[], expected: Expecte
 });
 
 /** What each lasting kind of trouble is called in the error. */
-const kinds: readonly { readonly trouble: ApiTrouble; readonly name: string; readonly expected: Expected }[] = [
-  { trouble: "reset", name: "every connection reset", expected: failed("cloud-failed", "did not answer ec2:") },
-  { trouble: "html", name: "a captive portal", expected: failed("cloud-failed", "did not answer ec2:") },
-  { trouble: "empty", name: "only empty answers", expected: failed("cloud-failed", "did not answer ec2:") },
-  { trouble: "unavailable", name: "only 503 pages", expected: failed("cloud-failed", /50[0-9]|did not answer/) },
-  { trouble: "bad-gateway", name: "only 502 pages", expected: failed("cloud-failed", /502|did not answer/) },
-  { trouble: "proxy-login", name: "a proxy that wants a login", expected: failed("cloud-failed", /407|proxy/i) },
-  { trouble: "redirect", name: "a redirect to a login page", expected: failed("cloud-failed", /302|did not answer/) },
-  { trouble: "internal-error", name: "only internal errors", expected: failed("cloud-failed", "InternalError") },
-  { trouble: "throttled", name: "only throttling", expected: failed("cloud-failed", "RequestLimitExceeded") },
-  { trouble: "expired", name: "an expired session", expected: failed("credentials-refused", "has expired", 5) },
-  { trouble: "refused-key", name: "a revoked key", expected: failed("credentials-refused", "AuthFailure", 5) },
+const kinds: readonly {
+  readonly trouble: ApiTrouble;
+  readonly name: string;
+  readonly expected: Expected;
+}[] = [
+  {
+    trouble: "reset",
+    name: "every connection reset",
+    expected: failed("cloud-failed", "did not answer ec2:"),
+  },
+  {
+    trouble: "html",
+    name: "a captive portal",
+    expected: failed("cloud-failed", "did not answer ec2:"),
+  },
+  {
+    trouble: "empty",
+    name: "only empty answers",
+    expected: failed("cloud-failed", "did not answer ec2:"),
+  },
+  {
+    trouble: "unavailable",
+    name: "only 503 pages",
+    expected: failed("cloud-failed", /50[0-9]|did not answer/),
+  },
+  {
+    trouble: "bad-gateway",
+    name: "only 502 pages",
+    expected: failed("cloud-failed", /502|did not answer/),
+  },
+  {
+    trouble: "proxy-login",
+    name: "a proxy that wants a login",
+    expected: failed("cloud-failed", /407|proxy/i),
+  },
+  {
+    trouble: "redirect",
+    name: "a redirect to a login page",
+    expected: failed("cloud-failed", /302|did not answer/),
+  },
+  {
+    trouble: "internal-error",
+    name: "only internal errors",
+    expected: failed("cloud-failed", "InternalError"),
+  },
+  {
+    trouble: "throttled",
+    name: "only throttling",
+    expected: failed("cloud-failed", "RequestLimitExceeded"),
+  },
+  {
+    trouble: "expired",
+    name: "an expired session",
+    expected: failed("credentials-refused", "has expired", 5),
+  },
+  {
+    trouble: "refused-key",
+    name: "a revoked key",
+    expected: failed("credentials-refused", "AuthFailure", 5),
+  },
 ];
 
 const fromTheStart = kinds.map(({ trouble, name, expected }) =>
@@ -38,7 +91,11 @@ const launchOnly = kinds
   .filter(({ trouble }) => trouble !== "proxy-login" && trouble !== "redirect")
   .map(({ trouble, name, expected }) => {
     const isRefusal = expected.id === "credentials-refused";
-    const fault: ApiFault = { action: "RunInstances", trouble, ...(!isRefusal && { forMs: 20_000 }) };
+    const fault: ApiFault = {
+      action: "RunInstances",
+      trouble,
+      ...(!isRefusal && { forMs: 20_000 }),
+    };
     const title = isRefusal ? `${name}, at every launch request` : `${name} for 20 s at the launch`;
     return throughout(title, [fault], isRefusal ? expected : created, isRefusal ? 6 : 35);
   });
@@ -106,7 +163,9 @@ const limits: readonly CloudFault[] = [
   {
     name: "no zone has room",
     place: "api",
-    strike: behaving({ zoneCapacity: { "us-west-2a": 0, "us-west-2b": 0, "us-west-2c": 0, "us-west-2d": 0 } }),
+    strike: behaving({
+      zoneCapacity: { "us-west-2a": 0, "us-west-2b": 0, "us-west-2c": 0, "us-west-2d": 0 },
+    }),
     expected: failed("capacity-lacking", "InsufficientInstanceCapacity"),
   },
   {
@@ -119,14 +178,19 @@ const limits: readonly CloudFault[] = [
     name: "new ids stay unknown for five seconds",
     place: "api",
     seconds: 15,
-    strike: behaving({ instancesVisibleAfterMs: 5_000, tagsVisibleAfterMs: 7_000, groupsVisibleAfterMs: 3_000 }),
+    strike: behaving({
+      instancesVisibleAfterMs: 5_000,
+      tagsVisibleAfterMs: 7_000,
+      groupsVisibleAfterMs: 3_000,
+    }),
     expected: created,
   },
   {
     name: "one minute of throttling from the launch on",
     place: "api",
     seconds: 75,
-    strike: async (world) => world.failApi({ action: "RunInstances", trouble: "throttled", forMs: 60_000 }),
+    strike: async (world) =>
+      world.failApi({ action: "RunInstances", trouble: "throttled", forMs: 60_000 }),
     expected: created,
   },
   {
@@ -151,7 +215,11 @@ const limits: readonly CloudFault[] = [
     created,
     12,
   ),
-  throughout("a new group without an id", [{ action: "CreateSecurityGroup", trouble: "hollow", times: 1 }], created),
+  throughout(
+    "a new group without an id",
+    [{ action: "CreateSecurityGroup", trouble: "hollow", times: 1 }],
+    created,
+  ),
   throughout(
     "own machines with half of their tags",
     [{ action: "DescribeInstances", trouble: "half-tags", skip: 2, forMs: 4_000 }],

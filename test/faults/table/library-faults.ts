@@ -21,7 +21,10 @@ const library =
       stdio: ["ignore", "pipe", "pipe"],
       timeout: limitMs,
     });
-    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     await child.exited;
     const signal = child.signalCode === null ? undefined : String(child.signalCode);
     return { status: child.exitCode ?? undefined, signal, stdout, stderr };
@@ -40,7 +43,9 @@ const oneSession: CloudFault = {
     return {
       hasStruck: () =>
         sessions.refused > 0 &&
-        cloud.answers.answered.slice(before).some(({ command }) => command.includes('kill -TERM -"$g"')),
+        cloud.answers.answered
+          .slice(before)
+          .some(({ command }) => command.includes('kill -TERM -"$g"')),
       [Symbol.asyncDispose]: async () => {
         sessions.most = Number.POSITIVE_INFINITY;
         cloud.answers.replace(usualAnswers);
@@ -73,8 +78,14 @@ const oneSessionEach: CloudFault = {
 };
 
 const shells: readonly { readonly name: string; readonly instead: LoginShell["instead"] & {} }[] = [
-  { name: "csh as the login shell", instead: { status: 1, stdout: "", stderr: "Illegal variable name.\n" } },
-  { name: "fish as the login shell", instead: { status: 127, stdout: "", stderr: "fish: Unsupported use of '='\n" } },
+  {
+    name: "csh as the login shell",
+    instead: { status: 1, stdout: "", stderr: "Illegal variable name.\n" },
+  },
+  {
+    name: "fish as the login shell",
+    instead: { status: 127, stdout: "", stderr: "fish: Unsupported use of '='\n" },
+  },
   {
     name: "a ForceCommand that does nothing",
     instead: { status: 0, stdout: "This service allows sftp connections only.\n", stderr: "" },
@@ -84,7 +95,11 @@ const shells: readonly { readonly name: string; readonly instead: LoginShell["in
 /** `from`: the command after which the shell is another, so that the next one meets it. */
 const inShell = (
   { name, instead }: (typeof shells)[number],
-  { operation, title, from }: { readonly operation: "run" | "install"; readonly title: string; readonly from: string },
+  {
+    operation,
+    title,
+    from,
+  }: { readonly operation: "run" | "install"; readonly title: string; readonly from: string },
 ): CloudFault => ({
   name: `${name}, then the library's ${title}`,
   place: "machine",
@@ -94,7 +109,8 @@ const inShell = (
     const before = cloud.answers.answered.length;
     const met = { count: 0 };
     const isDue = (): boolean =>
-      from === "" || cloud.answers.answered.slice(before).some(({ command }) => command.includes(from));
+      from === "" ||
+      cloud.answers.answered.slice(before).some(({ command }) => command.includes(from));
     shell.current = () => {
       if (!isDue()) return {};
       met.count += 1;
@@ -122,5 +138,7 @@ export const libraryFaults: readonly CloudFault[] = [
   oneSession,
   oneSessionEach,
   ...shells.map((shell) => inShell(shell, { operation: "run", title: "run", from: "" })),
-  ...shells.map((shell) => inShell(shell, { operation: "install", title: "upload", from: "e2e-artifact-folder" })),
+  ...shells.map((shell) =>
+    inShell(shell, { operation: "install", title: "upload", from: "e2e-artifact-folder" }),
+  ),
 ];

@@ -10,12 +10,9 @@ import { struck } from "./cloud-injections.ts";
 
 /** A creation must have come far enough by then. */
 const lifetimeMs = 15_000;
-const withLifetime = ({ createWords: [command = "", ...words] }: ProgramWorld): readonly string[] => [
-  command,
-  "--lifetime",
-  `${lifetimeMs}ms`,
-  ...words,
-];
+const withLifetime = ({
+  createWords: [command = "", ...words],
+}: ProgramWorld): readonly string[] => [command, "--lifetime", `${lifetimeMs}ms`, ...words];
 
 async function listAfterwards(world: ProgramWorld): Promise<Ended> {
   await Bun.sleep(lifetimeMs + 1_000);
@@ -41,7 +38,11 @@ const killed = <Bench extends ProgramWorld>(
     await running.ended;
     return listAfterwards(world);
   },
-  expected: { status: 0, says: ['Removed what is left of cluster "faulty", which ended'], keepsCluster: false },
+  expected: {
+    status: 0,
+    says: ['Removed what is left of cluster "faulty", which ended'],
+    keepsCluster: false,
+  },
 });
 
 const unremovable: Fault<ContainerWorld> = {
@@ -49,19 +50,29 @@ const unremovable: Fault<ContainerWorld> = {
   place: "engine",
   seconds: 32,
   strike: async (world) =>
-    world.strike({ call: "rm", when: "before", answer: "the network is in use: device or resource busy" }),
+    world.strike({
+      call: "rm",
+      when: "before",
+      answer: "the network is in use: device or resource busy",
+    }),
   act: async (world) => {
     const created = await world.run(withLifetime(world));
     return created.status === 0 ? listAfterwards(world) : created;
   },
   expected: {
     status: 0,
-    says: ['Cannot remove what is left of cluster "faulty", which ended', "device or resource busy"],
+    says: [
+      'Cannot remove what is left of cluster "faulty", which ended',
+      "device or resource busy",
+    ],
     keepsCluster: false,
   },
 };
 
 export const lifetimeFaults = {
-  container: [killed<ContainerWorld>((world, answers) => world.answers.replace(answers)), unremovable],
+  container: [
+    killed<ContainerWorld>((world, answers) => world.answers.replace(answers)),
+    unremovable,
+  ],
   vm: [killed<VmWorld>(async (world, answers) => world.answer(...answers))],
 };

@@ -67,7 +67,10 @@ const beforeTheBoot = (name: string, serve: (socket: Socket) => void): CloudFaul
 const impostors: readonly CloudFault[] = [
   beforeTheBoot("connections that are closed at once", (socket) => void socket.destroy()),
   beforeTheBoot("connections without a word", () => {}),
-  beforeTheBoot("a web server on port 22", (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")),
+  beforeTheBoot(
+    "a web server on port 22",
+    (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
+  ),
   beforeTheBoot("half a banner", (socket) => void socket.end("SSH-2.0-Open")),
   beforeTheBoot("a banner, then nothing", (socket) => void socket.write("SSH-2.0-OpenSSH_9.2\r\n")),
   beforeTheBoot("a flood of bytes", (socket) => void socket.end("x".repeat(200_000))),
@@ -84,9 +87,15 @@ const when =
   };
 
 const lingering = answering({ pattern: "artifact\\.sh --genconf", delayMs: 600_000 });
-const machineFailed: Expected = { ...failed("machine-failed", /(?:master|agent)_0/), withinMs: 45_000 };
+const machineFailed: Expected = {
+  ...failed("machine-failed", /(?:master|agent)_0/),
+  withinMs: 45_000,
+};
 /** The hint of a machine that powered itself off, as its deadline makes it, which a wrong clock brings too early. */
-const poweredOff: Expected = { ...machineFailed, says: [...machineFailed.says, "Its clock may be wrong"] };
+const poweredOff: Expected = {
+  ...machineFailed,
+  says: [...machineFailed.says, "Its clock may be wrong"],
+};
 
 const machines: readonly CloudFault[] = [
   {

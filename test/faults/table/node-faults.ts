@@ -7,7 +7,11 @@ import { answering, created, failed, struck } from "./cloud-injections.ts";
 
 type CloudFault = Fault<CloudWorld>;
 
-const answer = (name: string, answers: readonly ScriptedAnswer[], expected: Expected): CloudFault => ({
+const answer = (
+  name: string,
+  answers: readonly ScriptedAnswer[],
+  expected: Expected,
+): CloudFault => ({
   name,
   place: "machine",
   strike: answering(...answers),
@@ -29,8 +33,16 @@ const shell = (name: string, loginShell: LoginShell, expected: Expected): CloudF
 const shells: readonly CloudFault[] = [
   shell("a .bashrc that prints a line", { before: { stdout: "Welcome to this node\n" } }, created),
   shell("a .bashrc that clears the screen", { before: { stdout: "\u001B[H\u001B[2J" } }, created),
-  shell("a .bashrc that prints JSON", { before: { stdout: '{"variant":"oss","version":"0"}\n' } }, created),
-  shell("a .bashrc that prints 100 kB", { before: { stdout: `${"noise ".repeat(10)}\n`.repeat(1_700) } }, created),
+  shell(
+    "a .bashrc that prints JSON",
+    { before: { stdout: '{"variant":"oss","version":"0"}\n' } },
+    created,
+  ),
+  shell(
+    "a .bashrc that prints 100 kB",
+    { before: { stdout: `${"noise ".repeat(10)}\n`.repeat(1_700) } },
+    created,
+  ),
   shell(
     "a .bashrc that complains",
     { before: { stderr: "bash: warning: setlocale: LC_ALL: cannot change locale\n" } },
@@ -72,8 +84,16 @@ const artifactOnNodes: readonly CloudFault[] = [
     [{ pattern: version, status: 2, stderr: "gzip: stdin: unexpected end of file\n" }],
     failed("artifact-invalid", "unexpected end of file"),
   ),
-  answer("--version is killed", [{ pattern: version, status: 137 }], failed("artifact-invalid", /137|killed|memory/)),
-  answer("--version prints nothing", [{ pattern: version, stdout: "" }], failed("artifact-invalid", "--version")),
+  answer(
+    "--version is killed",
+    [{ pattern: version, status: 137 }],
+    failed("artifact-invalid", /137|killed|memory/),
+  ),
+  answer(
+    "--version prints nothing",
+    [{ pattern: version, stdout: "" }],
+    failed("artifact-invalid", "--version"),
+  ),
   answer(
     "--version names the other variant",
     [{ pattern: version, stdout: '{"variant":"oss","version":"1"}\n' }],
@@ -103,7 +123,11 @@ const artifactOnNodes: readonly CloudFault[] = [
     name: "genconf prints the secrets",
     place: "machine",
     strike: async (world) =>
-      answering({ pattern: genconf, status: 1, stdout: `bad: ${world.secrets.slice(0, 3).join(" ")}\n` })(world),
+      answering({
+        pattern: genconf,
+        status: 1,
+        stdout: `bad: ${world.secrets.slice(0, 3).join(" ")}\n`,
+      })(world),
     expected: failed("configuration-refused", "***"),
   },
   answer(
@@ -116,17 +140,36 @@ const artifactOnNodes: readonly CloudFault[] = [
 const systems: readonly CloudFault[] = [
   answer(
     "the first boot fails",
-    [{ pattern: "e2e-first-boot", status: 4, stdout: "status: error\nFailed to run module bootcmd\n" }],
+    [
+      {
+        pattern: "e2e-first-boot",
+        status: 4,
+        stdout: "status: error\nFailed to run module bootcmd\n",
+      },
+    ],
     failed("machine-failed", "Failed to run module bootcmd"),
   ),
   answer(
     "the host key cannot be replaced",
-    [{ pattern: "e2e-first-contact", status: 1, stderr: "sh: 1: cannot create /etc/ssh/x: Read-only file system\n" }],
+    [
+      {
+        pattern: "e2e-first-contact",
+        status: 1,
+        stderr: "sh: 1: cannot create /etc/ssh/x: Read-only file system\n",
+      },
+    ],
     failed("remote-command-failed", "Read-only file system"),
   ),
   answer(
     "preparing fails",
-    [{ pattern: "e2e-prepare", status: 1, stderr: "failed: no package provides ipset\n", readsStdin: true }],
+    [
+      {
+        pattern: "e2e-prepare",
+        status: 1,
+        stderr: "failed: no package provides ipset\n",
+        readsStdin: true,
+      },
+    ],
     failed("install-failed", "no package provides ipset"),
   ),
   answer(
@@ -165,7 +208,14 @@ const systems: readonly CloudFault[] = [
   ),
   answer(
     "the disk is full at the artifact",
-    [{ pattern: "e2e-receive", status: 1, stderr: "cat: write error: No space left on device\n", readsStdin: true }],
+    [
+      {
+        pattern: "e2e-receive",
+        status: 1,
+        stderr: "cat: write error: No space left on device\n",
+        readsStdin: true,
+      },
+    ],
     failed("transfer-failed", "No space left on device"),
   ),
   answer(
@@ -194,7 +244,14 @@ const systems: readonly CloudFault[] = [
   ),
   answer(
     "the resolvers cannot be read",
-    [{ pattern: "e2e-resolvers", status: 1, stderr: "sed: can't read /etc/resolv.conf\n", readsStdin: true }],
+    [
+      {
+        pattern: "e2e-resolvers",
+        status: 1,
+        stderr: "sed: can't read /etc/resolv.conf\n",
+        readsStdin: true,
+      },
+    ],
     failed("remote-command-failed", "resolv.conf"),
   ),
 ];

@@ -24,7 +24,11 @@ export const onceWords = (
   "work",
 ];
 
-const nodesSay = (stdout: string): ScriptedAnswer => ({ pattern: "e2e-readiness", stdout, readsStdin: true });
+const nodesSay = (stdout: string): ScriptedAnswer => ({
+  pattern: "e2e-readiness",
+  stdout,
+  readsStdin: true,
+});
 export const isReady = nodesSay(
   'layout=cluster\nstatus=exit 0\nunit=inactive\nconfig={"ssl_enabled": false}\ncheck.status=0\n',
 );
@@ -50,7 +54,11 @@ const stages: readonly Stage[] = [
   { name: "during the configuration", said: "Configure …", answers: [configures] },
   { name: "during the wait", said: "the installer is running", answers: [installs] },
   { name: "while its command runs", said: "is ready.", answers: [isReady, worksLong] },
-  { name: "while it removes the cluster", said: "Remove what was created", answers: [isReady, works({})] },
+  {
+    name: "while it removes the cluster",
+    said: "Remove what was created",
+    answers: [isReady, works({})],
+  },
 ];
 
 function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): readonly Fault<Bench>[] {
@@ -77,7 +85,9 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
   });
   return [
     reportFault(answer),
-    ...stages.map((stage) => once(`once is killed ${stage.name}`, stage, endedBy("SIGKILL"), ["SIGKILL"])),
+    ...stages.map((stage) =>
+      once(`once is killed ${stage.name}`, stage, endedBy("SIGKILL"), ["SIGKILL"]),
+    ),
     ...stages
       .slice(0, -1)
       .flatMap((stage) =>
@@ -88,12 +98,21 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
     once(
       "the command of once fails",
       { answers: [isReady, works({ status: 7 })] },
-      { status: 7, says: ["The command exited with status 7.", "Remove what was created: done"], keepsCluster: false },
+      {
+        status: 7,
+        says: ["The command exited with status 7.", "Remove what was created: done"],
+        keepsCluster: false,
+      },
     ),
     once(
       "the installation of once fails",
       { answers: [fails] },
-      { status: 1, id: "install-failed", says: ["no luck", "Remove what was created: done"], keepsCluster: false },
+      {
+        status: 1,
+        id: "install-failed",
+        says: ["no luck", "Remove what was created: done"],
+        keepsCluster: false,
+      },
     ),
   ];
 }
@@ -118,7 +137,8 @@ const reportFault = <Bench extends ProgramWorld>(answer: Answering<Bench>): Faul
     const report = join(world.folder, "small", "junit.xml");
     await Bun.write(join(world.folder, "small", "filler"), new Uint8Array(4096));
     const ended = await world.run(onceWords(world, report));
-    if (await Bun.file(report).exists()) throw new Error(`a part of the report was written:\n${ended.stderr}`);
+    if (await Bun.file(report).exists())
+      throw new Error(`a part of the report was written:\n${ended.stderr}`);
     return ended;
   },
   expected: {
@@ -150,7 +170,11 @@ const cutOff: Fault<CloudWorld> = {
     running.interrupt("SIGTERM");
     return running.ended;
   },
-  expected: { status: "SIGTERM", says: ["may be left", "terminate automatically"], keepsCluster: false },
+  expected: {
+    status: "SIGTERM",
+    says: ["may be left", "terminate automatically"],
+    keepsCluster: false,
+  },
 };
 
 const onCloud = faultsWith<CloudWorld>((world, answers) => world.cloud.answers.replace(answers));

@@ -17,7 +17,11 @@ const steps = [
 ] as const;
 
 /** What passes by itself: each of these is waited out. */
-const passing: readonly { readonly trouble: ApiTrouble; readonly name: string; readonly times: number }[] = [
+const passing: readonly {
+  readonly trouble: ApiTrouble;
+  readonly name: string;
+  readonly times: number;
+}[] = [
   { trouble: "reset", name: "connection reset", times: 2 },
   { trouble: "answer-lost", name: "answer lost", times: 1 },
   { trouble: "answer-cut", name: "answer cut off", times: 1 },

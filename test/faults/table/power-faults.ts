@@ -18,7 +18,9 @@ interface Machines<Bench> {
   readonly kill: (world: Bench) => unknown;
 }
 
-function faultsWith<Bench extends ProgramWorld>(machines: Machines<Bench>): readonly Fault<Bench>[] {
+function faultsWith<Bench extends ProgramWorld>(
+  machines: Machines<Bench>,
+): readonly Fault<Bench>[] {
   const row = (
     name: string,
     words: readonly string[],
@@ -57,7 +59,9 @@ function faultsWith<Bench extends ProgramWorld>(machines: Machines<Bench>): read
   );
   return [
     ...signalled,
-    row("a node ends in the middle of a restart", restart, async (world) => machines.kill(world), { status: 0 }),
+    row("a node ends in the middle of a restart", restart, async (world) => machines.kill(world), {
+      status: 0,
+    }),
     row(
       "a second restart beside the first one",
       restart,
@@ -68,12 +72,17 @@ function faultsWith<Bench extends ProgramWorld>(machines: Machines<Bench>): read
 }
 
 /** The engine refuses it once; then it works. */
-const refused = (call: string, words: readonly string[], before: readonly string[] = []): Fault<ContainerWorld> => ({
+const refused = (
+  call: string,
+  words: readonly string[],
+  before: readonly string[] = [],
+): Fault<ContainerWorld> => ({
   name: `the engine refuses ${call} at ${words.join(" ")}`,
   place: "engine",
   seconds: 12,
   needsCluster: true,
-  strike: async (world) => world.strike({ call, times: 1, when: "before", answer: "device or resource busy" }),
+  strike: async (world) =>
+    world.strike({ call, times: 1, when: "before", answer: "device or resource busy" }),
   act: async (world) => {
     if (before.length > 0) await succeed(world, [...before, "-c", "faulty"]);
     const ended = await world.run([...words, "-c", "faulty"]);
@@ -81,7 +90,12 @@ const refused = (call: string, words: readonly string[], before: readonly string
     await succeed(world, ["start", "-c", "faulty"]);
     return ended;
   },
-  expected: { status: 1, id: "engine-failed", says: ["device or resource busy"], keepsCluster: true },
+  expected: {
+    status: 1,
+    id: "engine-failed",
+    says: ["device or resource busy"],
+    keepsCluster: true,
+  },
 });
 
 const failingStart: Fault<VmWorld> = {
@@ -101,7 +115,10 @@ const failingStart: Fault<VmWorld> = {
 };
 
 const reboot = "--no-block reboot";
-const boot = (number: number): ScriptedAnswer => ({ pattern: "boot_id", stdout: `boot ${number}\n` });
+const boot = (number: number): ScriptedAnswer => ({
+  pattern: "boot_id",
+  stdout: `boot ${number}\n`,
+});
 
 /** Something happens when both nodes have been told to restart. Then they are back, unless that has ended the cluster. */
 const inCloud = (
@@ -125,7 +142,8 @@ const inCloud = (
     const isWhole = world.cloud.instances().every(({ state }) => state === "running");
     if (isWhole) await world.answer(boot(2));
     const ended = await running.ended;
-    if (isWhole) await succeed(world, ["run", "-c", "faulty", "--node", "all", "--no-test-env", "true"]);
+    if (isWhole)
+      await succeed(world, ["run", "-c", "faulty", "--node", "all", "--no-test-env", "true"]);
     // What is left of it, as it should be, ends with the cluster.
     else await world.endCluster();
     return ended;
@@ -140,7 +158,9 @@ const cloudFaults: readonly Fault<CloudWorld>[] = [
       `${signal} in the middle of a restart`,
       "computer",
       (_world, running) => running.interrupt(signal),
-      signal === "SIGINT" ? { status: signal, id: "interrupted", says: [] } : { status: signal, says: [] },
+      signal === "SIGINT"
+        ? { status: signal, id: "interrupted", says: [] }
+        : { status: signal, says: [] },
     ),
   ),
   ...(["throttled", "reset", "refused-key"] as const).map((trouble) =>
@@ -165,10 +185,19 @@ const cloudFaults: readonly Fault<CloudWorld>[] = [
     place: "machine",
     needsCluster: true,
     act: async (world) => {
-      await world.answer(boot(1), { pattern: reboot, status: 1, stderr: "Call to Reboot failed: Access denied\n" });
+      await world.answer(boot(1), {
+        pattern: reboot,
+        status: 1,
+        stderr: "Call to Reboot failed: Access denied\n",
+      });
       return world.run([...restart, "-c", "faulty"]);
     },
-    expected: { status: 1, id: "remote-command-failed", says: ["Access denied"], keepsCluster: true },
+    expected: {
+      status: 1,
+      id: "remote-command-failed",
+      says: ["Access denied"],
+      keepsCluster: true,
+    },
   },
 ];
 
@@ -182,7 +211,8 @@ export const powerFaults = {
   container: [
     ...faultsWith<ContainerWorld>({
       isShuttingDown: ({ engine }) => engine.isShuttingDown,
-      running: ({ engine }) => engine.containers.filter(({ status }) => status === "running").length,
+      running: ({ engine }) =>
+        engine.containers.filter(({ status }) => status === "running").length,
       kill: async ({ engine }) => engine.kill(engine.containers[0]!.id),
     }),
     refused("stop", ["stop"]),

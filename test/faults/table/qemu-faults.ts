@@ -17,7 +17,11 @@ const at = (name: string, fault: QemuFault, expected: Expected): VmFault => ({
 });
 
 const calls: readonly VmFault[] = [
-  at("QEMU says no version", { call: "version", stdout: "hello" }, failed("engine-failed", "--version")),
+  at(
+    "QEMU says no version",
+    { call: "version", stdout: "hello" },
+    failed("engine-failed", "--version"),
+  ),
   at(
     "the accelerator's trial fails",
     { call: "trial", stderr: "qemu-system: -accel tcg: invalid accelerator tcg", status: 1 },
@@ -45,7 +49,10 @@ const calls: readonly VmFault[] = [
   ),
   at(
     "there is no memory for the machine",
-    { call: "start", stderr: "qemu-system: cannot set up guest memory 'pc.ram': Cannot allocate memory" },
+    {
+      call: "start",
+      stderr: "qemu-system: cannot set up guest memory 'pc.ram': Cannot allocate memory",
+    },
     failed("capacity-lacking", "memory"),
   ),
   at(
@@ -60,7 +67,10 @@ const calls: readonly VmFault[] = [
   ),
   at(
     "the forwarded ports stay taken",
-    { call: "start", stderr: "qemu-system: Could not set up host forwarding rule 'tcp:127.0.0.1:1-:22'" },
+    {
+      call: "start",
+      stderr: "qemu-system: Could not set up host forwarding rule 'tcp:127.0.0.1:1-:22'",
+    },
     failed("engine-failed", "forwarding"),
   ),
   at(
@@ -115,9 +125,21 @@ const signalled = (signal: "SIGINT" | "SIGTERM" | "SIGKILL"): VmFault => ({
 });
 
 const machines: readonly VmFault[] = [
-  duringConfiguration("a machine's QEMU is killed", async (_, id) => process.kill(id, "SIGKILL"), "master_0"),
-  duringConfiguration("a machine is switched off", async (_, id) => process.kill(id, "SIGTERM"), "master_0"),
-  duringConfiguration("a machine's kernel panics", async (world) => world.enter("guest-panicked"), "panicked"),
+  duringConfiguration(
+    "a machine's QEMU is killed",
+    async (_, id) => process.kill(id, "SIGKILL"),
+    "master_0",
+  ),
+  duringConfiguration(
+    "a machine is switched off",
+    async (_, id) => process.kill(id, "SIGTERM"),
+    "master_0",
+  ),
+  duringConfiguration(
+    "a machine's kernel panics",
+    async (world) => world.enter("guest-panicked"),
+    "panicked",
+  ),
   duringConfiguration("a machine's disk fails", async (world) => world.enter("io-error"), "disk"),
   signalled("SIGINT"),
   signalled("SIGTERM"),
@@ -127,7 +149,11 @@ const machines: readonly VmFault[] = [
     place: "artifact",
     seconds: 8,
     strike: async (world) => {
-      await world.answer({ pattern: "artifact\\.sh --genconf", status: 1, stdout: "resolvers: must be a list\n" });
+      await world.answer({
+        pattern: "artifact\\.sh --genconf",
+        status: 1,
+        stdout: "resolvers: must be a list\n",
+      });
       return world.strike();
     },
     expected: failed("configuration-refused", "resolvers: must be a list"),
@@ -135,13 +161,15 @@ const machines: readonly VmFault[] = [
   {
     name: "no QEMU on the PATH",
     place: "computer",
-    act: async (world) => world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
+    act: async (world) =>
+      world.run(world.createWords, { environment: { PATH: await onlySsh(world.folder) } }),
     expected: failed("machine-not-set-up", "qemu-system", 5),
   },
   {
     name: "the image is missing",
     place: "computer",
-    act: async (world) => world.run(world.createWords.map((word) => (word === "empty.img" ? "none.img" : word))),
+    act: async (world) =>
+      world.run(world.createWords.map((word) => (word === "empty.img" ? "none.img" : word))),
     expected: failed("bad-usage", "none.img", 2),
   },
 ];

@@ -14,10 +14,19 @@ const refused: Expected = {
   keepsCluster: false,
 };
 
-const refusing = answering({ pattern: "artifact\\.sh --genconf", status: 1, stdout: "resolvers: must be a list\n" });
+const refusing = answering({
+  pattern: "artifact\\.sh --genconf",
+  status: 1,
+  stdout: "resolvers: must be a list\n",
+});
 
 /** The artifact refuses the configuration, and then the API fails as well. */
-const whileUndoing = (name: string, faults: readonly ApiFault[], seconds: number, expected = refused): CloudFault => ({
+const whileUndoing = (
+  name: string,
+  faults: readonly ApiFault[],
+  seconds: number,
+  expected = refused,
+): CloudFault => ({
   name: `${name} while a failed creation is undone`,
   place: "api",
   seconds,
@@ -50,12 +59,18 @@ const brief = ["TerminateInstances", "DeleteSecurityGroup"].flatMap((action) =>
   passing
     // A hollow answer to a deletion is how it is confirmed.
     .filter(({ trouble }) => !(trouble === "hollow" && action === "DeleteSecurityGroup"))
-    .map(({ trouble, name }) => whileUndoing(`${name} to ${action}`, [{ action, trouble, times: 2 }], 10)),
+    .map(({ trouble, name }) =>
+      whileUndoing(`${name} to ${action}`, [{ action, trouble, times: 2 }], 10),
+    ),
 );
 
 /** Ctrl-C as soon as this is said, then as often again, after so long, as `more` says. */
 const interrupted =
-  (said: string | RegExp, before: (world: CloudWorld, running: Running) => Promise<unknown>, again?: number) =>
+  (
+    said: string | RegExp,
+    before: (world: CloudWorld, running: Running) => Promise<unknown>,
+    again?: number,
+  ) =>
   async (world: CloudWorld): Promise<Ended> => {
     const running = world.start(world.createWords);
     await running.said(said);
@@ -115,23 +130,46 @@ const interrupts: readonly CloudFault[] = [
     place: "api",
     seconds: 20,
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "reset" }), 4_000),
-    expected: { status: "SIGINT", says: ["may be left", "terminate automatically"], keepsCluster: false },
+    act: interrupted(
+      "Configure …",
+      async (world) => world.failApi({ action: "*", trouble: "reset" }),
+      4_000,
+    ),
+    expected: {
+      status: "SIGINT",
+      says: ["may be left", "terminate automatically"],
+      keepsCluster: false,
+    },
   },
   {
     name: "Ctrl-C twice",
     place: "computer",
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "slow" }), 500),
-    expected: { status: "SIGINT", says: ["may be left", "terminate automatically"], keepsCluster: false },
+    act: interrupted(
+      "Configure …",
+      async (world) => world.failApi({ action: "*", trouble: "slow" }),
+      500,
+    ),
+    expected: {
+      status: "SIGINT",
+      says: ["may be left", "terminate automatically"],
+      keepsCluster: false,
+    },
   },
   {
     name: "the session expires after the launch",
     place: "api",
     seconds: 30,
     strike: lingeringWithEnd,
-    act: interrupted("Configure …", async (world) => world.failApi({ action: "*", trouble: "expired" })),
-    expected: { status: "SIGINT", id: "interrupted", says: ["has expired", "may be left"], keepsCluster: false },
+    act: interrupted("Configure …", async (world) =>
+      world.failApi({ action: "*", trouble: "expired" }),
+    ),
+    expected: {
+      status: "SIGINT",
+      id: "interrupted",
+      says: ["has expired", "may be left"],
+      keepsCluster: false,
+    },
   },
 ];
 
@@ -179,7 +217,11 @@ const neverLaunched = (
 export const rollBackFaults: readonly CloudFault[] = [
   ...brief,
   ...neverLaunched,
-  whileUndoing("45 s of 503", [{ action: "TerminateInstances", trouble: "unavailable", forMs: 45_000 }], 70),
+  whileUndoing(
+    "45 s of 503",
+    [{ action: "TerminateInstances", trouble: "unavailable", forMs: 45_000 }],
+    70,
+  ),
   whileUndoing(
     "a captive portal for 20 s, from the end of the machines on,",
     [{ action: "TerminateInstances", trouble: "html", forMs: 20_000 }],

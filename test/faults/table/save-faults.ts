@@ -69,7 +69,11 @@ const failedCommand = (...says: Expected["says"]): Expected => ({
   keepsCluster: false,
 });
 
-const signalled = (name: string, signal: "SIGINT" | "SIGKILL", option?: Saving["option"]): Fault<VmWorld> =>
+const signalled = (
+  name: string,
+  signal: "SIGINT" | "SIGKILL",
+  option?: Saving["option"],
+): Fault<VmWorld> =>
   row(
     `${signal} while once saves the cluster${name}`,
     {
@@ -78,7 +82,8 @@ const signalled = (name: string, signal: "SIGINT" | "SIGKILL", option?: Saving["
         await interruptWhileWriting(target(world), running, signal);
       },
       // Its next save to this file would remove what is left.
-      cleanUp: async (world) => signal === "SIGKILL" && rm(dirname(target(world)), { recursive: true }),
+      cleanUp: async (world) =>
+        signal === "SIGKILL" && rm(dirname(target(world)), { recursive: true }),
     },
     endedBy(signal),
   );
@@ -95,7 +100,12 @@ const fullDisk: Pick<Saving, "prepare" | "cleanUp"> = {
 };
 const mountLack = process.getuid?.() === 0 ? undefined : "only root mounts file systems";
 
-const cached = (name: string, saving: Saving, says: Expected["says"], lack?: string): Fault<VmWorld> =>
+const cached = (
+  name: string,
+  saving: Saving,
+  says: Expected["says"],
+  lack?: string,
+): Fault<VmWorld> =>
   row(
     name,
     { option: "--cache", status: 0, ...saving },
@@ -113,8 +123,15 @@ const cacheFaults: readonly Fault<VmWorld>[] = [
   cached("once writes the file for later runs", { isSaved: true }, ["Save the cluster as a file"]),
   signalled(" for later runs", "SIGINT", "--cache"),
   signalled(" for later runs", "SIGKILL", "--cache"),
-  cached("QEMU cannot save the cluster for later runs", { prepare: cannotSave }, ["The cluster could not be saved"]),
-  cached("the disk is full, then once saves the cluster for later runs", fullDisk, ["The disk is full"], mountLack),
+  cached("QEMU cannot save the cluster for later runs", { prepare: cannotSave }, [
+    "The cluster could not be saved",
+  ]),
+  cached(
+    "the disk is full, then once saves the cluster for later runs",
+    fullDisk,
+    ["The disk is full"],
+    mountLack,
+  ),
   row(
     "the file for later runs is something else",
     {
@@ -150,7 +167,10 @@ export const saveFaults: readonly Fault<VmWorld>[] = [
   row(
     "the command of once fails, and QEMU cannot save the cluster",
     { prepare: cannotSave },
-    failedCommand("The cluster could not be saved: QEMU could not write the memory", "something odd"),
+    failedCommand(
+      "The cluster could not be saved: QEMU could not write the memory",
+      "something odd",
+    ),
   ),
   row(
     "the command of once fails, and the disk is full",

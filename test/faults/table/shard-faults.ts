@@ -56,7 +56,8 @@ const signalled = (signal: NodeJS.Signals, expected: Partial<Expected>): ShardFa
     { status: signal as Expected["status"], says: [], keepsCluster: false, ...expected },
   );
 
-const daemonGone = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+const daemonGone =
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
 
 export const shardFaults: readonly ShardFault[] = [
   row("the commands of shards fail", { status: 7 }, async (_, once) => once().ended, {
@@ -70,7 +71,12 @@ export const shardFaults: readonly ShardFault[] = [
     "the daemon goes away while a shard's containers are created",
     {},
     async (world, once) => {
-      await using struck = world.strike({ call: "create", when: "before", answer: daemonGone, times: 1 });
+      await using struck = world.strike({
+        call: "create",
+        when: "before",
+        answer: daemonGone,
+        times: 1,
+      });
       const ended = await once().ended;
       if (!struck.hasStruck()) throw new Error(`nothing was created:\n${ended.stderr}`);
       return ended;

@@ -10,8 +10,17 @@ import { failed, struck } from "./cloud-injections.ts";
 type VmFault = Fault<VmWorld>;
 
 const makes = "Make a template of the machines …";
-const created = (...says: readonly (string | RegExp)[]): Expected => ({ status: 0, says, keepsCluster: true });
-const interrupted: Expected = { status: "SIGINT", id: "interrupted", says: [], keepsCluster: false };
+const created = (...says: readonly (string | RegExp)[]): Expected => ({
+  status: 0,
+  says,
+  keepsCluster: true,
+});
+const interrupted: Expected = {
+  status: "SIGINT",
+  id: "interrupted",
+  says: [],
+  keepsCluster: false,
+};
 
 /** The template's machine behaves so, and the deed is done while the program waits for it. */
 const whileMade = (
@@ -104,7 +113,12 @@ export const templateFaults: readonly VmFault[] = [
     async (world) => process.kill(await machineOf(world), "SIGKILL"),
     created("No template can be used", "every machine boots"),
   ),
-  whileMade("a template cannot be saved", { canSave: false }, async () => {}, created("every machine boots")),
+  whileMade(
+    "a template cannot be saved",
+    { canSave: false },
+    async () => {},
+    created("every machine boots"),
+  ),
   ...(["SIGINT", "SIGKILL"] as const).map((signal) =>
     whileMade(
       `${signal} while a template boots`,
@@ -121,7 +135,8 @@ export const templateFaults: readonly VmFault[] = [
   damaged("state"),
   onceMade(
     "a template is there, and QEMU is another one",
-    async (world) => world.strike({ call: "version", stdout: "QEMU emulator version 9.2.4", status: 0 }),
+    async (world) =>
+      world.strike({ call: "version", stdout: "QEMU emulator version 9.2.4", status: 0 }),
     created(),
   ),
   {
@@ -130,11 +145,13 @@ export const templateFaults: readonly VmFault[] = [
       async ({ folder }) => rename(join(folder, "empty.img"), join(folder, "moved.img")),
       failed("bad-usage", "empty.img", 2),
     ),
-    strike: async ({ folder }) => struck(async () => rename(join(folder, "moved.img"), join(folder, "empty.img"))),
+    strike: async ({ folder }) =>
+      struck(async () => rename(join(folder, "moved.img"), join(folder, "empty.img"))),
   },
   onceMade(
     "a template is there, and the disk is full at the copy's disk",
-    async (world) => world.strike({ call: "disk", stderr: "qemu-img: disk.qcow2: No space left on device" }),
+    async (world) =>
+      world.strike({ call: "disk", stderr: "qemu-img: disk.qcow2: No space left on device" }),
     failed("capacity-lacking", "disk is full"),
   ),
 ];

@@ -15,7 +15,11 @@ interface TesterWorld extends ProgramWorld {
 
 const onAll = ["run", "-c", "faulty", "--node", "all", "--no-test-env", "--", "e2e-long"] as const;
 const begin = ["fault", "disk", "all", "--fill", "/data", "-c", "faulty"] as const;
-const observed: ScriptedAnswer = { pattern: "e2e-observe-node", stdout: "free=0\n", readsStdin: true };
+const observed: ScriptedAnswer = {
+  pattern: "e2e-observe-node",
+  stdout: "free=0\n",
+  readsStdin: true,
+};
 const long = (pattern: string): ScriptedAnswer => ({ pattern, delayMs: 600_000, readsStdin: true });
 /** The words of `run` are in the script that a session gets. */
 const session = "iflag=fullblock";
@@ -43,7 +47,9 @@ const meeting =
   async (world: Bench): Promise<Ended> => {
     await world.answer(long(pattern), observed);
     const running = world.start(words);
-    await until("a node has the command", async () => (await world.begun()).some((text) => text.includes(pattern)));
+    await until("a node has the command", async () =>
+      (await world.begun()).some((text) => text.includes(pattern)),
+    );
     await meet(world, running);
     const ended = await running.ended;
     await world.answer(observed);
@@ -63,11 +69,19 @@ async function assertHealed(world: TesterWorld): Promise<void> {
 }
 
 function faultsWith<Bench extends TesterWorld>(): readonly Fault<Bench>[] {
-  const interrupt = (signal: "SIGINT" | "SIGKILL") => (_world: Bench, running: Running) => running.interrupt(signal);
+  const interrupt = (signal: "SIGINT" | "SIGKILL") => (_world: Bench, running: Running) =>
+    running.interrupt(signal);
   const signalled = (["SIGINT", "SIGKILL"] as const).flatMap((signal) => {
-    const end = signal === "SIGINT" ? { status: signal, id: "interrupted", says: [] } : { status: signal, says: [] };
+    const end =
+      signal === "SIGINT"
+        ? { status: signal, id: "interrupted", says: [] }
+        : { status: signal, says: [] };
     return [
-      row<Bench>(`${signal} in the middle of a run on all nodes`, meeting(onAll, session, interrupt(signal)), end),
+      row<Bench>(
+        `${signal} in the middle of a run on all nodes`,
+        meeting(onAll, session, interrupt(signal)),
+        end,
+      ),
       row<Bench>(
         `${signal} while a fault begins`,
         async (world) => {
@@ -93,7 +107,11 @@ function faultsWith<Bench extends TesterWorld>(): readonly Fault<Bench>[] {
         await assertHealed(world);
         return ended;
       },
-      { status: 1, id: "remote-command-failed", says: ["cannot begin the fault", "it has no fallocate"] },
+      {
+        status: 1,
+        id: "remote-command-failed",
+        says: ["cannot begin the fault", "it has no fallocate"],
+      },
     ),
     row(
       "a fault that does not show",
@@ -120,7 +138,9 @@ function faultsWith<Bench extends TesterWorld>(): readonly Fault<Bench>[] {
 }
 
 /** What ends a machine, and brings it back. */
-function endingNode<Bench extends TesterWorld>(kill: (world: Bench) => unknown): readonly Fault<Bench>[] {
+function endingNode<Bench extends TesterWorld>(
+  kill: (world: Bench) => unknown,
+): readonly Fault<Bench>[] {
   const killing = (words: readonly string[], pattern: string) => async (world: Bench) =>
     meeting<Bench>(words, pattern, async (bench, running) => {
       await kill(bench);

@@ -41,7 +41,11 @@ export const upgradeFaults: readonly CloudFault[] = [
     act: async (world) => world.run(words),
     expected: {
       ...failed("upgrade-failed", "The upgrade failed on master_0: its upgrade was interrupted."),
-      says: ["its upgrade was interrupted", "Version 0.9: master_0, agent_0.", "run the same command again"],
+      says: [
+        "its upgrade was interrupted",
+        "Version 0.9: master_0, agent_0.",
+        "run the same command again",
+      ],
       ...kept,
     },
   },
@@ -52,7 +56,9 @@ export const upgradeFaults: readonly CloudFault[] = [
     seconds: 10,
     strike: async (world) => {
       await upgrading("")(world);
-      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(world);
+      return answering({ pattern: "e2e-upgrade-lock", status: 75, stdout: "since 12:34:56 UTC\n" })(
+        world,
+      );
     },
     act: async (world) => world.run(words),
     expected: { ...failed("cluster-busy", "is running, since 12:34:56 UTC"), ...kept },
@@ -64,7 +70,10 @@ export const upgradeFaults: readonly CloudFault[] = [
     seconds: 10,
     strike: upgrading("status=running\nunit=active"),
     act: async (world) => world.run([...words, "--timeout", "5s"]),
-    expected: { ...failed("deadline-passed", "master_0: its upgrade script is running", 4), ...kept },
+    expected: {
+      ...failed("deadline-passed", "master_0: its upgrade script is running", 4),
+      ...kept,
+    },
   },
   {
     name: "a node is lost during its upgrade",
@@ -81,6 +90,10 @@ export const upgradeFaults: readonly CloudFault[] = [
       await world.endCluster();
       return ended;
     },
-    expected: { ...failed("machine-failed", /Not all machines run: (?:master|agent)_0/), ...kept, withinMs: 60_000 },
+    expected: {
+      ...failed("machine-failed", /Not all machines run: (?:master|agent)_0/),
+      ...kept,
+      withinMs: 60_000,
+    },
   },
 ];

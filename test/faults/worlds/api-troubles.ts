@@ -41,7 +41,10 @@ const troubles = {
   /** Status 200, and XML that names nothing. */
   hollow: {
     when: "before",
-    raw: { status: 200, body: '<ACTIONResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"/>' },
+    raw: {
+      status: 200,
+      body: '<ACTIONResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"/>',
+    },
   },
   /** A load balancer's page. */
   unavailable: { when: "before", ...page(503, "503 Service Unavailable") },
@@ -49,7 +52,10 @@ const troubles = {
   /** A proxy that wants a login. */
   "proxy-login": { when: "before", ...page(407, "407 Proxy Authentication Required") },
   /** A redirect to a login page. */
-  redirect: { when: "before", raw: { status: 302, body: "", location: "http://127.0.0.1:9/login" } },
+  redirect: {
+    when: "before",
+    raw: { status: 302, body: "", location: "http://127.0.0.1:9/login" },
+  },
   throttled: { when: "before", code: "RequestLimitExceeded", message: "Request limit exceeded." },
   expired: { when: "before", code: "RequestExpired", message: "Request has expired." },
   "refused-key": {
@@ -57,7 +63,11 @@ const troubles = {
     code: "AuthFailure",
     message: "AWS was not able to validate the provided access credentials",
   },
-  "internal-error": { when: "before", code: "InternalError", message: "An internal error has occurred" },
+  "internal-error": {
+    when: "before",
+    code: "InternalError",
+    message: "An internal error has occurred",
+  },
 } as const satisfies Readonly<Record<string, Partial<Fault>>>;
 
 export type ApiTrouble = keyof typeof troubles;

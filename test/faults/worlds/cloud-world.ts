@@ -1,6 +1,10 @@
 /** `cluster-cloud` with a local cloud whose machines are scripted and whose API can break. */
 import { join } from "node:path";
-import { DeleteSecurityGroupCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
+import {
+  DeleteSecurityGroupCommand,
+  EC2Client,
+  TerminateInstancesCommand,
+} from "@aws-sdk/client-ec2";
 import { accounts } from "../../local-cloud/endpoint/accounts.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import type { LoginShell } from "../../local-cloud/machines/exec.ts";
@@ -53,7 +57,11 @@ export class CloudWorld extends ProgramWorld {
     return world;
   }
 
-  private constructor(folder: string, cloud: LocalCloud, settings: Pick<CloudWorld, "shell" | "sessions">) {
+  private constructor(
+    folder: string,
+    cloud: LocalCloud,
+    settings: Pick<CloudWorld, "shell" | "sessions">,
+  ) {
     super(folder, "cluster-cloud");
     this.shell = settings.shell;
     this.sessions = settings.sessions;
@@ -82,8 +90,12 @@ export class CloudWorld extends ProgramWorld {
     const isKept = ({ tags }: { readonly tags: Readonly<Record<string, string>> }): boolean =>
       kept !== undefined && tags[creationTag] === kept;
     return [
-      ...present.filter((instance) => !isKept(instance)).map(({ instanceId: id }): Thing => ({ kind: "machine", id })),
-      ...groups.filter((group) => !isKept(group)).map(({ groupId: id }): Thing => ({ kind: "group", id })),
+      ...present
+        .filter((instance) => !isKept(instance))
+        .map(({ instanceId: id }): Thing => ({ kind: "machine", id })),
+      ...groups
+        .filter((group) => !isKept(group))
+        .map(({ groupId: id }): Thing => ({ kind: "group", id })),
       ...this.cloud.remainingVolumes().map(({ id }): Thing => ({ kind: "volume", id })),
     ];
   }
@@ -96,7 +108,8 @@ export class CloudWorld extends ProgramWorld {
   /** Ends machines as another program of the account may. */
   async terminate(instanceIds: readonly string[]): Promise<void> {
     const client = this.#client();
-    if (instanceIds.length > 0) await client.send(new TerminateInstancesCommand({ InstanceIds: [...instanceIds] }));
+    if (instanceIds.length > 0)
+      await client.send(new TerminateInstancesCommand({ InstanceIds: [...instanceIds] }));
     client.destroy();
   }
 
@@ -111,7 +124,10 @@ export class CloudWorld extends ProgramWorld {
   }
 
   async exhibits(): Promise<readonly Exhibit[]> {
-    const commands = this.cloud.answers.answered.map(({ command }) => ({ where: "a node's command", text: command }));
+    const commands = this.cloud.answers.answered.map(({ command }) => ({
+      where: "a node's command",
+      text: command,
+    }));
     const instances = this.cloud.instances().flatMap(({ userData, tags }) => [
       { where: "an instance's user data", text: userData },
       { where: "an instance's tags", text: JSON.stringify(tags) },
@@ -131,7 +147,9 @@ export class CloudWorld extends ProgramWorld {
 
   /** The newest creation that is whole. */
   #creationToKeep(): string | undefined {
-    const running = this.cloud.instances().filter(({ state }) => state === "running" || state === "pending");
+    const running = this.cloud
+      .instances()
+      .filter(({ state }) => state === "running" || state === "pending");
     const creations = Map.groupBy(running, ({ tags }) => tags[creationTag]);
     return [...creations].findLast(([, machines]) => machines.length === size)?.[0];
   }

@@ -1,11 +1,19 @@
 /** `cluster-container` with a scripted engine that can misbehave at each call. */
 import { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
-import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import {
+  type ScriptedAnswer,
+  ScriptedAnswers,
+} from "../../local-cloud/machines/scripted-answers.ts";
 import { serveOnLoopback } from "../../support/loopback-server.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { usualAnswers } from "./cloud-world.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
-import { type EngineAnswer, refusalBy, ScriptedEngine, type ScriptedEngineName } from "./scripted-engine.ts";
+import {
+  type EngineAnswer,
+  refusalBy,
+  ScriptedEngine,
+  type ScriptedEngineName,
+} from "./scripted-engine.ts";
 
 export interface EngineFault {
   /** The beginning of the words, such as `network create`. */
@@ -44,7 +52,9 @@ export class ContainerWorld extends ProgramWorld {
   static async #openWith(engineName: ScriptedEngineName): Promise<ContainerWorld> {
     const world = new ContainerWorld(await newFolder(), engineName, await LoopbackBlock.claim());
     await world.writeInputs();
-    await world.writeProgram(engineName, "docker-program.ts", [`http://127.0.0.1:${world.#server.port}`]);
+    await world.writeProgram(engineName, "docker-program.ts", [
+      `http://127.0.0.1:${world.#server.port}`,
+    ]);
     return world;
   }
 
@@ -57,7 +67,9 @@ export class ContainerWorld extends ProgramWorld {
     this.#server = serveOnLoopback(async (request) => this.#answer(request));
     this.environment = this.ownEnvironment();
     this.secrets = [this.license, this.passwordHash];
-    this.createWords = createWordsWith(`--engine ${engineName} --agents 1 --node-image localhost/node`);
+    this.createWords = createWordsWith(
+      `--engine ${engineName} --agents 1 --node-image localhost/node`,
+    );
   }
 
   async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
@@ -89,24 +101,41 @@ export class ContainerWorld extends ProgramWorld {
       containers.filter(({ status }) => status === "running"),
       ({ labels }) => labels[creationLabel],
     );
-    const kept = keepsCluster ? [...creations].findLast(([, nodes]) => nodes.length === size)?.[0] : undefined;
+    const kept = keepsCluster
+      ? [...creations].findLast(([, nodes]) => nodes.length === size)?.[0]
+      : undefined;
     const isLeft = ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
       kept === undefined || labels[creationLabel] !== kept;
     return [
-      ...containers.filter(isLeft).map(({ id }): Thing => ({ kind: "machine", id: id.slice(0, 12) })),
+      ...containers
+        .filter(isLeft)
+        .map(({ id }): Thing => ({ kind: "machine", id: id.slice(0, 12) })),
       ...networks.filter(isLeft).map(({ id }): Thing => ({ kind: "network", id: id.slice(0, 12) })),
       ...images.filter(isLeft).map(({ name }): Thing => ({ kind: "image", id: name })),
-      ...[...volumes].filter(([, labels]) => isLeft({ labels })).map(([name]): Thing => ({ kind: "volume", id: name })),
+      ...[...volumes]
+        .filter(([, labels]) => isLeft({ labels }))
+        .map(([name]): Thing => ({ kind: "volume", id: name })),
     ];
   }
 
   async endCluster(): Promise<void> {
-    const destroyed = await this.run(["destroy", "--yes", "--engine", this.engineName, "-c", "faulty"]);
-    if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
+    const destroyed = await this.run([
+      "destroy",
+      "--yes",
+      "--engine",
+      this.engineName,
+      "-c",
+      "faulty",
+    ]);
+    if (destroyed.status !== 0)
+      throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
   }
 
   async exhibits(): Promise<readonly Exhibit[]> {
-    return this.answers.answered.map(({ command }) => ({ where: "a node's command", text: command }));
+    return this.answers.answered.map(({ command }) => ({
+      where: "a node's command",
+      text: command,
+    }));
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
@@ -117,8 +146,12 @@ export class ContainerWorld extends ProgramWorld {
   }
 
   async #answer(request: Request): Promise<Response> {
-    const { words, stdin } = (await request.json()) as { readonly words: readonly string[]; readonly stdin: string };
-    const run = async (): Promise<EngineAnswer> => this.engine.run(words, Buffer.from(stdin, "base64"));
+    const { words, stdin } = (await request.json()) as {
+      readonly words: readonly string[];
+      readonly stdin: string;
+    };
+    const run = async (): Promise<EngineAnswer> =>
+      this.engine.run(words, Buffer.from(stdin, "base64"));
     const found = this.#planned.find(
       ({ fault, timesLeft }) => timesLeft > 0 && `${words.join(" ")} `.startsWith(`${fault.call} `),
     );

@@ -7,7 +7,8 @@ import type { EngineAnswer } from "./scripted-engine.ts";
 const [url = "", ...words] = process.argv.slice(2);
 // Archives take the real program a moment, in which it can be interrupted.
 if (words[0] === "save" || words[0] === "load") await Bun.sleep(500);
-const readsInput = ["cp", "build", "load"].includes(words[0] ?? "") || words.includes("--interactive");
+const readsInput =
+  ["cp", "build", "load"].includes(words[0] ?? "") || words.includes("--interactive");
 const stdin = readsInput ? await Bun.stdin.bytes() : new Uint8Array();
 const body = JSON.stringify({ words, stdin: Buffer.from(stdin).toString("base64") });
 const response = await fetch(url, { method: "POST", body, timeout: false });

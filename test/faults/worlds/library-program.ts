@@ -10,7 +10,11 @@ try {
   const [master] = cluster.masters;
   if (operation === "install") {
     const clusterConfig = { cluster_name: "faulty" };
-    await cluster.installFromPath({ buildArtifact: "artifact.sh", clusterConfig, ipDetectPath: cluster.ipDetectPath });
+    await cluster.installFromPath({
+      buildArtifact: "artifact.sh",
+      clusterConfig,
+      ipDetectPath: cluster.ipDetectPath,
+    });
   } else {
     await master.run({ args: ["sleep", "600"], timeoutMs: 1_000 });
   }

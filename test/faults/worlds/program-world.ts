@@ -83,14 +83,25 @@ export abstract class ProgramWorld implements World {
   }
 
   protected async writeInputs(): Promise<void> {
-    await Promise.all(["tmp", "home", "bin"].map(async (name) => mkdir(join(this.folder, name), { recursive: true })));
+    await Promise.all(
+      ["tmp", "home", "bin"].map(async (name) =>
+        mkdir(join(this.folder, name), { recursive: true }),
+      ),
+    );
     await Bun.write(join(this.folder, "artifact.sh"), "#!/bin/bash\n# variant: enterprise\n");
     await Bun.write(join(this.folder, "license.txt"), `${this.license}\n`);
-    await Bun.write(join(this.folder, "extra.yaml"), `superuser_password_hash: "${this.passwordHash}"\n`);
+    await Bun.write(
+      join(this.folder, "extra.yaml"),
+      `superuser_password_hash: "${this.passwordHash}"\n`,
+    );
   }
 
   /** Puts a program first on the `PATH` that runs a script of this folder. */
-  protected async writeProgram(name: string, script: string, words: readonly string[]): Promise<void> {
+  protected async writeProgram(
+    name: string,
+    script: string,
+    words: readonly string[],
+  ): Promise<void> {
     const program = [process.execPath, join(import.meta.dir, script), ...words];
     const path = join(this.folder, "bin", name);
     await Bun.write(path, `#!/bin/sh\nexec ${program.map((word) => `'${word}'`).join(" ")} "$@"\n`);

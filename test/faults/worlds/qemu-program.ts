@@ -7,9 +7,16 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.ts";
-import { type ScriptedAnswer, ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
+import {
+  type ScriptedAnswer,
+  ScriptedAnswers,
+} from "../../local-cloud/machines/scripted-answers.ts";
 import { daemonize, holdProcessFile } from "../../support/daemonize.ts";
-import { type MonitorCommand, listenForLines, TemplateMachine } from "../../support/template-machine.ts";
+import {
+  type MonitorCommand,
+  listenForLines,
+  TemplateMachine,
+} from "../../support/template-machine.ts";
 import { callOf, type QemuFault, type TemplateBehaviour } from "./qemu-calls.ts";
 
 const [folder = "", program = "", ...words] = process.argv.slice(2);
@@ -23,7 +30,9 @@ const shutDownMs = 1_000;
 
 async function main(): Promise<void> {
   const call = callOf(program, words);
-  const fault = (read("faults.json") as readonly QemuFault[]).find((candidate) => candidate.call === call);
+  const fault = (read("faults.json") as readonly QemuFault[]).find(
+    (candidate) => candidate.call === call,
+  );
   if (fault !== undefined) {
     appendFileSync(join(folder, "struck"), `${call}\n`);
     if (fault.stderr !== undefined) console.error(fault.stderr);
@@ -51,7 +60,9 @@ async function main(): Promise<void> {
 
 async function serve(): Promise<void> {
   // QEMU outlives whatever a client does to its guest's SSH server, and so must its stand-in.
-  process.on("uncaughtException", (error) => appendFileSync(join(folder, "crashes"), `${error.stack}\n`));
+  process.on("uncaughtException", (error) =>
+    appendFileSync(join(folder, "crashes"), `${error.stack}\n`),
+  );
   const pidFile = wordAfter("-pidfile");
   const template = read("template.json") as TemplateBehaviour;
   const machine = new TemplateMachine(words.join(" "), template);
@@ -65,7 +76,8 @@ async function serve(): Promise<void> {
   if (!machine.isCopy && !machine.isTemplate) await startSsh();
   await listenForLines(
     "identity.sock",
-    (socket, line) => void startSsh(Buffer.from(line, "base64").toString()).then(() => socket.write("done\n")),
+    (socket, line) =>
+      void startSsh(Buffer.from(line, "base64").toString()).then(() => socket.write("done\n")),
     (socket) => machine.isTemplate && template.boots && socket.write("ready\n"),
   );
   await listenForLines(
@@ -77,7 +89,8 @@ async function serve(): Promise<void> {
         setTimeout(end, shutDownMs);
       }
       const entered = execute === "query-status" ? runState() : undefined;
-      const result = entered === undefined ? machine.execute(execute, given?.uri) : { status: entered };
+      const result =
+        entered === undefined ? machine.execute(execute, given?.uri) : { status: entered };
       socket.write(`${JSON.stringify({ return: result, ...(id !== undefined && { id }) })}\r\n`);
     },
     (socket) => socket.write('{"QMP": {"version": {}, "capabilities": []}}\r\n'),
@@ -87,7 +100,9 @@ async function serve(): Promise<void> {
 
 /** The state that all machines enter, if any. */
 const runState = (): string | undefined =>
-  existsSync(join(folder, "run-state")) ? readFileSync(join(folder, "run-state"), "utf8") : undefined;
+  existsSync(join(folder, "run-state"))
+    ? readFileSync(join(folder, "run-state"), "utf8")
+    : undefined;
 
 /** With the script that makes a copy a node, which contains the host key; or with what the seed says. */
 async function startSsh(script?: string): Promise<void> {
@@ -121,7 +136,9 @@ function withHostKey(userData: string, script: string | undefined): Buffer {
   if (key === undefined) return Buffer.from(userData);
   const [first, ...rest] = userData.split("\n");
   const settings = JSON.parse(rest.join("\n")) as Readonly<Record<string, unknown>>;
-  return Buffer.from(`${first}\n${JSON.stringify({ ...settings, ssh_keys: { ed25519_private: `${key}\n` } })}`);
+  return Buffer.from(
+    `${first}\n${JSON.stringify({ ...settings, ssh_keys: { ed25519_private: `${key}\n` } })}`,
+  );
 }
 
 await main();

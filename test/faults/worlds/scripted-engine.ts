@@ -31,7 +31,12 @@ interface Network {
   readonly range: string;
 }
 
-const answered = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
+const answered = (stdout: string): EngineAnswer => ({
+  status: 0,
+  stdout,
+  stderr: "",
+  isKilled: false,
+});
 const shutDownMs = 1_000;
 const prefixes = { docker: "Error response from daemon", podman: "Error" } as const;
 
@@ -124,7 +129,8 @@ export class ScriptedEngine implements AsyncDisposable {
   }
 
   async #killAll(words: readonly string[]): Promise<EngineAnswer> {
-    for (const { id } of this.containers) if (words.some((word) => id.startsWith(word))) await this.kill(id);
+    for (const { id } of this.containers)
+      if (words.some((word) => id.startsWith(word))) await this.kill(id);
     return answered("");
   }
 
@@ -145,7 +151,9 @@ export class ScriptedEngine implements AsyncDisposable {
         return this.#image(rest);
       case "images":
         // An image of this engine has a name, or is gone.
-        return answered(rest.includes("--filter=dangling=true") ? "" : this.#selected(this.images, rest));
+        return answered(
+          rest.includes("--filter=dangling=true") ? "" : this.#selected(this.images, rest),
+        );
       case "commit":
         return this.#commit(rest);
       case "tag":
@@ -154,7 +162,9 @@ export class ScriptedEngine implements AsyncDisposable {
       case "save":
         return answered(this.#images.save(rest));
       case "load":
-        return this.#images.load(Buffer.from(stdin)) ? answered("") : this.#refused("unexpected EOF");
+        return this.#images.load(Buffer.from(stdin))
+          ? answered("")
+          : this.#refused("unexpected EOF");
       case "volume":
         return this.#volume(rest);
       case "run":
@@ -242,7 +252,8 @@ export class ScriptedEngine implements AsyncDisposable {
       const taken = this.networks.map(({ range }) => range);
       const ranges = Array.from({ length: 99 }, (_, place) => `172.${18 + place}.0.0/16`);
       const asked = option(words, "subnet");
-      if (taken.includes(asked)) return this.#refused("Pool overlaps with other one on this address space");
+      if (taken.includes(asked))
+        return this.#refused("Pool overlaps with other one on this address space");
       const range = asked || ranges.find((each) => !taken.includes(each))!;
       const network = { id: randomBytes(32).toString("hex"), name, labels: labelsIn(words), range };
       this.#networks.set(network.id, network);
@@ -251,7 +262,11 @@ export class ScriptedEngine implements AsyncDisposable {
     if (command === "rm") {
       const found = this.#networkOf(name);
       if (found === undefined) return this.#refused(`network ${name} not found`);
-      if ([...this.#containers.values()].some(({ network, status }) => network === found.name && status === "running"))
+      if (
+        [...this.#containers.values()].some(
+          ({ network, status }) => network === found.name && status === "running",
+        )
+      )
         return this.#refused(`network ${name} has active endpoints`);
       this.#networks.delete(found.id);
       return answered("");
@@ -282,13 +297,17 @@ export class ScriptedEngine implements AsyncDisposable {
   /** Podman writes the fields of a network in small letters. */
   #described(network: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     if (this.#name === "docker") return network;
-    return Object.fromEntries(Object.entries(network).map(([field, value]) => [field.toLowerCase(), value]));
+    return Object.fromEntries(
+      Object.entries(network).map(([field, value]) => [field.toLowerCase(), value]),
+    );
   }
 
   #create(words: readonly string[]): EngineAnswer {
     const name = option(words, "name");
     if (this.containers.some((container) => (container as Container).name === name))
-      return this.#refused(`Conflict. The container name "/${name}" is already in use by container "x".`);
+      return this.#refused(
+        `Conflict. The container name "/${name}" is already in use by container "x".`,
+      );
     const id = randomBytes(32).toString("hex");
     const facts = { id, name, labels: labelsIn(words), network: option(words, "network") };
     this.#containers.set(id, {
@@ -302,9 +321,12 @@ export class ScriptedEngine implements AsyncDisposable {
   }
 
   async #start(container: Container): Promise<void> {
-    if (this.movesContainers && container.status === "exited") container.address = this.#block.next();
+    if (this.movesContainers && container.status === "exited")
+      container.address = this.#block.next();
     const [hostKey = ""] =
-      /-----BEGIN OPENSSH PRIVATE KEY-----.*?-----END OPENSSH PRIVATE KEY-----\n/s.exec(container.files) ?? [];
+      /-----BEGIN OPENSSH PRIVATE KEY-----.*?-----END OPENSSH PRIVATE KEY-----\n/s.exec(
+        container.files,
+      ) ?? [];
     const [publicKey = ""] = container.files.match(/ssh-ed25519 [^\n]*/g)?.slice(-1) ?? [];
     const userData = JSON.stringify({
       ssh_keys: { ed25519_private: hostKey },
@@ -329,7 +351,10 @@ export class ScriptedEngine implements AsyncDisposable {
     container.status = "running";
   }
 
-  async #change(id: string, deed: (container: Container) => Promise<unknown>): Promise<EngineAnswer> {
+  async #change(
+    id: string,
+    deed: (container: Container) => Promise<unknown>,
+  ): Promise<EngineAnswer> {
     const container = this.#containers.get(id);
     if (container === undefined) return this.#refused(`No such container: ${id}`);
     await deed(container);
@@ -343,9 +368,16 @@ export class ScriptedEngine implements AsyncDisposable {
       Name: `/${name}`,
       Created: new Date().toISOString(),
       Config: { Labels: labels },
-      State: { Status: status, ExitCode: status === "exited" ? 137 : 0, OOMKilled: false, Error: "" },
+      State: {
+        Status: status,
+        ExitCode: status === "exited" ? 137 : 0,
+        OOMKilled: false,
+        Error: "",
+      },
       NetworkSettings: {
-        Networks: { [network]: { IPAddress: status === "running" ? address : "", IPPrefixLen: 16 } },
+        Networks: {
+          [network]: { IPAddress: status === "running" ? address : "", IPPrefixLen: 16 },
+        },
         Ports: {},
       },
     }));
@@ -357,7 +389,8 @@ export class ScriptedEngine implements AsyncDisposable {
     const wanted = filters.map((filter) => filter.slice("--filter=label=".length).split("="));
     const matching = things.filter(({ labels }) =>
       wanted.every(
-        ([name = "", value]) => labels[name] !== undefined && (value === undefined || labels[name] === value),
+        ([name = "", value]) =>
+          labels[name] !== undefined && (value === undefined || labels[name] === value),
       ),
     );
     return matching.map(({ id }) => `${id}\n`).join("");
@@ -368,8 +401,13 @@ const option = (words: readonly string[], name: string): string =>
   words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? "";
 
 function labelsIn(words: readonly string[]): Readonly<Record<string, string>> {
-  const labels = words.filter((word) => word.startsWith("--label=")).map((word) => word.slice("--label=".length));
+  const labels = words
+    .filter((word) => word.startsWith("--label="))
+    .map((word) => word.slice("--label=".length));
   return Object.fromEntries(
-    labels.map((label) => [label.slice(0, label.indexOf("=")), label.slice(label.indexOf("=") + 1)]),
+    labels.map((label) => [
+      label.slice(0, label.indexOf("=")),
+      label.slice(label.indexOf("=") + 1),
+    ]),
   );
 }

@@ -11,10 +11,12 @@ export interface ScriptedImage {
   readonly layers: readonly string[];
 }
 
-const sumOf = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
+const sumOf = (bytes: Uint8Array | string): string =>
+  createHash("sha256").update(bytes).digest("hex");
 /** A layer that is not compressed to less than half of this. */
 const layerBytes = 300_000;
-const newLayer = (): Buffer => rawArchive({ name: "file", contents: randomBytes(layerBytes / 2).toString("hex") });
+const newLayer = (): Buffer =>
+  rawArchive({ name: "file", contents: randomBytes(layerBytes / 2).toString("hex") });
 
 export class ScriptedImages {
   readonly #images = new Map<string, ScriptedImage>();
@@ -56,9 +58,14 @@ export class ScriptedImages {
 
   /** The archive as Docker writes it. */
   save(words: readonly string[]): string {
-    const images = this.all.filter(({ name, id }) => words.includes(name) || words.includes(`sha256:${id}`));
+    const images = this.all.filter(
+      ({ name, id }) => words.includes(name) || words.includes(`sha256:${id}`),
+    );
     const layers = [...new Set(images.flatMap((image) => image.layers))];
-    const list = images.map((image) => ({ Config: `${image.id}.json`, Layers: image.layers.map(entryOf) }));
+    const list = images.map((image) => ({
+      Config: `${image.id}.json`,
+      Layers: image.layers.map(entryOf),
+    }));
     return rawArchive(
       ...layers.map((layer) => ({ name: entryOf(layer), contents: this.#layers.get(layer)! })),
       ...images.map((image) => ({ name: `${image.id}.json`, contents: configurationOf(image) })),
@@ -75,12 +82,17 @@ export class ScriptedImages {
       entries.set(name, archive.subarray(at + 512, at + 512 + size));
       at += 512 + Math.ceil(size / 512) * 512;
     }
-    const list = JSON.parse(entries.get("manifest.json")?.toString() ?? "[]") as readonly ListedImage[];
+    const list = JSON.parse(
+      entries.get("manifest.json")?.toString() ?? "[]",
+    ) as readonly ListedImage[];
     for (const { Config, RepoTags, Layers } of list) {
       const text = entries.get(Config)!.toString();
-      const layers = Layers.map((name) => this.#keep(entries.get(name) ?? this.#layers.get(name.replace(".tar", ""))!));
+      const layers = Layers.map((name) =>
+        this.#keep(entries.get(name) ?? this.#layers.get(name.replace(".tar", ""))!),
+      );
       const { config } = JSON.parse(text) as { readonly config: { readonly Labels: Labels } };
-      for (const name of RepoTags) this.#images.set(name, { id: sumOf(text), labels: config.Labels, layers });
+      for (const name of RepoTags)
+        this.#images.set(name, { id: sumOf(text), labels: config.Labels, layers });
     }
     return list.length > 0;
   }
@@ -100,4 +112,6 @@ interface ListedImage {
 
 const entryOf = (layer: string): string => `${layer.slice(0, 32)}/layer.tar`;
 const configurationOf = ({ layers }: ScriptedImage): string =>
-  JSON.stringify({ rootfs: { type: "layers", diff_ids: layers.map((layer) => `sha256:${layer}`) } });
+  JSON.stringify({
+    rootfs: { type: "layers", diff_ids: layers.map((layer) => `sha256:${layer}`) },
+  });

@@ -40,12 +40,18 @@ export class VmWorld extends ProgramWorld {
   }
 
   async answer(...answers: readonly ScriptedAnswer[]): Promise<void> {
-    await Bun.write(join(this.folder, "qemu", "answers.json"), JSON.stringify([...answers, ...usualAnswers]));
+    await Bun.write(
+      join(this.folder, "qemu", "answers.json"),
+      JSON.stringify([...answers, ...usualAnswers]),
+    );
   }
 
   async makeTemplates(behaviour: Partial<TemplateBehaviour> = {}): Promise<void> {
     const usual: TemplateBehaviour = { boots: true, canSave: true };
-    await Bun.write(join(this.folder, "qemu", "template.json"), JSON.stringify({ ...usual, ...behaviour }));
+    await Bun.write(
+      join(this.folder, "qemu", "template.json"),
+      JSON.stringify({ ...usual, ...behaviour }),
+    );
   }
 
   /** The folders of all templates. One whose name begins with a dot is being made. */
@@ -90,10 +96,14 @@ export class VmWorld extends ProgramWorld {
     const machines = this.machines();
     const kept = keepsCluster ? 1 : 0;
     const inState = await readdir(this.stateFolder, { recursive: true }).catch(() => []);
-    const disks = inState.filter((name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"));
+    const disks = inState.filter(
+      (name) => name.endsWith("disk.qcow2") && !name.includes("/snapshots/installed/"),
+    );
     const drafts = [
       ...(await this.templates()).filter((path) => basename(path).startsWith(".")),
-      ...(await readdir(this.folder, { recursive: true })).filter((name) => /(\.part|\/draft)$/.test(name)),
+      ...(await readdir(this.folder, { recursive: true })).filter((name) =>
+        /(\.part|\/draft)$/.test(name),
+      ),
     ];
     return [
       ...drafts.map((id): Thing => ({ kind: "file", id })),
@@ -104,7 +114,8 @@ export class VmWorld extends ProgramWorld {
 
   async endCluster(): Promise<void> {
     const destroyed = await this.run(["destroy", "--yes", "-c", "faulty"]);
-    if (destroyed.status !== 0) throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
+    if (destroyed.status !== 0)
+      throw new Error(`the cluster could not be destroyed:\n${destroyed.stderr}`);
   }
 
   async exhibits(): Promise<readonly Exhibit[]> {

@@ -6,9 +6,12 @@ const program = join(import.meta.dir, "../../../src/bin/cluster-container.ts");
 
 /** printf makes the bytes of the last argument. */
 async function run(format: string, words: string) {
-  const child = Bun.spawn(["sh", "-c", `exec "$0" "$1" ${words} "$(printf "$2")"`, process.execPath, program, format], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = Bun.spawn(
+    ["sh", "-c", `exec "$0" "$1" ${words} "$(printf "$2")"`, process.execPath, program, format],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   return { stderr: await new Response(child.stderr).text(), status: await child.exited };
 }
 
@@ -21,8 +24,11 @@ test.each(["run -c none -- echo", "list -c", "destroy"])(
   },
 );
 
-test.skipIf(process.platform !== "linux")("the character that stands for such bytes may be typed", async () => {
-  const { stderr } = await run("a\\357\\277\\275b", "list --no-such-option");
-  expect(stderr).not.toContain("UTF-8");
-  expect(stderr).toContain("no-such-option");
-});
+test.skipIf(process.platform !== "linux")(
+  "the character that stands for such bytes may be typed",
+  async () => {
+    const { stderr } = await run("a\\357\\277\\275b", "list --no-such-option");
+    expect(stderr).not.toContain("UTF-8");
+    expect(stderr).toContain("no-such-option");
+  },
+);

@@ -6,7 +6,10 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runShell } from "./start-example.ts";
 
 const lines = [
-  ["example ", "greet people fail big hold steps secret ask child completion --help -h --version --licenses"],
+  [
+    "example ",
+    "greet people fail big hold steps secret ask child completion --help -h --version --licenses",
+  ],
   ["example gr", "greet"],
   ["example greet --t", "--times --tone"],
   ["example greet --tone ", "warm cold"],
@@ -56,7 +59,12 @@ test("the program's output is offered, never executed", async () => {
 
 const shells = [
   ["bash", ["--norc", "--noprofile", "-i"], 'eval "$(example completion bash)"', "completion"],
-  ["zsh", ["-f", "-i"], "autoload -U compinit; compinit -D -u; source <(example completion zsh)", "Runs a child"],
+  [
+    "zsh",
+    ["-f", "-i"],
+    "autoload -U compinit; compinit -D -u; source <(example completion zsh)",
+    "Runs a child",
+  ],
   ["fish", ["--no-config", "-i"], "example completion fish | source", "Runs a child"],
 ] as const;
 
@@ -72,7 +80,10 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
 
   testShell("offers an option again only where it may be repeated", async () => {
     await using typist = await openShell(shell, words, setup);
-    await typist.type("example greet --verb\t --verb\t --tone warm --ti\t 2 Ada; echo do''ne\r", "done");
+    await typist.type(
+      "example greet --verb\t --verb\t --tone warm --ti\t 2 Ada; echo do''ne\r",
+      "done",
+    );
     expect(typist.seen()).toContain("Hello Ada, warm");
     // No other option than --tone begins like this, and it has already been given.
     await typist.type("example greet --tone warm Ada --ton\t; echo do''ne\r", "done");
@@ -84,14 +95,19 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     await typist.type("example c\t\t", listed);
   });
 
-  testShell("completes files where an option takes one, and nothing in another program's words", async () => {
-    await using typist = await openShell(shell, words, setup);
-    await writeFile(join(typist.folder, "some file"), "");
-    await typist.type("example child --file some\t echo --fi\t one; echo do''ne\r", "done");
-    expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","--fi","one"]');
-    await typist.type("example child --file=some\t echo two; echo do''ne\r", "done");
-    expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
-  });
+  testShell(
+    "completes files where an option takes one, and nothing in another program's words",
+    async () => {
+      await using typist = await openShell(shell, words, setup);
+      await writeFile(join(typist.folder, "some file"), "");
+      await typist.type("example child --file some\t echo --fi\t one; echo do''ne\r", "done");
+      expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe(
+        '["echo","--fi","one"]',
+      );
+      await typist.type("example child --file=some\t echo two; echo do''ne\r", "done");
+      expect(await readFile(join(typist.folder, "some file"), "utf8")).toBe('["echo","two"]');
+    },
+  );
 
   testShell("completes a command although a folder has its name", async () => {
     await using typist = await openShell(shell, words, setup);
@@ -113,7 +129,10 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
 async function openShell(shell: string, words: readonly string[], setup: string) {
   const scratch = await scratchFolder();
   const program = join(import.meta.dir, "example-program.ts");
-  await writeFile(join(scratch.path, "example"), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+  await writeFile(
+    join(scratch.path, "example"),
+    `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`,
+  );
   await chmod(join(scratch.path, "example"), 0o755);
   const PATH = `${scratch.path}:${process.env["PATH"] ?? ""}`;
   const terminal = await openTerminal([shell, ...words], scratch.path, {
@@ -134,12 +153,20 @@ async function openShell(shell: string, words: readonly string[], setup: string)
   };
 }
 
-async function openTerminal(argv: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
+async function openTerminal(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+) {
   const seen = { text: "" };
   const child = Bun.spawn([...argv], {
     cwd,
     env: { TERM: "xterm", ...env },
-    terminal: { cols: 100, rows: 24, data: (_, bytes) => void (seen.text += Buffer.from(bytes).toString()) },
+    terminal: {
+      cols: 100,
+      rows: 24,
+      data: (_, bytes) => void (seen.text += Buffer.from(bytes).toString()),
+    },
   });
   return {
     /** Resolves when the text has been shown since then. */

@@ -6,7 +6,15 @@ import { type Program, defineCommand } from "../../../src/cli/command.ts";
 import { completionCommand } from "../../../src/cli/completion-command.ts";
 import { runProgram } from "../../../src/cli/main.ts";
 import { argument, flag, option, wordsArgument } from "../../../src/cli/options/option.ts";
-import { choice, count, duration, outputFormat, path, text, verbose } from "../../../src/cli/options/value-types.ts";
+import {
+  choice,
+  count,
+  duration,
+  outputFormat,
+  path,
+  text,
+  verbose,
+} from "../../../src/cli/options/value-types.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
@@ -26,10 +34,19 @@ export const greet = defineCommand({
   summary: "Greets people",
   description: "",
   positionals: {
-    name: argument(text, { name: "NAME", summary: "Whom to greet", required: true, completeWith: ["people"] }),
+    name: argument(text, {
+      name: "NAME",
+      summary: "Whom to greet",
+      required: true,
+      completeWith: ["people"],
+    }),
   },
   options: {
-    times: option(count({ minimum: 1, maximum: 9 }), { flag: "--times", summary: "How often", default: 1 }),
+    times: option(count({ minimum: 1, maximum: 9 }), {
+      flag: "--times",
+      summary: "How often",
+      default: 1,
+    }),
     tone: option(choice(["warm", "cold"]), { flag: "--tone", summary: "The tone", required: true }),
     since,
     license: option(path, { flag: "--license", summary: "A file", environment: "EXAMPLE_LICENSE" }),
@@ -66,7 +83,12 @@ const fail = defineCommand({
   summary: "Fails in one of several ways",
   description: "",
   positionals: { way: argument(text, { name: "WAY", summary: "How", required: true }) },
-  options: { output, verbose, password, remote: flag({ flag: "--remote", summary: "As after connecting" }) },
+  options: {
+    output,
+    verbose,
+    password,
+    remote: flag({ flag: "--remote", summary: "As after connecting" }),
+  },
   examples: [],
   run: async (input, context) => {
     context.progress.detail(3, `the password is ${outside(String(input.password))}`);
@@ -85,7 +107,9 @@ const fail = defineCommand({
         await context.clock.sleep(60_000, context.signal);
         return 0;
       case "scope": {
-        await using _scope = { [Symbol.asyncDispose]: () => Promise.reject(new Error("leaving failed as well")) };
+        await using _scope = {
+          [Symbol.asyncDispose]: () => Promise.reject(new Error("leaving failed as well")),
+        };
         throw new ClusterError("cluster-exists", "It exists");
       }
       default:
@@ -109,7 +133,10 @@ const big = defineCommand({
   options: { output },
   examples: [],
   run: async (_, context) => {
-    context.output.result({ text: "0123456789abcde\n".repeat(65_536), data: { text: "x".repeat(1_000_000) } });
+    context.output.result({
+      text: "0123456789abcde\n".repeat(65_536),
+      data: { text: "x".repeat(1_000_000) },
+    });
   },
 });
 
@@ -121,13 +148,19 @@ const hold = defineCommand({
   options: {
     output,
     verbose,
-    cleanup: option(duration, { flag: "--cleanup", summary: "How long cleaning up takes", default: 50 }),
+    cleanup: option(duration, {
+      flag: "--cleanup",
+      summary: "How long cleaning up takes",
+      default: 50,
+    }),
   },
   examples: [],
   run: async (input, context) => {
     const log = context.environment["EXAMPLE_LOG"];
     if (log !== undefined) context.progress.logTo(log);
-    using _remains = context.onAbandon(() => "2 machines are left; they terminate automatically at 12:00");
+    using _remains = context.onAbandon(
+      () => "2 machines are left; they terminate automatically at 12:00",
+    );
     using _step = context.progress.start("Work", "agent_0");
     context.progress.note("holding");
     try {
@@ -144,7 +177,11 @@ const steps = defineCommand({
   summary: "Shows progress",
   description: "",
   positionals: {},
-  options: { output, verbose, pause: option(duration, { flag: "--pause", summary: "Per step", default: 1 }) },
+  options: {
+    output,
+    verbose,
+    pause: option(duration, { flag: "--pause", summary: "Per step", default: 1 }),
+  },
   examples: [],
   run: async (input, context) => {
     const pause = async (): Promise<void> => await context.clock.sleep(input.pause, context.signal);
@@ -154,7 +191,9 @@ const steps = defineCommand({
       await pause();
     }
     launch.done("3 machines");
-    const nodes = ["master_0", "agent_0", "agent_1"].map((node) => context.progress.start("Prepare", node));
+    const nodes = ["master_0", "agent_0", "agent_1"].map((node) =>
+      context.progress.start("Prepare", node),
+    );
     for (const poll of [1, 1, 1, 2]) {
       context.progress.waiting(`agent_0: no answer yet (${poll})`);
       await pause();
@@ -163,7 +202,10 @@ const steps = defineCommand({
     for (const node of nodes) node.done();
     context.progress.detail(2, "RunInstances request-id 42");
     context.progress.warn("the price is unknown");
-    context.output.result({ text: "ready", data: { timings: context.progress.timings().map(({ title }) => title) } });
+    context.output.result({
+      text: "ready",
+      data: { timings: context.progress.timings().map(({ title }) => title) },
+    });
   },
 });
 

@@ -44,7 +44,10 @@ test("a second signal ends the program at once, with a message about what is lef
 });
 
 test("on a terminal, the message about what is left is the last line", async () => {
-  const end = await runOnTerminal(["hold", "--cleanup", "50s"], { "Work agent_0": "\x03", Interrupted: "\x03" });
+  const end = await runOnTerminal(["hold", "--cleanup", "50s"], {
+    "Work agent_0": "\x03",
+    Interrupted: "\x03",
+  });
   expect(end.signal).toBe("SIGINT");
   expect(end.shown).toEndWith("2 machines are left; they terminate automatically at 12:00\r\n");
 });

@@ -6,7 +6,14 @@ import { commandHelp } from "../../../src/cli/help/help.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { until } from "../../support/until.ts";
 import { example, greet } from "./example-program.ts";
-import { runExample, runOnTerminal, runShell, runShellOnTerminal, startExample, startShell } from "./start-example.ts";
+import {
+  runExample,
+  runOnTerminal,
+  runShell,
+  runShellOnTerminal,
+  startExample,
+  startShell,
+} from "./start-example.ts";
 
 // Shows R88.
 test("results go to stdout, everything else to stderr", async () => {
@@ -16,8 +23,17 @@ test("results go to stdout, everything else to stderr", async () => {
 });
 
 test("prints the version and help, and help without arguments too", async () => {
-  expect(await runExample(["--version"])).toEqual({ exitCode: 0, signal: null, stdout: "0.0.0+source\n", stderr: "" });
-  expect(await runExample(["--licenses"])).toMatchObject({ exitCode: 0, stdout: "All of it is free.\n", stderr: "" });
+  expect(await runExample(["--version"])).toEqual({
+    exitCode: 0,
+    signal: null,
+    stdout: "0.0.0+source\n",
+    stderr: "",
+  });
+  expect(await runExample(["--licenses"])).toMatchObject({
+    exitCode: 0,
+    stdout: "All of it is free.\n",
+    stderr: "",
+  });
   const help = await runExample(["--help"]);
   expect(help).toMatchObject({ exitCode: 0, stderr: "" });
   expect(help.stdout).toStartWith("Usage: example [OPTIONS] COMMAND [ARGS]...\n");
@@ -36,7 +52,13 @@ test.each(["--version", "--help", "--licenses", "greet --help"])(
 );
 
 test("wrong usage ends with exit code 2, all problems on stderr and nothing on stdout", async () => {
-  const { exitCode, stdout, stderr } = await runExample(["greet", "--times", "x", "Nobody", "--xyz"]);
+  const { exitCode, stdout, stderr } = await runExample([
+    "greet",
+    "--times",
+    "x",
+    "Nobody",
+    "--xyz",
+  ]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).toMatchInlineSnapshot(`
     "Error: 4 problems:
@@ -72,7 +94,9 @@ test("a wrong option before the command is the only problem reported; later word
 test("an error says what happened, what to do, where the log is, and ends with its id", async () => {
   await using folder = await scratchFolder();
   const log = join(folder.path, "log");
-  const { exitCode, stderr } = await runExample(["fail", "x", "--password", "hunter22"], { EXAMPLE_LOG: log });
+  const { exitCode, stderr } = await runExample(["fail", "x", "--password", "hunter22"], {
+    EXAMPLE_LOG: log,
+  });
   expect(exitCode).toBe(3);
   expect(stderr).toBe(
     `Error: No cluster has the id "x"; asked as ***\nCreate it first.\nLog: ${log}\n[cluster-not-found]\n`,
@@ -112,24 +136,39 @@ test("an uncaught error lets the command clean up, and counts as a bug", async (
 
 test("if the clean-up fails as well, the first error is reported", async () => {
   const { exitCode, stderr } = await runExample(["fail", "scope"]);
-  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "Error: It exists\n[cluster-exists]\n" });
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 1,
+    stderr: "Error: It exists\n[cluster-exists]\n",
+  });
 });
 
 test.each([
-  [["greet", "--tone", "warm", "Ada"], 0, { greeting: "Hello Ada, warm", at: "1970-01-01T00:00:00.000Z" }],
+  [
+    ["greet", "--tone", "warm", "Ada"],
+    0,
+    { greeting: "Hello Ada, warm", at: "1970-01-01T00:00:00.000Z" },
+  ],
   [["greet"], 2, { error: { id: "bad-usage", hint: "See example greet --help" } }],
-  [["fail", "x", "--password", "hunter22"], 3, { error: { id: "cluster-not-found", facts: { password: "***" } } }],
+  [
+    ["fail", "x", "--password", "hunter22"],
+    3,
+    { error: { id: "cluster-not-found", facts: { password: "***" } } },
+  ],
   [["fail", "bug"], 70, { error: { id: "bug" } }],
-])("with --output json, %j prints one object, whatever else is shown", async (argv, exitCode, data) => {
-  const run = await runExample([...argv, "--output", "json", "-vvv"]);
-  expect(run.exitCode).toBe(exitCode);
-  expect(JSON.parse(run.stdout)).toMatchObject({ schemaVersion: 1, ...data });
-  expect(run.stdout + run.stderr).not.toContain("hunter22");
-});
+])(
+  "with --output json, %j prints one object, whatever else is shown",
+  async (argv, exitCode, data) => {
+    const run = await runExample([...argv, "--output", "json", "-vvv"]);
+    expect(run.exitCode).toBe(exitCode);
+    expect(JSON.parse(run.stdout)).toMatchObject({ schemaVersion: 1, ...data });
+    expect(run.stdout + run.stderr).not.toContain("hunter22");
+  },
+);
 
 test("a slow reader gets a whole megabyte, and whole JSON", async () => {
   // bash reads a pipe byte by byte, so the pipe is full most of the time.
-  const slowly = 'slowly() { while IFS= read -r -N 4096 part || [ -n "$part" ]; do printf %s "$part"; done; }';
+  const slowly =
+    'slowly() { while IFS= read -r -N 4096 part || [ -n "$part" ]; do printf %s "$part"; done; }';
   const { stdout, stderr } = await runShell(
     `${slowly}; $EXAMPLE big | slowly | wc -c; $EXAMPLE big --output json | slowly`,
   );
@@ -164,12 +203,18 @@ test("a secret is the first line of stdin; the rest stays unread", async () => {
   await running.child.stdin.write("pässw0rd\r\nfor the child\n");
   await running.child.stdin.end();
   const { stdout, stderr } = await running.ended();
-  expect({ stdout, stderr }).toEqual({ stdout: "rest: for the child\n", stderr: "the secret is ***, 8 long\n" });
+  expect({ stdout, stderr }).toEqual({
+    stdout: "rest: for the child\n",
+    stderr: "the secret is ***, 8 long\n",
+  });
   expect(await runExample(["secret"])).toMatchObject({ exitCode: 2, stdout: "" });
 });
 
 test("on a terminal, the prompt for a secret doesn't echo it", async () => {
-  const { shown, exitCode } = await runOnTerminal(["secret"], { "Password: ": "hunter22\n", "\r\n": "rest\n\x04" });
+  const { shown, exitCode } = await runOnTerminal(["secret"], {
+    "Password: ": "hunter22\n",
+    "\r\n": "rest\n\x04",
+  });
   expect(exitCode).toBe(0);
   expect(shown).toContain("the secret is ***, 8 long");
   expect(shown).not.toContain("hunter22");
@@ -184,11 +229,14 @@ test.each([
   expect(shown).toMatch(/[^-]\becho\b/);
 });
 
-test.each(["KILL", "TERM"])("a terminal echoes again after SIG%s during a prompt for a secret", async (signal) => {
-  const ask = `before=$(stty -g); $EXAMPLE secret <&0 & pid=$!; until stty -a | grep -q -e -echo\\\\b; do sleep 0.05; done`;
-  const line = `${ask}; kill -${signal} $pid; wait $pid; until [ "$(stty -g)" = "$before" ]; do sleep 0.05; done; echo restored`;
-  expect((await runShellOnTerminal(line, {})).shown).toContain("restored");
-});
+test.each(["KILL", "TERM"])(
+  "a terminal echoes again after SIG%s during a prompt for a secret",
+  async (signal) => {
+    const ask = `before=$(stty -g); $EXAMPLE secret <&0 & pid=$!; until stty -a | grep -q -e -echo\\\\b; do sleep 0.05; done`;
+    const line = `${ask}; kill -${signal} $pid; wait $pid; until [ "$(stty -g)" = "$before" ]; do sleep 0.05; done; echo restored`;
+    expect((await runShellOnTerminal(line, {})).shown).toContain("restored");
+  },
+);
 
 test("a prompt for a secret can be interrupted", async () => {
   const { shown, signal } = await runOnTerminal(["secret"], { "Password: ": "\x03" });
@@ -197,10 +245,14 @@ test("a prompt for a secret can be interrupted", async () => {
 });
 
 test("a secret has up to 64 KB", async () => {
-  const script = (bytes: number): string => `head -c ${bytes} /dev/zero | tr '\\0' x | $EXAMPLE secret`;
+  const script = (bytes: number): string =>
+    `head -c ${bytes} /dev/zero | tr '\\0' x | $EXAMPLE secret`;
   const [longest, longer] = await Promise.all([runShell(script(65_536)), runShell(script(65_537))]);
   expect(longest).toMatchObject({ exitCode: 0, stderr: "the secret is ***, 65536 long\n" });
-  expect(longer).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("longer than 65536 bytes") });
+  expect(longer).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("longer than 65536 bytes"),
+  });
 });
 
 test("stdin that can't be read is named", async () => {

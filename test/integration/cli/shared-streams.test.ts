@@ -45,29 +45,37 @@ const commandLines = [
   "__complete greet --",
 ];
 
-describe.skipIf(streamsLack !== undefined)(`streams that others share (${streamsLack ?? "here"})`, () => {
-  test.each(kinds)("stay blocking after each command: %s", async (kind) => {
-    const lines = commandLines.map((words) => `$EXAMPLE ${words}; report`).join("\n");
-    expect(await afterwards(kind, lines)).toEqual(["blocking"]);
-  });
-
-  test.each(kinds)("stay blocking when a signal ends the program: %s", async (kind) => {
-    const hold = "rm -f log; EXAMPLE_LOG=$PWD/log $EXAMPLE hold --cleanup 1ms -v & pid=$!";
-    const held = "until grep -qs holding log; do sleep 0.05; done; report";
-    const lines = ["INT", "TERM", "KILL"].map((signal) => `${hold}; ${held}; kill -${signal} $pid; wait $pid; report`);
-    expect(await afterwards(kind, lines.join("\n"))).toEqual(["blocking"]);
-  });
-
-  test("leave the caller's next program a pipe that takes everything, however slow its reader is", async () => {
-    await using folder = await scratchFolder();
-    await writeFile(join(folder.path, "file"), "x".repeat(140_000));
-    const each = commandLines.map(
-      (words) =>
-        `{ $EXAMPLE ${words} </dev/null; cat file || echo "${words}" >>failed; } 2>&1 | { sleep 0.2; tail -c 140000 | tr -d x; }`,
-    );
-    const { stdout } = await runShell(`cd "$FOLDER"; touch failed; ${each.join("\n")}; cat failed`, {
-      FOLDER: folder.path,
+describe.skipIf(streamsLack !== undefined)(
+  `streams that others share (${streamsLack ?? "here"})`,
+  () => {
+    test.each(kinds)("stay blocking after each command: %s", async (kind) => {
+      const lines = commandLines.map((words) => `$EXAMPLE ${words}; report`).join("\n");
+      expect(await afterwards(kind, lines)).toEqual(["blocking"]);
     });
-    expect(stdout).toBe("");
-  });
-});
+
+    test.each(kinds)("stay blocking when a signal ends the program: %s", async (kind) => {
+      const hold = "rm -f log; EXAMPLE_LOG=$PWD/log $EXAMPLE hold --cleanup 1ms -v & pid=$!";
+      const held = "until grep -qs holding log; do sleep 0.05; done; report";
+      const lines = ["INT", "TERM", "KILL"].map(
+        (signal) => `${hold}; ${held}; kill -${signal} $pid; wait $pid; report`,
+      );
+      expect(await afterwards(kind, lines.join("\n"))).toEqual(["blocking"]);
+    });
+
+    test("leave the caller's next program a pipe that takes everything, however slow its reader is", async () => {
+      await using folder = await scratchFolder();
+      await writeFile(join(folder.path, "file"), "x".repeat(140_000));
+      const each = commandLines.map(
+        (words) =>
+          `{ $EXAMPLE ${words} </dev/null; cat file || echo "${words}" >>failed; } 2>&1 | { sleep 0.2; tail -c 140000 | tr -d x; }`,
+      );
+      const { stdout } = await runShell(
+        `cd "$FOLDER"; touch failed; ${each.join("\n")}; cat failed`,
+        {
+          FOLDER: folder.path,
+        },
+      );
+      expect(stdout).toBe("");
+    });
+  },
+);

@@ -26,12 +26,20 @@ export interface Running {
   ended(): Promise<Ended>;
 }
 
-export function startExample(argv: readonly string[], own: Readonly<Record<string, string>> = {}): Running {
+export function startExample(
+  argv: readonly string[],
+  own: Readonly<Record<string, string>> = {},
+): Running {
   const command = [process.execPath, program, ...argv];
-  return follow(Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "pipe", env: environment(own) }));
+  return follow(
+    Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "pipe", env: environment(own) }),
+  );
 }
 
-export async function runExample(argv: readonly string[], own: Readonly<Record<string, string>> = {}): Promise<Ended> {
+export async function runExample(
+  argv: readonly string[],
+  own: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
   const running = startExample(argv, own);
   await running.child.stdin.end();
   return await running.ended();
@@ -56,7 +64,8 @@ function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const check = (): void => {
         if (seen.text.includes(text)) resolve();
-        else if (seen.isOver) reject(new Error(`stderr ended without ${JSON.stringify(text)}: ${seen.text}`));
+        else if (seen.isOver)
+          reject(new Error(`stderr ended without ${JSON.stringify(text)}: ${seen.text}`));
       };
       waiting.add(check);
       check();
@@ -65,7 +74,12 @@ function follow(child: Bun.Subprocess<"pipe", "pipe", "pipe">): Running {
     },
     ended: async () => {
       await Promise.all([child.exited, reading]);
-      return { exitCode: child.exitCode, signal: child.signalCode, stdout: await stdout, stderr: seen.text };
+      return {
+        exitCode: child.exitCode,
+        signal: child.signalCode,
+        stdout: await stdout,
+        stderr: seen.text,
+      };
     },
   };
 }
@@ -86,7 +100,9 @@ export async function runShell(
 
 export function startShell(line: string, own: Readonly<Record<string, string>> = {}): Running {
   const env = environment({ ...own, EXAMPLE: `${process.execPath} ${program}` });
-  return follow(Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env }));
+  return follow(
+    Bun.spawn(["bash", "-c", line], { stdin: "pipe", stdout: "pipe", stderr: "pipe", env }),
+  );
 }
 
 type Shown = Pick<Ended, "exitCode" | "signal"> & { readonly shown: string };
@@ -107,7 +123,12 @@ export async function runShellOnTerminal(
   typed: Readonly<Record<string, string>>,
   own: Readonly<Record<string, string>> = {},
 ): Promise<Shown> {
-  return await onTerminal(["bash", "-c", line], typed, { ...own, EXAMPLE: `${process.execPath} ${program}` }, 60);
+  return await onTerminal(
+    ["bash", "-c", line],
+    typed,
+    { ...own, EXAMPLE: `${process.execPath} ${program}` },
+    60,
+  );
 }
 
 async function onTerminal(

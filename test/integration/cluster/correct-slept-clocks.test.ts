@@ -37,7 +37,13 @@ async function open({ backend = "vm", states = ["running", "running"], broken }:
       privateAddress: `10.93.0.${index + 2}`,
     } as NodeRecord;
   });
-  const cluster = { id: "a", creationId: "0123abcd", backend, directory, nodes } as unknown as ClusterRecord;
+  const cluster = {
+    id: "a",
+    creationId: "0123abcd",
+    backend,
+    directory,
+    nodes,
+  } as unknown as ClusterRecord;
   const lateMs = new Map(nodes.map(({ id }) => [id, 0]));
   const [logins, warnings]: [string[], string[]] = [[], []];
   const talk =
@@ -46,11 +52,20 @@ async function open({ backend = "vm", states = ["running", "running"], broken }:
       for await (const line of stdin as AsyncIterable<Uint8Array>) {
         const word = Buffer.from(line).toString().trim();
         if (word !== "ask") lateMs.set(id, lateMs.get(id)! - Number(word) / 1e6);
-        await onOutput?.("stdout", word === "ask" ? `${(nowMs - lateMs.get(id)!) / 1000} 0\n` : "set\n");
+        await onOutput?.(
+          "stdout",
+          word === "ask" ? `${(nowMs - lateMs.get(id)!) / 1000} 0\n` : "set\n",
+        );
       }
       return { status: 0, stdout: "", stderr: "" };
     };
-  const connect = async ({ id, index }: { readonly id: string; readonly index: number }): Promise<Connection> => {
+  const connect = async ({
+    id,
+    index,
+  }: {
+    readonly id: string;
+    readonly index: number;
+  }): Promise<Connection> => {
     logins.push(id);
     if (index === broken) throw new ClusterError("connection-failed", "it is gone.");
     return { run: talk(id) } as unknown as Connection;
@@ -98,12 +113,17 @@ test.each(["container", "cloud"] as const)(
 );
 
 test("nodes that don't run are left alone, and one that can't be reached is named but holds nothing up", async () => {
-  await using computer = await open({ states: ["running", "paused", "stopped", "running"], broken: 3 });
+  await using computer = await open({
+    states: ["running", "paused", "stopped", "running"],
+    broken: 3,
+  });
   await computer.sleep(60_000);
   await computer.correct();
   expect(computer.logins.toSorted()).toEqual(["vm-0", "vm-3"]);
   expect(computer.late()).toEqual([0, 60_000, 60_000, 60_000]);
-  expect(computer.warnings.join("\n")).toMatch(/^The clock of master_3 may be late, .*: it is gone\.$/);
+  expect(computer.warnings.join("\n")).toMatch(
+    /^The clock of master_3 may be late, .*: it is gone\.$/,
+  );
   await computer.correct();
   expect(computer.logins).toHaveLength(2);
 });
@@ -112,7 +132,9 @@ test("an interruption ends it, and the next command tries again", async () => {
   await using computer = await open();
   await computer.sleep(60_000);
   const reason = new Error("interrupted");
-  expect((await failureOf(computer.correct(AbortSignal.abort(reason)))).message).toBe("interrupted");
+  expect((await failureOf(computer.correct(AbortSignal.abort(reason)))).message).toBe(
+    "interrupted",
+  );
   await computer.correct();
   expect(computer.late()).toEqual([0, 0]);
 });

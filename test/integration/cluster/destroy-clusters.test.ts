@@ -18,19 +18,33 @@ describe.skipIf(opensshLack !== undefined)(`removing a cluster (${opensshLack ??
     await mkdir(directory);
     const files = creationFiles(directory);
     await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-    await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+    await createKnownHosts(files.knownHosts).pin(
+      "127.0.0.1",
+      server.port,
+      wireKey(server.firstHostKey.publicKey),
+    );
     const request = JSON.stringify({ directory, port: server.port, words: ["true"], fetches: [] });
     const program = join(import.meta.dir, "run-on-node-program.ts");
     // Its output is a pipe, which ends with the program although the connection stays.
-    const child = Bun.spawn([process.execPath, program, request], { stdio: ["ignore", "pipe", "pipe"] });
-    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const child = Bun.spawn([process.execPath, program, request], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const output = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     expect([await child.exited, ...output]).toEqual([0, "", ""]);
     await until("a connection is kept", () => hasMasterConnection(directory, process.env));
     const wasKept: boolean[] = [];
     const remove = async (): Promise<void> => {
       wasKept.push(await hasMasterConnection(directory, process.env));
     };
-    await removeCluster({ remove }, { id: "demo", creationId: "0123456789abcdef", directory }, process.env, signal);
+    await removeCluster(
+      { remove },
+      { id: "demo", creationId: "0123456789abcdef", directory },
+      process.env,
+      signal,
+    );
     expect(wasKept).toEqual([false]);
     expect(await readdir(directory)).not.toContain("id_ed25519");
     expect(await readdir(directory)).toContain("known_hosts");

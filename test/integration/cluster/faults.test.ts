@@ -3,7 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Backend } from "../../../src/backend/contract.ts";
 import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
-import { beginFault, endFaults, listFaults, untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
+import {
+  beginFault,
+  endFaults,
+  listFaults,
+  untilFaultEnds,
+} from "../../../src/cluster/faults/faults.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { Cluster } from "../../../src/index.ts";
 import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
@@ -44,7 +49,9 @@ esac
 async function openCluster() {
   const stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
-  const machines = stack.use(await startMachines({ roles: ["master", "master", "agent"], programs }));
+  const machines = stack.use(
+    await startMachines({ roles: ["master", "master", "agent"], programs }),
+  );
   const directory = join(scratch.path, "cluster");
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
@@ -53,13 +60,32 @@ async function openCluster() {
   const runtime = { environment: {}, clock: systemClock, progress: recorded.progress };
   const named = { clusterId: cluster.id };
   const list = async () => listFaults(backend, cluster.id, runtime, signal);
-  const request: FaultRequest = { kind: "partition", between: ["agent_0"], and: ["masters"], durationMs: 60_000 };
+  const request: FaultRequest = {
+    kind: "partition",
+    between: ["agent_0"],
+    and: ["masters"],
+    durationMs: 60_000,
+  };
   const begin = async (changes: Partial<FaultRequest> = {}, inner = signal) =>
     beginFault(backend, { ...named, request: { ...request, ...changes } }, runtime, inner);
-  const end = async (nodes: readonly string[] = []) => endFaults(backend, { ...named, nodes }, runtime, signal);
+  const end = async (nodes: readonly string[] = []) =>
+    endFaults(backend, { ...named, nodes }, runtime, signal);
   const cuts = async () =>
-    Promise.all(machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()));
-  return { machines: machines.machines, backend, named, runtime, told: recorded.told, list, begin, end, cuts, stack };
+    Promise.all(
+      machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()),
+    );
+  return {
+    machines: machines.machines,
+    backend,
+    named,
+    runtime,
+    told: recorded.told,
+    list,
+    begin,
+    end,
+    cuts,
+    stack,
+  };
 }
 
 describe.skipIf(machinesLack !== undefined)("faults", () => {
@@ -67,7 +93,11 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const { machines, told, list, begin, end, cuts, stack } = await openCluster();
     await using _ = stack;
     const { fault } = await begin();
-    expect(fault).toMatchObject({ kind: "partition", nodes: ["master_0", "master_1", "agent_0"], secondsLeft: 60 });
+    expect(fault).toMatchObject({
+      kind: "partition",
+      nodes: ["master_0", "master_1", "agent_0"],
+      secondsLeft: 60,
+    });
     expect(await cuts()).toEqual([true, true, true]);
     expect(told).toContainEqual(expect.stringContaining("0 of 4 pings answered, before: 4 of 4"));
     const rules = await machines[2]!.read("rules");
@@ -90,7 +120,12 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
       open: async () => ({ ...backend, nodes: exampleTraits }) as Backend<unknown>,
     };
     const cluster = await Cluster.find(clusters, named.clusterId);
-    const cut = { kind: "partition", between: ["agent_0"], and: ["master_0"], durationMs: 60_000 } as const;
+    const cut = {
+      kind: "partition",
+      between: ["agent_0"],
+      and: ["master_0"],
+      durationMs: 60_000,
+    } as const;
     {
       await using fault = await cluster.fault(cut);
       expect([fault.nodes, await cuts()]).toEqual([
@@ -106,7 +141,9 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const { id } = await cluster.fault(cut);
     expect((await cluster.healFaults()).map((healed) => healed.id)).toEqual([id]);
     expect(await cuts()).toEqual([false, false, false]);
-    const wrong = failureOf(cluster.fault({ kind: "network", durationMs: 60_000, delayMs: "1" as never }));
+    const wrong = failureOf(
+      cluster.fault({ kind: "network", durationMs: 60_000, delayMs: "1" as never }),
+    );
     expect((await wrong).id).toBe("bad-usage");
   }, 60_000);
 
@@ -115,36 +152,68 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const { machines, backend, stack } = await openCluster();
     await using _ = stack;
     const record = { kind: "disk", description: "a disk full of hunter2", links: [], folder: "/" };
-    await machines[1]!.write("run/cluster-e2e-faults/0123abcd.record", `99999999\n${JSON.stringify(record)}\n`);
-    const { stdout, data } = await runCommandLine("fault list -c example", { kind: containerKind, backend, nowMs: 0 });
-    const masked = (text: string): string => mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
+    await machines[1]!.write(
+      "run/cluster-e2e-faults/0123abcd.record",
+      `99999999\n${JSON.stringify(record)}\n`,
+    );
+    const { stdout, data } = await runCommandLine("fault list -c example", {
+      kind: containerKind,
+      backend,
+      nowMs: 0,
+    });
+    const masked = (text: string): string =>
+      mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
     expect(masked(stdout)).toContain("a disk full of ***");
-    expect(mapTexts(data, masked)).toMatchObject({ faults: [{ id: "0123abcd", description: "a disk full of ***" }] });
+    expect(mapTexts(data, masked)).toMatchObject({
+      faults: [{ id: "0123abcd", description: "a disk full of ***" }],
+    });
   });
 
   test("the command begins a fault, lists it and heals it, and says if there is none", async () => {
     const { backend, stack } = await openCluster();
     await using _ = stack;
     const run = async (words: string) =>
-      runCommandLine(`fault ${words} -c example`, { kind: containerKind, backend, nowMs: 0, columns: 120 });
-    const { stdout: id, told, data } = await run("partition --between agent_0 --and masters --for 90s");
+      runCommandLine(`fault ${words} -c example`, {
+        kind: containerKind,
+        backend,
+        nowMs: 0,
+        columns: 120,
+      });
+    const {
+      stdout: id,
+      told,
+      data,
+    } = await run("partition --between agent_0 --and masters --for 90s");
     expect(data).toMatchObject({ fault: { id, kind: "partition" } });
     expect(told.at(-1)).toBe(`The nodes heal fault ${id} by themselves after 1 min.`);
     const rows = unmarked((await run("list")).stdout).split("\n");
     expect(rows.map((line) => line.split(/ {2,}/))).toEqual([
       ["FAULT", "TIME LEFT", "NODES", "WHAT"],
-      [id, "1 min", "master_0, master_1, agent_0", "partition between agent_0 and master_0, master_1"],
+      [
+        id,
+        "1 min",
+        "master_0, master_1, agent_0",
+        "partition between agent_0 and master_0, master_1",
+      ],
     ]);
     expect(await run("heal")).toMatchObject({ stdout: id, data: { faults: [{ id }] } });
     expect(await run("heal")).toMatchObject({ stdout: "", told: ["There is no fault to heal."] });
-    expect(await run("list")).toMatchObject({ stdout: "", told: ["There are no faults."], data: { faults: [] } });
+    expect(await run("list")).toMatchObject({
+      stdout: "",
+      told: ["There are no faults."],
+      data: { faults: [] },
+    });
   });
 
   test("faults overlap, and a node's name heals only those that concern it", async () => {
     const { list, begin, end, stack } = await openCluster();
     await using _ = stack;
     const { fault: first } = await begin({ oneWay: true, and: ["master_0"] });
-    const { fault: second } = await begin({ between: ["master_1"], and: ["agent_0"], oneWay: true });
+    const { fault: second } = await begin({
+      between: ["master_1"],
+      and: ["agent_0"],
+      oneWay: true,
+    });
     expect((await list()).map(({ nodes }) => nodes)).toEqual([["master_0"], ["agent_0"]]);
     expect((await end(["agent_0"])).map(({ id }) => id)).toEqual([second.id]);
     expect((await list()).map(({ id }) => id)).toEqual([first.id]);
@@ -165,7 +234,9 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     await machines[0]!.write("hold", "");
     const interruption = new AbortController();
     const failing = failureOf(begin({}, interruption.signal));
-    await until("the rules are on their way", async () => Bun.file(join(machines[0]!.folder, "seen")).exists());
+    await until("the rules are on their way", async () =>
+      Bun.file(join(machines[0]!.folder, "seen")).exists(),
+    );
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");
     await Bun.file(join(machines[0]!.folder, "hold")).delete();
@@ -192,7 +263,9 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     for (const { folder } of machines.slice(0, 2)) await Bun.file(join(folder, "timed")).delete();
     await machines[2]!.close();
     await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
-    expect(told).toContainEqual(expect.stringMatching(/agent_0 does not show .*Cannot reach agent_0/));
+    expect(told).toContainEqual(
+      expect.stringMatching(/agent_0 does not show .*Cannot reach agent_0/),
+    );
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 2 of 2 pings answered/));
   });
 
@@ -201,7 +274,9 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     await using _ = stack;
     const begun = await begin();
     const interruption = new AbortController();
-    const failing = failureOf(untilFaultEnds(backend, { ...named, begun }, runtime, interruption.signal));
+    const failing = failureOf(
+      untilFaultEnds(backend, { ...named, begun }, runtime, interruption.signal),
+    );
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");
     expect(await list()).toEqual([]);

@@ -32,16 +32,31 @@ const cluster = (machines: FolderMachines, directory: string): ClusterRecord => 
 });
 
 function runtime(lines: string[] = []): Runtime {
-  return { environment: {}, clock: systemClock, progress: new LineProgress((line) => lines.push(line)) };
+  return {
+    environment: {},
+    clock: systemClock,
+    progress: new LineProgress((line) => lines.push(line)),
+  };
 }
 
 const backendThatSays = (...texts: readonly NamedText[]) => ({ consoleOutput: async () => texts });
 
 describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
   test("can't add or change a log through the content of another", async () => {
-    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: forgingJournal } });
-    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", "\nunits.txt aGVsbG8=\n\0\n");
-    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, 60_000, signal);
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { journalctl: forgingJournal },
+    });
+    await machines.machines[0]!.write(
+      "var/lib/cluster-e2e/install.log",
+      "\nunits.txt aGVsbG8=\n\0\n",
+    );
+    const logs = await collectNodeLogs(
+      cluster(machines, "/none"),
+      machines.connections,
+      60_000,
+      signal,
+    );
     const byName = new Map(logs.map(({ name, text }) => [name, text]));
     expect([...byName.keys()]).toEqual(["master_0.install.log", "master_0.journal.txt"]);
     expect(byName.get("master_0.install.log")).toBe("\nunits.txt aGVsbG8=\n\0\n");
@@ -51,13 +66,25 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
 
   test("with extremely long logs: the end of each is saved", async () => {
     const long = "#!/bin/sh\nyes 'the same line again and again' | head -c 3000000\necho the end\n";
-    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: long, systemctl: long } });
-    const names = ["cluster-e2e/install.log", "cluster-e2e/installer/genconf.log", "cluster-e2e/install.status"];
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { journalctl: long, systemctl: long },
+    });
+    const names = [
+      "cluster-e2e/install.log",
+      "cluster-e2e/installer/genconf.log",
+      "cluster-e2e/install.status",
+    ];
     const text = `${"x".repeat(3_000_000)}the end\n`;
     for (const name of names) await machines.machines[0]!.write(`var/lib/${name}`, text);
     for (const name of ["cloud-init", "cloud-init-output"])
       await machines.machines[0]!.write(`var/log/${name}.log`, text);
-    const logs = await collectNodeLogs(cluster(machines, "/none"), machines.connections, 60_000, signal);
+    const logs = await collectNodeLogs(
+      cluster(machines, "/none"),
+      machines.connections,
+      60_000,
+      signal,
+    );
     expect(logs.map(({ name }) => name.slice("master_0.".length))).toEqual([
       "install.log",
       "install-status.txt",
@@ -75,7 +102,10 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
 
   test("can't make the program write outside the folder, or replace its own files, with forged names", async () => {
     await using scratch = await scratchFolder();
-    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: forgingJournal } });
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { journalctl: forgingJournal },
+    });
     const directory = join(scratch.path, "state", "cluster");
     await machines.openTo(directory);
     const key = await readFile(join(directory, "id_ed25519"), "utf8");
@@ -98,10 +128,16 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     );
     expect(files).toEqual(["master_0.journal.txt"]);
     expect(await readFile(join(directory, "id_ed25519"), "utf8")).toBe(key);
-    expect((await readdir(directory)).toSorted()).toEqual(["id_ed25519", "known_hosts", "master_0.journal.txt"]);
+    expect((await readdir(directory)).toSorted()).toEqual([
+      "id_ed25519",
+      "known_hosts",
+      "master_0.journal.txt",
+    ]);
     expect(await readdir(scratch.path)).toEqual(["state"]);
     expect(await readdir(join(scratch.path, "state"))).toEqual(["cluster"]);
-    expect(lines.filter((line) => line.includes("a log was not saved"))).toHaveLength(hostile.length);
+    expect(lines.filter((line) => line.includes("a log was not saved"))).toHaveLength(
+      hostile.length,
+    );
   }, 30_000);
 
   const license = "LICENSE-7f3a9c\nsecond-license-line";
@@ -110,13 +146,19 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
   const configuration = `license_key_contents: ${JSON.stringify(license)}\nsuperuser_password_hash: "${hash}"\n`;
   const leaks = `saw ${license}, ${Buffer.from(license).toString("base64")}, ${hash} and \x1b[1m${token.slice(0, 9)}\x1b[0m${token.slice(9)}`;
 
-  async function saveFromElsewhere(machines: FolderMachines, change: (given: ClusterRecord) => ClusterRecord) {
+  async function saveFromElsewhere(
+    machines: FolderMachines,
+    change: (given: ClusterRecord) => ClusterRecord,
+  ) {
     const scratch = await scratchFolder();
     const directory = join(scratch.path, "cluster");
     await machines.openTo(directory);
     const [master, agent] = machines.machines;
     await master!.write("var/lib/cluster-e2e/installer/genconf/config.yaml", configuration);
-    await master!.write("opt/cluster/etc/login.json", JSON.stringify({ uid: "admin", token_secret: token }));
+    await master!.write(
+      "opt/cluster/etc/login.json",
+      JSON.stringify({ uid: "admin", token_secret: token }),
+    );
     await agent!.write("var/lib/cluster-e2e/install.log", leaks);
     const lines: string[] = [];
     const { folder, files } = await saveLogs(
@@ -125,7 +167,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       runtime(lines),
       signal,
     );
-    const texts = await Promise.all(files.map(async (name) => readFile(join(folder, name), "utf8")));
+    const texts = await Promise.all(
+      files.map(async (name) => readFile(join(folder, name), "utf8")),
+    );
     await scratch[Symbol.asyncDispose]();
     return { files, text: texts.join(""), lines };
   }
@@ -137,7 +181,14 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     expect(files).toContain("agent_0.console.txt");
     expect(files).toContain("agent_0.install.log");
     expect(text).toContain("saw ***");
-    for (const secret of ["7f3a9c", "second-license-line", hash, "0123456789abcdefghij", token, token.slice(9)])
+    for (const secret of [
+      "7f3a9c",
+      "second-license-line",
+      hash,
+      "0123456789abcdefghij",
+      token,
+      token.slice(9),
+    ])
       expect(text).not.toContain(secret);
     expect(text).not.toContain(Buffer.from(license).toString("base64").slice(0, 20));
     expect(lines.filter((line) => line.includes("Warning"))).toEqual([]);
@@ -147,7 +198,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const { lines } = await saveFromElsewhere(machines, (given) => ({
       ...given,
-      nodes: given.nodes.map((node) => (node.role === "master" ? { ...node, ssh: { ...node.ssh, port: 1 } } : node)),
+      nodes: given.nodes.map((node) =>
+        node.role === "master" ? { ...node, ssh: { ...node.ssh, port: 1 } } : node,
+      ),
     }));
     expect(lines.join("\n")).toContain("Warning: these logs may show secrets");
   }, 30_000);
@@ -183,7 +236,8 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     const around = runtime();
     await using connections = openMaskedConnections(cluster(machines, directory), around);
     const [master, agent] = machines.machines;
-    const ask = async (node: NodeRecord) => (await connections.connect(node, signal)).run({ argv: ["true"] }, signal);
+    const ask = async (node: NodeRecord) =>
+      (await connections.connect(node, signal)).run({ argv: ["true"] }, signal);
     await ask(agent!.node);
     expect(around.progress.mask(hash)).toBe(hash);
     await master!.write("var/lib/cluster-e2e/installer/genconf/config.yaml", configuration);

@@ -67,17 +67,23 @@ async function start() {
 const secretsRead = ({ commands }: FolderMachine): number =>
   commands.filter((command) => command.includes("e2e-secrets")).length;
 
-const saying = (name: string) => ({ argv: ["sh", "-c", `: >"$MACHINE/run/${name}"; echo '${hash}'`] });
+const saying = (name: string) => ({
+  argv: ["sh", "-c", `: >"$MACHINE/run/${name}"; echo '${hash}'`],
+});
 
 describe.skipIf(machinesLack !== undefined)("before the secrets are known", () => {
   test("a command whose output is hidden runs, but its result waits", async () => {
     await using given = await start();
     const results = [given.master, given.agent].map(async (node) => {
       const connection = await given.connections.connect(node.node, signal);
-      const { stdout } = await connection.run({ ...saying("hidden"), isOutputHidden: true }, signal);
+      const { stdout } = await connection.run(
+        { ...saying("hidden"), isOutputHidden: true },
+        signal,
+      );
       return [stdout.trim(), given.progress.mask(hash)];
     });
-    for (const node of [given.master, given.agent]) await until("it ran", () => given.hasRun(node, "hidden"));
+    for (const node of [given.master, given.agent])
+      await until("it ran", () => given.hasRun(node, "hidden"));
     expect(given.progress.mask(hash)).toBe(hash);
     await given.master.write("run/go", "");
     expect(await Promise.all(results)).toEqual([
@@ -90,7 +96,10 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
     await using given = await start();
     const connection = await given.connections.connect(given.agent.node, signal);
     const shown = connection.run(saying("shown"), signal);
-    const followed = connection.run({ ...saying("followed"), isOutputHidden: true, onOutput: () => {} }, signal);
+    const followed = connection.run(
+      { ...saying("followed"), isOutputHidden: true, onOutput: () => {} },
+      signal,
+    );
     const hidden = connection.run({ ...saying("hidden"), isOutputHidden: true }, signal);
     await until("it ran", () => given.hasRun(given.agent, "hidden"));
     expect(given.hasRun(given.agent, "shown")).toBe(false);
@@ -104,7 +113,11 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
   test("no file is sent, because the node may say why it refuses it", async () => {
     await using given = await start();
     const connection = await given.connections.connect(given.agent.node, signal);
-    const sent = connection.upload({ text: "hello" }, { path: "/var/lib/sent", mode: 0o600 }, signal);
+    const sent = connection.upload(
+      { text: "hello" },
+      { path: "/var/lib/sent", mode: 0o600 },
+      signal,
+    );
     const hidden = connection.run({ ...saying("hidden"), isOutputHidden: true }, signal);
     await until("it ran", () => given.hasRun(given.agent, "hidden"));
     expect(given.agent.commands.filter((command) => command.includes("e2e-receive"))).toEqual([]);
@@ -130,8 +143,16 @@ test.skipIf(machinesLack !== undefined)(
 
 describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first", () => {
   test.each([
-    ["because the platform is not configured yet", undefined, async ({ remove }: Later) => remove(configuration)],
-    ["because the first master fails", /^Cannot read .*status 1/, async ({ write }: Later) => write("run/broken", "")],
+    [
+      "because the platform is not configured yet",
+      undefined,
+      async ({ remove }: Later) => remove(configuration),
+    ],
+    [
+      "because the first master fails",
+      /^Cannot read .*status 1/,
+      async ({ write }: Later) => write("run/broken", ""),
+    ],
   ])(
     "%s are masked once they can be",
     async (_, problem, prevent) => {
@@ -164,7 +185,9 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
     await failureOf(unused.run(saying("first"), signal));
     const connection = await connections.connect(master.node, signal);
     await until("the secrets were asked for again", () => secretsRead(master) === 2);
-    expect(await failureOf(connection.run(saying("second"), signal))).toMatchObject({ id: "remote-command-failed" });
+    expect(await failureOf(connection.run(saying("second"), signal))).toMatchObject({
+      id: "remote-command-failed",
+    });
     expect(given.hasRun(master, "second")).toBe(false);
   }, 60_000);
 

@@ -13,12 +13,20 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   await using folder = await scratchFolder();
   const licenseFile = join(folder.path, "license.txt");
   await writeFile(licenseFile, "the license\n");
-  await using server = webServer(() => new Response(artifactBytes(10_000, "#!/bin/bash\n# variant: ee\n")));
+  await using server = webServer(
+    () => new Response(artifactBytes(10_000, "#!/bin/bash\n# variant: ee\n")),
+  );
   const url = `${server.origin}/a.sh?token=0123456789abcdef`;
   const hidden: string[] = [];
   const progress = { ...silentProgress, hide: (secret: string) => void hidden.push(secret) };
-  const { licenseKey: _, ...configuration } = added({ superuser_password_hash: "$6$hash", other: "public" });
-  const plan = examplePlan("/a", { artifact: { kind: "url", url, shown: "" }, variant: "enterprise" });
+  const { licenseKey: _, ...configuration } = added({
+    superuser_password_hash: "$6$hash",
+    other: "public",
+  });
+  const plan = examplePlan("/a", {
+    artifact: { kind: "url", url, shown: "" },
+    variant: "enterprise",
+  });
 
   const checked = await planInstallation(
     { ...plan, configuration: { ...configuration, licenseFile } },
@@ -34,7 +42,9 @@ test("the license, the configuration's secrets and the secret parts of the URL a
 });
 
 test("progress names an artifact whose server takes long", async () => {
-  await using server = webServer(async () => Bun.sleep(6_000).then(() => new Response("", { status: 404 })));
+  await using server = webServer(async () =>
+    Bun.sleep(6_000).then(() => new Response("", { status: 404 })),
+  );
   const artifact = { kind: "url", url: `${server.origin}/a.sh`, shown: "the artifact" } as const;
   const notes: string[] = [];
   const progress = { ...silentProgress, note: (text: string) => void notes.push(text) };

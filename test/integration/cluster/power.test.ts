@@ -5,7 +5,11 @@ import type { Backend, Power } from "../../../src/backend/contract.ts";
 import { clusterMasterConnection, sshConfig } from "../../../src/cluster/connections.ts";
 import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { type NodeRecord, type NodeState, nodeReference } from "../../../src/model/cluster-record.ts";
+import {
+  type NodeRecord,
+  type NodeState,
+  nodeReference,
+} from "../../../src/model/cluster-record.ts";
 import { keepLastRecord } from "../../../src/store/last-record.ts";
 import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { openFixture, region } from "../../support/cloud-fixture.ts";
@@ -25,7 +29,10 @@ const systemctl =
   '#!/bin/sh\n[ "$2" = reboot ] && (sleep 0.5; sed -i "s/ 7 / 8 /" "$MACHINE/proc/1/stat") >/dev/null 2>&1 &\n';
 const idle = "#!/bin/sh\n";
 
-async function openCluster(programs: Readonly<Record<string, string>> = { systemctl }, stopsClocks = false) {
+async function openCluster(
+  programs: Readonly<Record<string, string>> = { systemctl },
+  stopsClocks = false,
+) {
   const stack = new AsyncDisposableStack();
   const scratch = stack.use(await scratchFolder());
   const machines = stack.use(
@@ -36,10 +43,11 @@ async function openCluster(programs: Readonly<Record<string, string>> = { system
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
   const calls: string[] = [];
   const states = new Map<string, NodeState>();
-  const call = (name: string, state: NodeState) => async (_cluster: unknown, nodes: readonly NodeRecord[]) => {
-    calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
-    for (const node of nodes) states.set(nodeReference(node), state);
-  };
+  const call =
+    (name: string, state: NodeState) => async (_cluster: unknown, nodes: readonly NodeRecord[]) => {
+      calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
+      for (const node of nodes) states.set(nodeReference(node), state);
+    };
   const power: Power = {
     shutDown: call("shut down", "stopped"),
     cutPower: call("cut", "stopped"),
@@ -50,7 +58,10 @@ async function openCluster(programs: Readonly<Record<string, string>> = { system
   };
   const backendFails = { now: false };
   const nodesNow = () =>
-    cluster.nodes.map((node) => ({ ...node, state: states.get(nodeReference(node)) ?? node.state }));
+    cluster.nodes.map((node) => ({
+      ...node,
+      state: states.get(nodeReference(node)) ?? node.state,
+    }));
   const backend = {
     name: "container",
     find: async () => {
@@ -64,12 +75,22 @@ async function openCluster(programs: Readonly<Record<string, string>> = { system
   const change = async (action: PowerAction, nodes: readonly string[], isForced = false) =>
     changePower(backend, { clusterId: cluster.id, action, nodes, isForced }, runtime, signal);
   const rebooting = async (nodes: readonly string[], clock: Clock = systemClock) => {
-    for (const machine of machines.machines) await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
+    for (const machine of machines.machines)
+      await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
     const request = { clusterId: cluster.id, action: "restart", nodes, isForced: false } as const;
     const inCloud = { ...backend, power: undefined } as unknown as Backend<unknown>;
     await changePower(inCloud, request, { ...runtime, clock }, signal);
   };
-  const own = { cluster, machines: machines.machines, states, backendFails, calls, environment, scratch, stack };
+  const own = {
+    cluster,
+    machines: machines.machines,
+    states,
+    backendFails,
+    calls,
+    environment,
+    scratch,
+    stack,
+  };
   return { ...own, rebooting, change };
 }
 
@@ -91,15 +112,22 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     const config = join(scratch.path, "ssh_config");
     await Bun.write(config, await sshConfig(cluster));
     const kept = await Promise.all(
-      cluster.nodes.map(async (node) => (await clusterMasterConnection(cluster, node, environment))!),
+      cluster.nodes.map(
+        async (node) => (await clusterMasterConnection(cluster, node, environment))!,
+      ),
     );
-    for (const [index, each] of kept.entries()) each.open(config, nodeReference(cluster.nodes[index]!));
+    for (const [index, each] of kept.entries())
+      each.open(config, nodeReference(cluster.nodes[index]!));
     await until("both logins are kept", async () =>
       (await Promise.all(kept.map(async (each) => each.isAlive()))).every(Boolean),
     );
     await change("stop", ["agent_0"], true);
     expect(calls).toEqual(["cut agent_0"]);
-    expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([true, false, true]);
+    expect(await Promise.all(kept.map(async (each) => each.isAlive()))).toEqual([
+      true,
+      false,
+      true,
+    ]);
     await change("pause", ["all"]);
     expect(kept.map((each) => each.hasSocket())).toEqual([false, false, false]);
   });
@@ -108,20 +136,32 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     ["stop", false, ["resume agent_1", "shut down master_0,agent_1"]],
     ["stop", true, ["cut master_0,agent_1"]],
     ["start", false, ["start agent_0", "resume agent_1"]],
-    ["restart", false, ["resume agent_1", "shut down master_0,agent_1", "start master_0,agent_0,agent_1"]],
+    [
+      "restart",
+      false,
+      ["resume agent_1", "shut down master_0,agent_1", "start master_0,agent_0,agent_1"],
+    ],
     ["restart", true, ["cut master_0,agent_1", "start master_0,agent_0,agent_1"]],
     ["pause", false, ["pause master_0"]],
     ["resume", false, ["resume agent_1"]],
-  ])("%s, by force: %p, changes only nodes that are not in that state", async (action, isForced, expected) => {
-    const { cluster, calls, change, states, stack } = await openCluster();
-    await using _ = stack;
-    states.set("agent_0", "stopped").set("agent_1", "paused");
-    const hasBooted = action === "start" || action === "restart";
-    expect(await change(action, ["all"], isForced)).toMatchObject({ cluster: { id: cluster.id }, hasBooted });
-    expect(calls).toEqual([...expected]);
-    await change(action, ["master_0"], isForced);
-    expect(calls.slice(expected.length).filter((each) => !each.endsWith(" master_0"))).toEqual([]);
-  });
+  ])(
+    "%s, by force: %p, changes only nodes that are not in that state",
+    async (action, isForced, expected) => {
+      const { cluster, calls, change, states, stack } = await openCluster();
+      await using _ = stack;
+      states.set("agent_0", "stopped").set("agent_1", "paused");
+      const hasBooted = action === "start" || action === "restart";
+      expect(await change(action, ["all"], isForced)).toMatchObject({
+        cluster: { id: cluster.id },
+        hasBooted,
+      });
+      expect(calls).toEqual([...expected]);
+      await change(action, ["master_0"], isForced);
+      expect(calls.slice(expected.length).filter((each) => !each.endsWith(" master_0"))).toEqual(
+        [],
+      );
+    },
+  );
 
   test.each<PowerAction>(["pause", "resume"])(
     "to %s a stopped node is an error, and changes no other",
@@ -130,7 +170,10 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
       await using _ = stack;
       states.set("agent_0", "stopped").set("agent_1", "paused");
       const failure = await failureOf(change(action, ["all", "agent_0"]));
-      expect(failure).toMatchObject({ id: "node-stopped", facts: { node: "agent_0", state: "stopped" } });
+      expect(failure).toMatchObject({
+        id: "node-stopped",
+        facts: { node: "agent_0", state: "stopped" },
+      });
       expect(calls).toEqual([]);
     },
   );
@@ -182,7 +225,9 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
   }, 15_000);
 
   test("a node that refuses to restart says why", async () => {
-    const { rebooting, stack } = await openCluster({ systemctl: "#!/bin/sh\necho 'Access denied' >&2\nexit 1\n" });
+    const { rebooting, stack } = await openCluster({
+      systemctl: "#!/bin/sh\necho 'Access denied' >&2\nexit 1\n",
+    });
     await using _ = stack;
     const failure = await failureOf(rebooting(["agent_0"]));
     expect(failure).toMatchObject({ id: "remote-command-failed" });
@@ -211,14 +256,30 @@ describe("a restart in the cloud", () => {
     const counts = { master: 1, agent: 0, public_agent: 0 };
     const cluster = await fixture.create(backend, fixture.request("default", { counts }), signal);
     const boots = (number: number) =>
-      cloud.answers.replace([{ pattern: reboot }, { pattern: "random/boot_id", stdout: `boot-${number} 7\n` }]);
+      cloud.answers.replace([
+        { pattern: reboot },
+        { pattern: "random/boot_id", stdout: `boot-${number} 7\n` },
+      ]);
     boots(1);
     const omit = (times: number | "always" = "always") =>
-      cloud.faults.add({ action: "DescribeInstances", when: "after", times, change: "no-machines" });
-    const request = { clusterId: "default", action: "restart", nodes: ["all"], isForced: false } as const;
-    const restart = async (clock: Clock = systemClock) => changePower(backend, request, { ...runtime, clock }, signal);
+      cloud.faults.add({
+        action: "DescribeInstances",
+        when: "after",
+        times,
+        change: "no-machines",
+      });
+    const request = {
+      clusterId: "default",
+      action: "restart",
+      nodes: ["all"],
+      isForced: false,
+    } as const;
+    const restart = async (clock: Clock = systemClock) =>
+      changePower(backend, request, { ...runtime, clock }, signal);
     const begins = async () =>
-      until("the node restarts", async () => cloud.answers.begun.some((each) => new RegExp(reboot).test(each)));
+      until("the node restarts", async () =>
+        cloud.answers.begun.some((each) => new RegExp(reboot).test(each)),
+      );
     return { stack, told, boots, omit, restart, begins, cluster };
   }
 

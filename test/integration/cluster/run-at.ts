@@ -52,7 +52,11 @@ export const never = (inner: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => inner.addEventListener("abort", () => reject(inner.reason)));
 
 /** A cluster of one master. */
-export function clusterAt(port: number, creationId = "0123456789abcdef", id = "i-0"): ClusterRecord {
+export function clusterAt(
+  port: number,
+  creationId = "0123456789abcdef",
+  id = "i-0",
+): ClusterRecord {
   const node: NodeRecord = {
     id,
     role: "master",
@@ -93,7 +97,8 @@ export async function runAt(
     const pin = createKnownHosts(files.knownHosts);
     const { loginKey, firstHostKey } = own?.port === cluster.nodes[0]!.ssh.port ? own : server;
     await writeFile(files.privateKey, loginKey.privateKey, { mode: 0o600 });
-    for (const each of cluster.nodes) await pin.pin("127.0.0.1", each.ssh.port, wireKey(firstHostKey.publicKey));
+    for (const each of cluster.nodes)
+      await pin.pin("127.0.0.1", each.ssh.port, wireKey(firstHostKey.publicKey));
     return { ...cluster, directory };
   };
   if (known !== undefined) await keepLastRecord(await prepare(known));
@@ -137,5 +142,13 @@ export async function runAt(
   const times = existsSync(file) ? (await Bun.file(file).text()).split("ran\n").length - 1 : 0;
   const wasAborted = asking.signal.aborted;
   const knows = (await findLastRecord(root, "demo", 0))?.creationId;
-  return { knows, status: ended, times, wasConnecting: events.isConnecting, asked: asking.times, wasAborted, notes };
+  return {
+    knows,
+    status: ended,
+    times,
+    wasConnecting: events.isConnecting,
+    asked: asking.times,
+    wasAborted,
+    notes,
+  };
 }

@@ -10,7 +10,9 @@ import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 
-const installed = layouts.map((layout) => layout.testsFolders[0]).find((folder) => existsSync(folder));
+const installed = layouts
+  .map((layout) => layout.testsFolders[0])
+  .find((folder) => existsSync(folder));
 const lack = opensshLack ?? (installed === undefined ? undefined : `${installed} exists here`);
 
 /** Runs a command, and then fetches these paths from the node. */
@@ -21,35 +23,56 @@ async function run(hasTestEnvironment: boolean, remotes: readonly string[] = [])
   await mkdir(directory);
   const files = creationFiles(directory);
   await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-  await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+  await createKnownHosts(files.knownHosts).pin(
+    "127.0.0.1",
+    server.port,
+    wireKey(server.firstHostKey.publicKey),
+  );
   const program = join(import.meta.dir, "run-on-node-program.ts");
   const words = ['echo "hosts: $MASTER_HOSTS"'];
-  const fetches = remotes.map((remote, index) => ({ remote, local: join(scratch.path, "fetched", String(index)) }));
-  const request = JSON.stringify({ directory, port: server.port, words, fetches, hasTestEnvironment });
-  const child = Bun.spawn([process.execPath, program, request], { stdio: ["ignore", "pipe", "pipe"] });
-  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const fetches = remotes.map((remote, index) => ({
+    remote,
+    local: join(scratch.path, "fetched", String(index)),
+  }));
+  const request = JSON.stringify({
+    directory,
+    port: server.port,
+    words,
+    fetches,
+    hasTestEnvironment,
+  });
+  const child = Bun.spawn([process.execPath, program, request], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
   const fetched = await readdir(join(scratch.path, "fetched")).catch(() => []);
   return { status: await child.exited, stdout, stderr, fetched };
 }
 
-describe.skipIf(lack !== undefined)(`a node without the platform's tests (${lack ?? "here"})`, () => {
-  test("runs no command in the test environment, and says what to do", async () => {
-    expect(await run(true)).toEqual({
-      status: 255,
-      stdout: "",
-      stderr: `The folder ${layouts[0].testsFolders[0]} does not exist on this node. Install the platform first.\n`,
-      fetched: [],
-    });
-  }, 30_000);
+describe.skipIf(lack !== undefined)(
+  `a node without the platform's tests (${lack ?? "here"})`,
+  () => {
+    test("runs no command in the test environment, and says what to do", async () => {
+      expect(await run(true)).toEqual({
+        status: 255,
+        stdout: "",
+        stderr: `The folder ${layouts[0].testsFolders[0]} does not exist on this node. Install the platform first.\n`,
+        fetched: [],
+      });
+    }, 30_000);
 
-  test("can still be asked for files by absolute paths", async () => {
-    const { status, stderr, fetched } = await run(true, ["/etc/hostname", "report.xml"]);
-    expect({ status, fetched }).toEqual({ status: 255, fetched: ["0"] });
-    const reason = `The folder ${layouts[0].testsFolders[0]} does not exist on this node.`;
-    expect(stderr).toEndWith(`Warning: Cannot fetch report.xml from master_0: ${reason}\n`);
-  }, 30_000);
+    test("can still be asked for files by absolute paths", async () => {
+      const { status, stderr, fetched } = await run(true, ["/etc/hostname", "report.xml"]);
+      expect({ status, fetched }).toEqual({ status: 255, fetched: ["0"] });
+      const reason = `The folder ${layouts[0].testsFolders[0]} does not exist on this node.`;
+      expect(stderr).toEndWith(`Warning: Cannot fetch report.xml from master_0: ${reason}\n`);
+    }, 30_000);
 
-  test("runs other commands without the environment's variables", async () => {
-    expect(await run(false)).toEqual({ status: 0, stdout: "hosts: \n", stderr: "", fetched: [] });
-  }, 30_000);
-});
+    test("runs other commands without the environment's variables", async () => {
+      expect(await run(false)).toEqual({ status: 0, stdout: "hosts: \n", stderr: "", fetched: [] });
+    }, 30_000);
+  },
+);

@@ -6,7 +6,11 @@ import { fetchFile } from "../../../src/cluster/fetch.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
-import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
+import {
+  opensshLack,
+  type OpensshServer,
+  startOpensshServer,
+} from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, signal, wireKey } from "../../support/ssh-options.ts";
 import { rawArchive, rawEntry } from "../../support/tar-blocks.ts";
@@ -19,7 +23,10 @@ interface Node extends AsyncDisposable {
   readonly home: string;
   /** The folder for fetched files. */
   readonly here: string;
-  readonly run: (words: string, fetches: readonly [remote: string, local: string][]) => Promise<Outcome>;
+  readonly run: (
+    words: string,
+    fetches: readonly [remote: string, local: string][],
+  ) => Promise<Outcome>;
 }
 
 interface Outcome {
@@ -31,21 +38,24 @@ interface Outcome {
 /** A node on which `programs`, which are shell scripts, replace those of the same name. */
 async function startNode(programs: Readonly<Record<string, string>>): Promise<Node> {
   const scratch = await scratchFolder();
-  const [home, here, bin, directory] = ["home", "here", "bin", "state"].map((name) => join(scratch.path, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [home, here, bin, directory] = ["home", "here", "bin", "state"].map((name) =>
+    join(scratch.path, name),
+  ) as [string, string, string, string];
   for (const path of [home, here, bin, directory]) await mkdir(path);
   for (const [name, script] of Object.entries(programs)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
     await chmod(join(bin, name), 0o755);
   }
-  const server = await startOpensshServer([`SetEnv HOME=${home} PATH=${bin}:/usr/sbin:/usr/bin:/sbin:/bin`]);
+  const server = await startOpensshServer([
+    `SetEnv HOME=${home} PATH=${bin}:/usr/sbin:/usr/bin:/sbin:/bin`,
+  ]);
   const files = creationFiles(directory);
   await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-  await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+  await createKnownHosts(files.knownHosts).pin(
+    "127.0.0.1",
+    server.port,
+    wireKey(server.firstHostKey.publicKey),
+  );
   return {
     server,
     home,
@@ -54,7 +64,9 @@ async function startNode(programs: Readonly<Record<string, string>>): Promise<No
       const fetches = pairs.map(([remote, local]) => ({ remote, local: join(here, local) }));
       const request = JSON.stringify({ directory, port: server.port, words: [words], fetches });
       const program = join(import.meta.dir, "run-on-node-program.ts");
-      const child = Bun.spawn([process.execPath, program, request], { stdio: ["ignore", "pipe", "pipe"] });
+      const child = Bun.spawn([process.execPath, program, request], {
+        stdio: ["ignore", "pipe", "pipe"],
+      });
       const [stdout, stderr] = await Promise.all([
         new Response(child.stdout).text(),
         new Response(child.stderr).text(),
@@ -92,10 +104,20 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     ]);
     expect({ status, stdout }).toEqual({ status: 7, stdout: "hello\n" });
     expect((await readdir(node.here, { recursive: true })).toSorted()).toEqual(
-      ["bytes", "log", "new", "new/folder", "new/folder/link", "new/folder/sub", "new/folder/sub/bytes"].toSorted(),
+      [
+        "bytes",
+        "log",
+        "new",
+        "new/folder",
+        "new/folder/link",
+        "new/folder/sub",
+        "new/folder/sub/bytes",
+      ].toSorted(),
     );
     expect(await readFile(join(node.here, "log"), "utf8")).toBe("done\n");
-    expect(await readFile(join(node.here, "new/folder/link"))).toEqual(Buffer.from([0x61, 0, 0xff, 0x62]));
+    expect(await readFile(join(node.here, "new/folder/link"))).toEqual(
+      Buffer.from([0x61, 0, 0xff, 0x62]),
+    );
   });
 
   test("after a failed command, a file that can't be fetched is a warning, and the rest is fetched", async () => {
@@ -129,18 +151,28 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await writeFile(join(node.home, ".bashrc"), "echo noise of a start-up file\n");
     await writeFile(join(node.home, "large"), Buffer.alloc(20_000_000, "0123456789abcde"));
     expect(await fetchFrom(node, `${node.home}/large`)).toEqual({ files: 1, bytes: 20_000_000 });
-    expect(Bun.spawnSync(["cmp", join(node.home, "large"), join(node.here, "target")]).exitCode).toBe(0);
+    expect(
+      Bun.spawnSync(["cmp", join(node.home, "large"), join(node.here, "target")]).exitCode,
+    ).toBe(0);
   });
 
   const folder = rawEntry({ name: "./", type: "5", mode: 0o755 });
   test.each([
-    ["leads out by its name", rawArchive({ name: "./", type: "5" }, { name: "./../../escaped" }), "plain name"],
+    [
+      "leads out by its name",
+      rawArchive({ name: "./", type: "5" }, { name: "./../../escaped" }),
+      "plain name",
+    ],
     [
       "leads out by a link",
       rawArchive({ name: "./", type: "5" }, { name: "./a", type: "2", linkTarget: "/etc" }),
       "link",
     ],
-    ["is a device", rawArchive({ name: "./", type: "5" }, { name: "./a", type: "3" }), "neither a file"],
+    [
+      "is a device",
+      rawArchive({ name: "./", type: "5" }, { name: "./a", type: "3" }),
+      "neither a file",
+    ],
     ["ends early", folder, "incomplete"],
     ["is no archive", Buffer.alloc(5000, "x"), "damaged"],
     ["is nothing", Buffer.alloc(0), "incomplete"],
@@ -167,7 +199,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await using connection = await connectTo(node.server, {});
     const stop = new AbortController();
     const request = { remote: node.home, local: join(node.here, "target") };
-    const fetching = failureOf(fetchFile(request, { connection, node: "master_0", settings: [] }, stop.signal));
+    const fetching = failureOf(
+      fetchFile(request, { connection, node: "master_0", settings: [] }, stop.signal),
+    );
     while (!(await readdir(node.home)).includes("begun")) await Bun.sleep(20);
     stop.abort(new Error("enough"));
     expect((await fetching).message).toBe("enough");
@@ -182,6 +216,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const failure = await failureOf(fetchFrom(node, node.home));
     expect(failure).toMatchObject({ id: "transfer-failed" });
     expect(failure.message).toContain(`cannot write ${join(node.here, "target")}`);
-    expect((await readdir(node.here, { recursive: true })).toSorted()).toEqual(["target", "target/mine"]);
+    expect((await readdir(node.here, { recursive: true })).toSorted()).toEqual([
+      "target",
+      "target/mine",
+    ]);
   });
 });

@@ -17,12 +17,19 @@ test.skipIf(opensshLack !== undefined)(
     await mkdir(directory);
     const files = creationFiles(directory);
     await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-    await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+    await createKnownHosts(files.knownHosts).pin(
+      "127.0.0.1",
+      server.port,
+      wireKey(server.firstHostKey.publicKey),
+    );
     const words = ["tail -f /dev/null & echo done; exit 3"];
     const request = JSON.stringify({ directory, port: server.port, words, fetches: [] });
-    await using child = Bun.spawn([process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    await using child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     const decoder = new TextDecoder();
     let stderr = "";
     for await (const chunk of child.stderr) {

@@ -4,7 +4,11 @@ import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
 import { freePort } from "../../support/free-port.ts";
-import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
+import {
+  opensshLack,
+  type OpensshServer,
+  startOpensshServer,
+} from "../../support/openssh-server.ts";
 import { clusterAt, type Given, gone, never, type Ran, runAt } from "./run-at.ts";
 
 setDefaultTimeout(30_000);
@@ -16,7 +20,10 @@ describe.skipIf(opensshLack !== undefined)(
     const server = (): OpensshServer => hold.server!;
     const run = (given: Given): Promise<Ran> => runAt(server(), given);
     beforeAll(async () => {
-      [hold.server, hold.other] = await Promise.all([startOpensshServer([]), startOpensshServer([])]);
+      [hold.server, hold.other] = await Promise.all([
+        startOpensshServer([]),
+        startOpensshServer([]),
+      ]);
     });
     afterAll(async () => {
       await hold.server![Symbol.asyncDispose]();
@@ -25,7 +32,8 @@ describe.skipIf(opensshLack !== undefined)(
 
     const connectionsTo = async (to: OpensshServer): Promise<number> =>
       (await to.log()).split("Connection from ").length - 1;
-    const loginsTo = async (to: OpensshServer): Promise<number> => (await to.log()).split("Accepted ").length;
+    const loginsTo = async (to: OpensshServer): Promise<number> =>
+      (await to.log()).split("Accepted ").length;
 
     test("a command needs no answer if the node has the pinned key", async () => {
       const known = clusterAt(server().port);
@@ -36,7 +44,12 @@ describe.skipIf(opensshLack !== undefined)(
       const found = await run({ known: undefined, answer: async () => clusterAt(server().port) });
       expect(found).toMatchObject({ status: 7, times: 1, asked: 1, knows: "0123456789abcdef" });
       const lost = await run({ known: undefined, answer: () => Promise.reject(gone) });
-      expect(lost).toMatchObject({ status: gone, times: 0, wasConnecting: false, knows: undefined });
+      expect(lost).toMatchObject({
+        status: gone,
+        times: 0,
+        wasConnecting: false,
+        knows: undefined,
+      });
     });
 
     test.each([
@@ -57,7 +70,10 @@ describe.skipIf(opensshLack !== undefined)(
       "no login reaches another machine that has taken the address of a cluster that is %s",
       async (_, answer, expected) => {
         const before = await loginsTo(hold.other!);
-        expect(await run({ known: clusterAt(hold.other!.port), answer })).toMatchObject({ ...expected, asked: 1 });
+        expect(await run({ known: clusterAt(hold.other!.port), answer })).toMatchObject({
+          ...expected,
+          asked: 1,
+        });
         expect(await loginsTo(hold.other!)).toBe(before);
       },
     );
@@ -70,7 +86,10 @@ describe.skipIf(opensshLack !== undefined)(
 
     test("if neither the node nor the API answers, the API's error is reported", async () => {
       const failed = new ClusterError("cloud-failed", "The API is down.", {});
-      const ran = await run({ known: clusterAt(await freePort()), answer: () => Promise.reject(failed) });
+      const ran = await run({
+        known: clusterAt(await freePort()),
+        answer: () => Promise.reject(failed),
+      });
       expect(ran).toMatchObject({ status: failed, times: 0, wasConnecting: false });
     });
 
@@ -78,7 +97,12 @@ describe.skipIf(opensshLack !== undefined)(
       await using own = await startOpensshServer([]);
       const known = clusterAt(own.port);
       const ran = await run({ known, answer: never, own, end: `kill -KILL ${own.pid} $PPID` });
-      expect(ran).toMatchObject({ status: { id: "connection-failed" }, times: 1, asked: 0, wasConnecting: true });
+      expect(ran).toMatchObject({
+        status: { id: "connection-failed" },
+        times: 1,
+        asked: 0,
+        wasConnecting: true,
+      });
     });
 
     test.each([
@@ -86,16 +110,25 @@ describe.skipIf(opensshLack !== undefined)(
       ["the same creation with a replaced node", "0123456789abcdef"],
     ])("%s is used instead", async (_what, creationId) => {
       const known = clusterAt(await freePort());
-      const answer = async (): Promise<ClusterRecord> => clusterAt(server().port, creationId, "i-1");
+      const answer = async (): Promise<ClusterRecord> =>
+        clusterAt(server().port, creationId, "i-1");
       expect(await run({ known, answer })).toMatchObject({ status: 7, times: 1, asked: 1 });
     });
 
     test("of several masters, one that answers is used", async () => {
       const cluster = clusterAt(server().port);
       const [node] = cluster.nodes;
-      const silent = { ...node!, id: "i-2", index: 1, ssh: { ...node!.ssh, port: await freePort() } };
+      const silent = {
+        ...node!,
+        id: "i-2",
+        index: 1,
+        ssh: { ...node!.ssh, port: await freePort() },
+      };
       const both = { ...cluster, nodes: [silent, node!] };
-      expect(await run({ known: undefined, answer: async () => both })).toMatchObject({ status: 7, times: 1 });
+      expect(await run({ known: undefined, answer: async () => both })).toMatchObject({
+        status: 7,
+        times: 1,
+      });
     });
 
     test("an agent is no substitute for a master that has ended", async () => {
@@ -104,14 +137,24 @@ describe.skipIf(opensshLack !== undefined)(
       const agent = { ...node!, id: "i-2", role: "agent" as const };
       const ended = { ...cluster, nodes: [{ ...node!, state: "ended" as const }, agent] };
       const ran = await run({ known: undefined, answer: async () => ended });
-      expect(ran).toMatchObject({ status: { id: "node-not-found" }, times: 0, wasConnecting: false });
+      expect(ran).toMatchObject({
+        status: { id: "node-not-found" },
+        times: 0,
+        wasConnecting: false,
+      });
     });
 
     test("a node that the last record lacks is looked up in the answer", async () => {
       const known = clusterAt(server().port);
       const [node] = known.nodes;
-      const grown = { ...known, nodes: [...known.nodes, { ...node!, id: "i-2", role: "agent" as const }] };
-      expect(await run({ known, answer: async () => grown, node: "agent_0" })).toMatchObject({ status: 7, times: 1 });
+      const grown = {
+        ...known,
+        nodes: [...known.nodes, { ...node!, id: "i-2", role: "agent" as const }],
+      };
+      expect(await run({ known, answer: async () => grown, node: "agent_0" })).toMatchObject({
+        status: 7,
+        times: 1,
+      });
       const missing = await run({ known, answer: async () => known, node: "agent_0" });
       expect(missing).toMatchObject({ status: { id: "node-not-found" }, wasConnecting: false });
     });
@@ -120,7 +163,11 @@ describe.skipIf(opensshLack !== undefined)(
       const foreign = clusterAt(hold.other!.port);
       const before = await connectionsTo(hold.other!);
       const changed = await run({ known: foreign, answer: async () => foreign });
-      expect(changed).toMatchObject({ status: { id: "host-key-changed" }, times: 0, wasConnecting: true });
+      expect(changed).toMatchObject({
+        status: { id: "host-key-changed" },
+        times: 0,
+        wasConnecting: true,
+      });
       // One by ssh, and one to find out why it failed.
       expect((await connectionsTo(hold.other!)) - before).toBe(2);
     });
@@ -128,7 +175,11 @@ describe.skipIf(opensshLack !== undefined)(
     test("a checkout is sent only to a cluster that is known to exist", async () => {
       const known = clusterAt(server().port);
       const before = await connectionsTo(server());
-      const ran = await run({ known, answer: () => Promise.reject(gone), checkout: {} as Checkout });
+      const ran = await run({
+        known,
+        answer: () => Promise.reject(gone),
+        checkout: {} as Checkout,
+      });
       expect(ran).toMatchObject({ status: gone, times: 0, wasConnecting: false });
       expect(await connectionsTo(server())).toBe(before);
     });

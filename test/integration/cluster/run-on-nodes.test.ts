@@ -45,7 +45,12 @@ async function openNodes() {
         void lines.push(`${nodeReference(node)} ${stream} ${line}`)) as NodesRun["onLine"],
       ...more,
     };
-    const runtime = { environment, clock: systemClock, progress: silentProgress, onConnecting: () => {} };
+    const runtime = {
+      environment,
+      clock: systemClock,
+      progress: silentProgress,
+      onConnecting: () => {},
+    };
     const outcomes = await runOnNodes(cluster, request, runtime, stop.signal);
     return { lines: lines.toSorted(), statuses: outcomes.map(({ status }) => status), outcomes };
   };
@@ -53,7 +58,9 @@ async function openNodes() {
   const keepLogins = async (): Promise<readonly number[]> => {
     await run(["true"]);
     const masters = await Promise.all(
-      machines.nodes.map(async (node) => (await clusterMasterConnection(cluster, node, environment))!),
+      machines.nodes.map(
+        async (node) => (await clusterMasterConnection(cluster, node, environment))!,
+      ),
     );
     await until("a login to each node is kept", async () =>
       (await Promise.all(masters.map(async (master) => master.isAlive()))).every(Boolean),
@@ -90,135 +97,183 @@ const withLogins = [
   ["over kept logins", true],
 ] as const;
 
-describe.skipIf(machinesLack !== undefined)(`a command on many nodes (${machinesLack ?? "here"})`, () => {
-  test.each(withLogins)("runs on all, with its variables, and keeps each node's status, %s", async (_, isKept) => {
-    await using nodes = await openNodes();
-    if (isKept) await nodes.keepLogins();
-    const before = nodes.logins();
-    const variables = { A: "it's B" };
-    const expected = nodes.machines.flatMap(({ node }) => {
-      const name = nodeReference(node);
-      return [`${name} stderr it's B`, `${name} stdout at ${node.ssh.host}`, `${name} stdout end`];
-    });
-    const first = await nodes.run(["cd $MACHINE; " + addressAndStatus], { variables });
-    expect(first.statuses).toEqual([0, 0, 3]);
-    expect(first.lines).toEqual(expected.filter((line) => line !== "agent_1 stdout end").toSorted());
-    if (isKept) expect(nodes.logins()).toEqual(before);
-  });
+describe.skipIf(machinesLack !== undefined)(
+  `a command on many nodes (${machinesLack ?? "here"})`,
+  () => {
+    test.each(withLogins)(
+      "runs on all, with its variables, and keeps each node's status, %s",
+      async (_, isKept) => {
+        await using nodes = await openNodes();
+        if (isKept) await nodes.keepLogins();
+        const before = nodes.logins();
+        const variables = { A: "it's B" };
+        const expected = nodes.machines.flatMap(({ node }) => {
+          const name = nodeReference(node);
+          return [
+            `${name} stderr it's B`,
+            `${name} stdout at ${node.ssh.host}`,
+            `${name} stdout end`,
+          ];
+        });
+        const first = await nodes.run(["cd $MACHINE; " + addressAndStatus], { variables });
+        expect(first.statuses).toEqual([0, 0, 3]);
+        expect(first.lines).toEqual(
+          expected.filter((line) => line !== "agent_1 stdout end").toSorted(),
+        );
+        if (isKept) expect(nodes.logins()).toEqual(before);
+      },
+    );
 
-  test("a login that was kept and has died is no obstacle, and its end during a command is an error", async () => {
-    await using nodes = await openNodes();
-    const first = await nodes.keepLogins();
-    for (const pid of first) process.kill(pid, "SIGKILL");
-    // Nobody may wait for them.
-    const isAlive = async (pid: number): Promise<boolean> =>
-      /^State:\t[RSD]/m.test(await readFile(`/proc/${pid}/status`, "utf8").catch(() => ""));
-    await until("they have died", async () => !(await Promise.all(first.map(isAlive))).includes(true));
-    const again = await nodes.run(["echo out; exit 255"]);
-    expect([again.statuses, again.outcomes.map(({ error }) => error)]).toEqual([
-      [255, 255, 255],
-      [undefined, undefined, undefined],
-    ]);
-    expect(again.lines).toEqual(nodes.machines.map(({ node }) => `${nodeReference(node)} stdout out`).toSorted());
-    const pids = await nodes.keepLogins();
-    const begun = nodes.machines.map(({ folder }) => join(folder, "begun"));
-    const running = nodes.run([": >$MACHINE/begun; while [ -e $MACHINE/begun ]; do sleep 0.02; done"]);
-    await until("the command runs", () => begun.every((file) => existsSync(file)));
-    for (const pid of pids) process.kill(pid, "SIGKILL");
-    expect((await running).outcomes.map(({ error }) => error?.id)).toEqual(Array(3).fill("connection-failed"));
-    await Promise.all(begun.map(async (file) => rm(file)));
-  });
-
-  test("what a node printed before its connection was lost is shown, even half a line", async () => {
-    await using nodes = await openNodes();
-    const lines: string[] = [];
-    const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
-    const loop = "while [ -e $MACHINE/begun ]; do sleep 0.02; done";
-    const running = nodes.run([`: >$MACHINE/begun; printf 'collected 3\\n..F'; ${loop}`], { onLine });
-    await until("each node has printed a line", () => lines.length === 3);
-    for (const machine of nodes.machines) machine.cutConnections();
-    const { statuses, outcomes } = await running;
-    await Promise.all(nodes.machines.map(async ({ folder }) => rm(join(folder, "begun"))));
-    expect(statuses).toEqual([255, 255, 255]);
-    expect(lines.slice(3)).toEqual(["..F", "..F", "..F"]);
-    expect(outcomes.map(({ stdout }) => stdout)).toEqual(Array(3).fill("collected 3\n..F"));
-  });
-
-  test.each([
-    [1, 700_000, 4],
-    [16, 400_000, 2],
-  ])("of long output on %d nodes, the end is kept, so that all fit into the memory", async (count, last, megabytes) => {
-    await using nodes = await openNodes();
-    const [node] = nodes.cluster.nodes;
-    const many = { nodes: Array(count).fill(node!), onLine: undefined, keepsLogins: false };
-    for (const { stdout } of (await nodes.run([`seq 1 ${last}`], many)).outcomes) {
-      expect(stdout.length).toBe(megabytes * 1024 * 1024);
-      expect(stdout).toEndWith(`\n${last}\n`);
-    }
-  });
-
-  test("a node that cannot be reached doesn't stop the others", async () => {
-    await using nodes = await openNodes();
-    await nodes.machines[1]!.close();
-    const { statuses, outcomes } = await nodes.run(["true"]);
-    expect(statuses).toEqual([0, 255, 0]);
-    expect(outcomes[1]?.error?.id).toBe("connection-failed");
-  });
-
-  test.each(withLogins)("an interrupt ends the command on every node, %s", async (_, isKept) => {
-    await using nodes = await openNodes();
-    if (isKept) await nodes.keepLogins();
-    const stop = new AbortController();
-    const files = nodes.machines.map(({ folder }) => join(folder, "pid"));
-    const running = nodes.run(["echo $$ >$MACHINE/new; mv $MACHINE/new $MACHINE/pid; sleep 300"], {}, stop);
-    await until("the command runs", async () => files.every((file) => existsSync(file)));
-    const pids = await Promise.all(files.map(async (file) => Number(await readFile(file, "utf8"))));
-    stop.abort(new Error("interrupted"));
-    expect(await running.catch(String)).toContain("interrupted");
-    await until("it has ended", async () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
-  });
-
-  test.each(withLogins)("a slow reader gets everything, in whole lines, %s", async (_, isKept) => {
-    await using nodes = await openNodes();
-    if (isKept) await nodes.keepLogins();
-    const seen = new Map<string, number>();
-    const onLine: NodesRun["onLine"] = (node, _stream, line) => {
-      seen.set(nodeReference(node), (seen.get(nodeReference(node)) ?? 0) + Number(line));
-      return Number(line) % 10_000 === 0 ? Bun.sleep(5) : undefined;
-    };
-    await nodes.run(["seq 1 300000"], { onLine });
-    expect([...seen.values()]).toEqual([45000150000, 45000150000, 45000150000]);
-  });
-
-  test.each(withLogins)(
-    "a command ends when it prints more than anybody reads, and its file is fetched, %s",
-    async (_, isKept) => {
+    test("a login that was kept and has died is no obstacle, and its end during a command is an error", async () => {
       await using nodes = await openNodes();
-      if (isKept) await nodes.keepLogins();
+      const first = await nodes.keepLogins();
+      for (const pid of first) process.kill(pid, "SIGKILL");
+      // Nobody may wait for them.
+      const isAlive = async (pid: number): Promise<boolean> =>
+        /^State:\t[RSD]/m.test(await readFile(`/proc/${pid}/status`, "utf8").catch(() => ""));
+      await until(
+        "they have died",
+        async () => !(await Promise.all(first.map(isAlive))).includes(true),
+      );
+      const again = await nodes.run(["echo out; exit 255"]);
+      expect([again.statuses, again.outcomes.map(({ error }) => error)]).toEqual([
+        [255, 255, 255],
+        [undefined, undefined, undefined],
+      ]);
+      expect(again.lines).toEqual(
+        nodes.machines.map(({ node }) => `${nodeReference(node)} stdout out`).toSorted(),
+      );
+      const pids = await nodes.keepLogins();
+      const begun = nodes.machines.map(({ folder }) => join(folder, "begun"));
+      const running = nodes.run([
+        ": >$MACHINE/begun; while [ -e $MACHINE/begun ]; do sleep 0.02; done",
+      ]);
+      await until("the command runs", () => begun.every((file) => existsSync(file)));
+      for (const pid of pids) process.kill(pid, "SIGKILL");
+      expect((await running).outcomes.map(({ error }) => error?.id)).toEqual(
+        Array(3).fill("connection-failed"),
+      );
+      await Promise.all(begun.map(async (file) => rm(file)));
+    });
+
+    test("what a node printed before its connection was lost is shown, even half a line", async () => {
+      await using nodes = await openNodes();
       const lines: string[] = [];
       const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
-      const isOutputClosed = (): boolean => lines.length > 0;
-      const fetches = [{ remote: "made", local: join(nodes.folder, "here", "report.xml") }];
-      const words = ["echo $$ | tee made; while echo on; do sleep 0.05; done"];
-      const { statuses } = await nodes.run(words, { onLine, isOutputClosed, fetches });
-      expect(statuses).toEqual([141, 141, 141]);
-      const files = nodes.machines.map(({ node }) => join(nodes.folder, "here", nodeReference(node), "report.xml"));
-      const pids = await Promise.all(files.map(async (file) => Number(await readFile(file, "utf8"))));
-      await until("the commands have ended", () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
-    },
-  );
+      const loop = "while [ -e $MACHINE/begun ]; do sleep 0.02; done";
+      const running = nodes.run([`: >$MACHINE/begun; printf 'collected 3\\n..F'; ${loop}`], {
+        onLine,
+      });
+      await until("each node has printed a line", () => lines.length === 3);
+      for (const machine of nodes.machines) machine.cutConnections();
+      const { statuses, outcomes } = await running;
+      await Promise.all(nodes.machines.map(async ({ folder }) => rm(join(folder, "begun"))));
+      expect(statuses).toEqual([255, 255, 255]);
+      expect(lines.slice(3)).toEqual(["..F", "..F", "..F"]);
+      expect(outcomes.map(({ stdout }) => stdout)).toEqual(Array(3).fill("collected 3\n..F"));
+    });
 
-  test.each(withLogins)(
-    "output without a reader is kept, and files go into each node's folder, %s",
-    async (_, isKept) => {
+    test.each([
+      [1, 700_000, 4],
+      [16, 400_000, 2],
+    ])(
+      "of long output on %d nodes, the end is kept, so that all fit into the memory",
+      async (count, last, megabytes) => {
+        await using nodes = await openNodes();
+        const [node] = nodes.cluster.nodes;
+        const many = { nodes: Array(count).fill(node!), onLine: undefined, keepsLogins: false };
+        for (const { stdout } of (await nodes.run([`seq 1 ${last}`], many)).outcomes) {
+          expect(stdout.length).toBe(megabytes * 1024 * 1024);
+          expect(stdout).toEndWith(`\n${last}\n`);
+        }
+      },
+    );
+
+    test("a node that cannot be reached doesn't stop the others", async () => {
+      await using nodes = await openNodes();
+      await nodes.machines[1]!.close();
+      const { statuses, outcomes } = await nodes.run(["true"]);
+      expect(statuses).toEqual([0, 255, 0]);
+      expect(outcomes[1]?.error?.id).toBe("connection-failed");
+    });
+
+    test.each(withLogins)("an interrupt ends the command on every node, %s", async (_, isKept) => {
       await using nodes = await openNodes();
       if (isKept) await nodes.keepLogins();
-      const local = join(nodes.folder, "here", "report.xml");
-      const fetches = [{ remote: "made", local }];
-      const { outcomes } = await nodes.run(["echo out | tee made; echo err >&2"], { onLine: undefined, fetches });
-      expect(outcomes.map(({ stdout, stderr }) => stdout + stderr)).toEqual(Array(3).fill("out\nerr\n"));
-      for (const { node } of nodes.machines)
-        expect(existsSync(join(nodes.folder, "here", nodeReference(node), "report.xml"))).toBe(true);
-    },
-  );
-});
+      const stop = new AbortController();
+      const files = nodes.machines.map(({ folder }) => join(folder, "pid"));
+      const running = nodes.run(
+        ["echo $$ >$MACHINE/new; mv $MACHINE/new $MACHINE/pid; sleep 300"],
+        {},
+        stop,
+      );
+      await until("the command runs", async () => files.every((file) => existsSync(file)));
+      const pids = await Promise.all(
+        files.map(async (file) => Number(await readFile(file, "utf8"))),
+      );
+      stop.abort(new Error("interrupted"));
+      expect(await running.catch(String)).toContain("interrupted");
+      await until("it has ended", async () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
+    });
+
+    test.each(withLogins)(
+      "a slow reader gets everything, in whole lines, %s",
+      async (_, isKept) => {
+        await using nodes = await openNodes();
+        if (isKept) await nodes.keepLogins();
+        const seen = new Map<string, number>();
+        const onLine: NodesRun["onLine"] = (node, _stream, line) => {
+          seen.set(nodeReference(node), (seen.get(nodeReference(node)) ?? 0) + Number(line));
+          return Number(line) % 10_000 === 0 ? Bun.sleep(5) : undefined;
+        };
+        await nodes.run(["seq 1 300000"], { onLine });
+        expect([...seen.values()]).toEqual([45000150000, 45000150000, 45000150000]);
+      },
+    );
+
+    test.each(withLogins)(
+      "a command ends when it prints more than anybody reads, and its file is fetched, %s",
+      async (_, isKept) => {
+        await using nodes = await openNodes();
+        if (isKept) await nodes.keepLogins();
+        const lines: string[] = [];
+        const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
+        const isOutputClosed = (): boolean => lines.length > 0;
+        const fetches = [{ remote: "made", local: join(nodes.folder, "here", "report.xml") }];
+        const words = ["echo $$ | tee made; while echo on; do sleep 0.05; done"];
+        const { statuses } = await nodes.run(words, { onLine, isOutputClosed, fetches });
+        expect(statuses).toEqual([141, 141, 141]);
+        const files = nodes.machines.map(({ node }) =>
+          join(nodes.folder, "here", nodeReference(node), "report.xml"),
+        );
+        const pids = await Promise.all(
+          files.map(async (file) => Number(await readFile(file, "utf8"))),
+        );
+        await until("the commands have ended", () =>
+          pids.every((pid) => !existsSync(`/proc/${pid}`)),
+        );
+      },
+    );
+
+    test.each(withLogins)(
+      "output without a reader is kept, and files go into each node's folder, %s",
+      async (_, isKept) => {
+        await using nodes = await openNodes();
+        if (isKept) await nodes.keepLogins();
+        const local = join(nodes.folder, "here", "report.xml");
+        const fetches = [{ remote: "made", local }];
+        const { outcomes } = await nodes.run(["echo out | tee made; echo err >&2"], {
+          onLine: undefined,
+          fetches,
+        });
+        expect(outcomes.map(({ stdout, stderr }) => stdout + stderr)).toEqual(
+          Array(3).fill("out\nerr\n"),
+        );
+        for (const { node } of nodes.machines)
+          expect(existsSync(join(nodes.folder, "here", nodeReference(node), "report.xml"))).toBe(
+            true,
+          );
+      },
+    );
+  },
+);

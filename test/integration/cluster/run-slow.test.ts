@@ -7,7 +7,11 @@ import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { argumentLists } from "../../support/argument-lists.ts";
 import { freePort } from "../../support/free-port.ts";
-import { opensshLack, type OpensshServer, startOpensshServer } from "../../support/openssh-server.ts";
+import {
+  opensshLack,
+  type OpensshServer,
+  startOpensshServer,
+} from "../../support/openssh-server.ts";
 import { until } from "../../support/until.ts";
 import { clusterAt, type Given, gone, never, type Ran, runAt } from "./run-at.ts";
 
@@ -58,12 +62,20 @@ describe.skipIf(opensshLack !== undefined)(
       const silentCluster = (port: number): ClusterRecord => {
         const cluster = clusterAt(port);
         const node = cluster.nodes[0]!;
-        const nodes = Array.from({ length: masters }, (_, index) => ({ ...node, id: `i-${index}`, index }));
+        const nodes = Array.from({ length: masters }, (_, index) => ({
+          ...node,
+          id: `i-${index}`,
+          index,
+        }));
         return { ...cluster, nodes };
       };
 
       test.each([
-        ["reported as gone", () => Promise.reject(gone), { status: gone, times: 0, wasConnecting: false }],
+        [
+          "reported as gone",
+          () => Promise.reject(gone),
+          { status: gone, times: 0, wasConnecting: false },
+        ],
         ["used at its new address", async () => clusterAt(server().port), { status: 7, times: 1 }],
       ])(
         "is %s after two seconds",
@@ -77,7 +89,10 @@ describe.skipIf(opensshLack !== undefined)(
 
       test.each([
         ["the same", async () => silentCluster(1)],
-        ["a failure", () => Promise.reject(new ClusterError("cloud-failed", "The API is down.", {}))],
+        [
+          "a failure",
+          () => Promise.reject(new ClusterError("cloud-failed", "The API is down.", {})),
+        ],
       ])("is waited for if the answer is %s", async (_what, answer) => {
         await using silent = await silentServer();
         const known = silentCluster(silent.port);
@@ -115,10 +130,13 @@ describe.skipIf(opensshLack !== undefined)(
         const asked = Promise.withResolvers<void>();
         const answer = (inner: AbortSignal): Promise<never> => (asked.resolve(), never(inner));
         const stop = stopAfter(asked.promise);
-        expect(await run({ known: undefined, answer, stop })).toMatchObject({ status: interrupted, times: 0 });
-        expect(await run({ known: clusterAt(await freePort()), answer, stop: stopAfter(asked.promise) })).toMatchObject(
-          { status: interrupted, times: 0 },
-        );
+        expect(await run({ known: undefined, answer, stop })).toMatchObject({
+          status: interrupted,
+          times: 0,
+        });
+        expect(
+          await run({ known: clusterAt(await freePort()), answer, stop: stopAfter(asked.promise) }),
+        ).toMatchObject({ status: interrupted, times: 0 });
       });
 
       test("ends a login before and after the backend is asked", async () => {
@@ -138,9 +156,16 @@ describe.skipIf(opensshLack !== undefined)(
           void until("the command runs", () => existsSync(ran)).then(() => running.resolve());
         const end = "sleep 72";
         const stop = stopAfter(running.promise);
-        const ran = await run({ known: clusterAt(server().port), answer: never, end, stop, onStart });
+        const ran = await run({
+          known: clusterAt(server().port),
+          answer: never,
+          end,
+          stop,
+          onStart,
+        });
         expect(ran).toMatchObject({ status: interrupted, times: 1, asked: 0, wasConnecting: true });
-        const isSleeper = (list: string): boolean => list.split("\0").join(" ").startsWith("sleep 72");
+        const isSleeper = (list: string): boolean =>
+          list.split("\0").join(" ").startsWith("sleep 72");
         await until("the command has ended", () => !argumentLists().some(isSleeper));
       });
     });

@@ -34,7 +34,12 @@ interface Given {
 }
 
 /** Passes stdin to a command on the first master, and fetches the file that it writes. */
-async function run({ turnsAway = () => false, ports, fetches = false, times = 1 }: Given): Promise<Ran> {
+async function run({
+  turnsAway = () => false,
+  ports,
+  fetches = false,
+  times = 1,
+}: Given): Promise<Ran> {
   await using scratch = await scratchFolder();
   await using server = await startOpensshServer([]);
   await using gate = await startGate(server.port, turnsAway);
@@ -44,7 +49,11 @@ async function run({ turnsAway = () => false, ports, fetches = false, times = 1 
   await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
   const [port, ...otherPorts] = ports?.(gate) ?? [gate.port];
   for (const each of [port, ...otherPorts])
-    await createKnownHosts(files.knownHosts).pin("127.0.0.1", each, wireKey(server.firstHostKey.publicKey));
+    await createKnownHosts(files.knownHosts).pin(
+      "127.0.0.1",
+      each,
+      wireKey(server.firstHostKey.publicKey),
+    );
   const result = join(scratch.path, "result");
   const local = join(scratch.path, "fetched");
   const request = JSON.stringify({
@@ -55,10 +64,16 @@ async function run({ turnsAway = () => false, ports, fetches = false, times = 1 
     fetches: fetches ? [{ remote: result, local }] : [],
   });
   const runOnce = async () => {
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request], {
-      stdio: [new Blob(["given\n"]), "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request],
+      {
+        stdio: [new Blob(["given\n"]), "pipe", "pipe"],
+      },
+    );
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     return { status: await child.exited, stdout, stderr };
   };
   let last = await runOnce();
@@ -68,7 +83,9 @@ async function run({ turnsAway = () => false, ports, fetches = false, times = 1 
   return {
     ...last,
     fetched: await readFile(local, "utf8").catch(() => undefined),
-    withoutLogin: log.split("\n").filter((line) => /(?:closed|reset|Disconnected).*\[preauth\]/.test(line)),
+    withoutLogin: log
+      .split("\n")
+      .filter((line) => /(?:closed|reset|Disconnected).*\[preauth\]/.test(line)),
     logins: log.split("Accepted publickey").length - 1,
   };
 }
@@ -80,7 +97,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
   });
 
   test("a file is fetched although the server turns this computer away after the command", async () => {
-    const ran = await run({ turnsAway: (connection) => connection > 1 && connection <= 5, fetches: true });
+    const ran = await run({
+      turnsAway: (connection) => connection > 1 && connection <= 5,
+      fetches: true,
+    });
     expect(ran).toMatchObject({ status: 7, stdout: "given\n", fetched: "saved\n" });
   });
 
@@ -103,7 +123,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
   });
 
   test("a first master that says nothing leaves the command, and its input, to another one", async () => {
-    const silent = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");
+    const silent = createServer((socket) => void socket.on("error", () => {})).listen(
+      0,
+      "127.0.0.1",
+    );
     await once(silent, "listening");
     const { port: first } = silent.address() as AddressInfo;
     const ran = await run({ ports: ({ port }) => [first, port], fetches: true });

@@ -18,9 +18,15 @@ test.skipIf(machinesLack !== undefined)(
     await using scratch = await scratchFolder();
     await using machines = await startMachines({ roles: ["master", "agent"] });
     const [master, agent] = [machines.machines[0]!, machines.machines[1]!];
-    await master.write("opt/cluster-platform/secret-files", `${join(master.folder, "etc/meter/token")}\n`);
+    await master.write(
+      "opt/cluster-platform/secret-files",
+      `${join(master.folder, "etc/meter/token")}\n`,
+    );
     await master.write("etc/meter/token", "token-of-the-meter\n");
-    await agent.write("var/lib/cluster-e2e/install.log", "the token is token-of-the-meter, it seems\n");
+    await agent.write(
+      "var/lib/cluster-e2e/install.log",
+      "the token is token-of-the-meter, it seems\n",
+    );
     const cluster = exampleCluster(machines.nodes, "none");
     const request = { cluster, connections: machines.connections, directory: scratch.path };
     const save = async (lines: string[]) =>
@@ -35,7 +41,10 @@ test.skipIf(machinesLack !== undefined)(
     expect(await readFile(file, "utf8")).toBe("the token is ***, it seems\n");
     // More secrets than a cluster has: nothing can be masked.
     await rm(file);
-    await master.write("opt/cluster-platform/secret", Array.from({ length: 20_000 }, (_, each) => each).join(" "));
+    await master.write(
+      "opt/cluster-platform/secret",
+      Array.from({ length: 20_000 }, (_, each) => each).join(" "),
+    );
     const lines: string[] = [];
     await save(lines);
     expect(lines.join("\n")).toContain("more secrets to mask");
@@ -50,7 +59,10 @@ test.skipIf(machinesLack !== undefined)(
   "what the backend has told stays when the time for all logs is over",
   async () => {
     await using scratch = await scratchFolder();
-    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: hangingJournal } });
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { journalctl: hangingJournal },
+    });
     const limit = new AbortController();
     const lines: string[] = [];
     const saving = saveFailureLogs(
@@ -63,10 +75,14 @@ test.skipIf(machinesLack !== undefined)(
       { progress: new LineProgress((line) => lines.push(line)) },
       limit.signal,
     );
-    await until("the node was asked", () => existsSync(join(machines.machines[0]!.folder, "run/asked")));
+    await until("the node was asked", () =>
+      existsSync(join(machines.machines[0]!.folder, "run/asked")),
+    );
     limit.abort(new Error("the time is over"));
     await saving;
-    expect(await readFile(join(scratch.path, "master_0.console.txt"), "utf8")).toBe("Kernel panic\n");
+    expect(await readFile(join(scratch.path, "master_0.console.txt"), "utf8")).toBe(
+      "Kernel panic\n",
+    );
     expect(lines.join("\n")).toContain(`The nodes' logs are in ${scratch.path}`);
   },
   60_000,

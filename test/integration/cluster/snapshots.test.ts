@@ -34,7 +34,11 @@ async function restore(holdsMemory: boolean, programs: Readonly<Record<string, s
   await machines.openTo(directory);
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
   const snapshots = { restore: async () => {}, holdsMemory };
-  const backend = { name: "vm", find: async () => cluster, snapshots } as unknown as Backend<unknown>;
+  const backend = {
+    name: "vm",
+    find: async () => cluster,
+    snapshots,
+  } as unknown as Backend<unknown>;
   const { progress, steps } = recordingProgress();
   const name = { clusterId: cluster.id, name: "installed" };
   const ended = await rejectionOf(
@@ -67,15 +71,19 @@ describe.skipIf(machinesLack !== undefined)("after a restore", () => {
   });
 
   test("a clock that can't be set is an error that says so", async () => {
-    const said = "yes ::error::forged | head -n 1000; echo '::error::forged'; echo 'date: not permitted.'";
+    const said =
+      "yes ::error::forged | head -n 1000; echo '::error::forged'; echo 'date: not permitted.'";
     const date = ownClock["date"]!.replace(
       "case $1 in",
       `case $1 in --set=*) (${said}) >&2; exit 1 ;; esac\ncase $1 in`,
     );
     const failure = await failureOf(restore(true, { date }).then(fail));
     expect(failure.id).toBe("remote-command-failed");
-    expect(failure.message).toMatch(/^The clock of (master|agent)_0 cannot be set: date does not set it\.$/);
+    expect(failure.message).toMatch(
+      /^The clock of (master|agent)_0 cannot be set: date does not set it\.$/,
+    );
   });
 });
 
-const fail = async ({ ended }: { readonly ended: unknown }): Promise<never> => Promise.reject(ended);
+const fail = async ({ ended }: { readonly ended: unknown }): Promise<never> =>
+  Promise.reject(ended);

@@ -15,7 +15,9 @@ import { type UpgradeMachines, upgradeMachines } from "../../support/upgrade-mac
 
 const three: readonly Role[] = ["master", "agent", "agent"];
 const begins = async ({ events }: UpgradeMachines): Promise<readonly string[]> =>
-  (await events()).filter((line) => line.startsWith("begin ")).map((line) => line.slice("begin ".length));
+  (await events())
+    .filter((line) => line.startsWith("begin "))
+    .map((line) => line.slice("begin ".length));
 
 /** A clock that runs three hundred times as fast. */
 const fastClock: Clock = {
@@ -32,16 +34,26 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       upgraded: ["master_0", "master_1", "agent_0", "public_agent_0"],
     });
     expect(await all.events()).toEqual(
-      upgraded.flatMap((node) => [`begin ${node}`, `end ${node}`, `check ${node}`, `check ${node}`]),
+      upgraded.flatMap((node) => [
+        `begin ${node}`,
+        `end ${node}`,
+        `check ${node}`,
+        `check ${node}`,
+      ]),
     );
     expect(await all.versions()).toEqual(["2.0", "2.0", "2.0", "2.0"]);
     const [first] = all.machines.machines;
     await until(
       "the server has ended",
-      async () => !(await Bun.file(join(first!.folder, "var/lib/cluster-e2e/bootstrap-server.py")).exists()),
+      async () =>
+        !(await Bun.file(join(first!.folder, "var/lib/cluster-e2e/bootstrap-server.py")).exists()),
     );
-    expect(await Bun.file(join(first!.folder, "var/lib/cluster-e2e/upgrade/artifact.sh")).exists()).toBe(false);
-    expect(await first!.read("var/lib/cluster-e2e/installer/genconf/config.yaml")).toContain("0".repeat(32));
+    expect(
+      await Bun.file(join(first!.folder, "var/lib/cluster-e2e/upgrade/artifact.sh")).exists(),
+    ).toBe(false);
+    expect(await first!.read("var/lib/cluster-e2e/installer/genconf/config.yaml")).toContain(
+      "0".repeat(32),
+    );
     expect(await first!.read("var/lib/cluster-e2e/upgrade.versions")).toBe("1.0\n2.0\n");
     expect(JSON.stringify(first!.commands)).not.toContain("hunter2");
   }, 60_000);
@@ -50,7 +62,12 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     await using all = await upgradeMachines(["master", "master", "agent", "agent"]);
     await all.upgrade({ parallel: 2, script: "sleep 0.5" });
     const events = (await all.events()).filter((line) => !line.startsWith("check "));
-    expect(events.slice(0, 4)).toEqual(["begin master_0", "end master_0", "begin master_1", "end master_1"]);
+    expect(events.slice(0, 4)).toEqual([
+      "begin master_0",
+      "end master_0",
+      "begin master_1",
+      "end master_1",
+    ]);
     expect(events.slice(4, 6).toSorted()).toEqual(["begin agent_0", "begin agent_1"]);
   }, 60_000);
 
@@ -97,7 +114,8 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const reason = new Error("interrupted");
     stop.abort(reason);
     expect((await running) as Error).toBe(reason);
-    const said = "Version 2.0: master_0. Version 1.0: agent_0, agent_1. The upgrade of agent_0 may go on by itself.";
+    const said =
+      "Version 2.0: master_0. Version 1.0: agent_0, agent_1. The upgrade of agent_0 may go on by itself.";
     expect(all.told.told).toContain(`${said} Run the same command again to continue.`);
     const again = all.upgrade();
     await systemClock.sleep(300, new AbortController().signal);
@@ -114,10 +132,16 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const running = failureOf(all.upgrade({ script, signal: stop.signal }));
     await until("agent_0 is at work", async () => (await begins(all)).includes("agent_0"));
     const busy = await failureOf(all.upgrade());
-    expect(busy).toMatchObject({ id: "cluster-busy", facts: { cluster: all.cluster.id, node: "master_0" } });
-    expect(busy.message).toMatch(/^Another upgrade of cluster "\S+" is running, since \d\d:\d\d:\d\d UTC\.$/);
+    expect(busy).toMatchObject({
+      id: "cluster-busy",
+      facts: { cluster: all.cluster.id, node: "master_0" },
+    });
+    expect(busy.message).toMatch(
+      /^Another upgrade of cluster "\S+" is running, since \d\d:\d\d:\d\d UTC\.$/,
+    );
     // A lost connection is not the end of it.
-    const locks = () => all.machines.machines[0]!.commands.filter((line) => line.includes("e2e-upgrade-lock")).length;
+    const locks = () =>
+      all.machines.machines[0]!.commands.filter((line) => line.includes("e2e-upgrade-lock")).length;
     const before = locks();
     for (const machine of all.machines.machines) machine.cutConnections();
     await until("it takes the lock again", () => locks() > before);
@@ -149,7 +173,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const now: { state: NodeState } = { state: "running" };
     const record = {
       get nodes() {
-        return all.cluster.nodes.map((node) => (node.role === "agent" ? { ...node, ...now } : node));
+        return all.cluster.nodes.map((node) =>
+          node.role === "agent" ? { ...node, ...now } : node,
+        );
       },
     };
     const skew = { ms: 0 };
@@ -179,7 +205,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const versions = await readVersions(all.cluster, runtime, neverAborted);
     expect([...versions]).toEqual([["master_0", "1.0"]]);
     const warnings = all.told.told.filter((line) => line.startsWith("The version of "));
-    expect(warnings).toEqual([expect.stringMatching(/^The version of agent_0 is not known: Cannot reach agent_0/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^The version of agent_0 is not known: Cannot reach agent_0/),
+    ]);
   }, 60_000);
 
   test("a time limit says what it was waiting for", async () => {
@@ -200,9 +228,19 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
   }, 60_000);
 
   test.each([
-    ["a release without upgrades", { head: "# variant: oss" }, "bad-usage", "cannot upgrade a running cluster"],
+    [
+      "a release without upgrades",
+      { head: "# variant: oss" },
+      "bad-usage",
+      "cannot upgrade a running cluster",
+    ],
     ["another variant", { head: "# variant: ee" }, "variant-mismatch", "is the enterprise variant"],
-    ["a folder's artifact without upgrade", { head: folderHead("") }, "bad-usage", "has no program named upgrade"],
+    [
+      "a folder's artifact without upgrade",
+      { head: folderHead("") },
+      "bad-usage",
+      "has no program named upgrade",
+    ],
     ["another layout", { head: folderHead("# upgrade: yes\n") }, "artifact-invalid", "other paths"],
   ] as const)(
     "refuses %s before anything is touched",
@@ -211,7 +249,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       const failure = await failureOf(all.upgrade(changes));
       expect(failure).toMatchObject({ id, message: expect.stringContaining(text) });
       expect(
-        all.machines.machines[0]!.commands.filter((line) => !/e2e-(node-version|secrets|upgrade-lock)/.test(line)),
+        all.machines.machines[0]!.commands.filter(
+          (line) => !/e2e-(node-version|secrets|upgrade-lock)/.test(line),
+        ),
       ).toEqual([]);
     },
     60_000,
@@ -222,7 +262,9 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     const [master, agent] = all.cluster.nodes as [NodeRecord, NodeRecord];
     const gone = { id: "machine-failed", facts: { cluster: all.cluster.id, nodes: ["agent_0"] } };
     for (const lost of [{ state: "stopped" as const }, { ssh: { ...agent.ssh, host: "" } }])
-      expect(await failureOf(all.upgrade({ record: { nodes: [master, { ...agent, ...lost }] } }))).toMatchObject(gone);
+      expect(
+        await failureOf(all.upgrade({ record: { nodes: [master, { ...agent, ...lost }] } })),
+      ).toMatchObject(gone);
     expect(await failureOf(all.upgrade({ record: { state: "incomplete" } }))).toMatchObject({
       ...gone,
       facts: { nodes: [] },
@@ -241,9 +283,15 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
       hint: expect.stringContaining("Change it there"),
     });
     await rm(join(master!.folder, "var/lib/cluster-e2e/installer/genconf/config.yaml"));
-    expect(await refused()).toMatchObject({ id: "not-installed", message: expect.stringContaining("config.yaml") });
+    expect(await refused()).toMatchObject({
+      id: "not-installed",
+      message: expect.stringContaining("config.yaml"),
+    });
     await rm(join(agent!.folder, "opt/mesosphere/etc/dcos-version.json"));
-    expect(await refused()).toMatchObject({ id: "not-installed", message: expect.stringContaining("agent_0") });
+    expect(await refused()).toMatchObject({
+      id: "not-installed",
+      message: expect.stringContaining("agent_0"),
+    });
     expect(await all.events()).toEqual([""]);
   }, 60_000);
 });

@@ -24,7 +24,11 @@ async function find(
   await machines.openTo(directory);
   const node = { ...master!.node, web: { host: "192.0.2.1", httpPort: 80, httpsPort: 8443 } };
   const cluster = { ...exampleCluster([node], variant), directory };
-  return await findWebUi(cluster, { environment: {}, clock: systemClock, progress: silentProgress }, signal);
+  return await findWebUi(
+    cluster,
+    { environment: {}, clock: systemClock, progress: silentProgress },
+    signal,
+  );
 }
 
 const installed = { "opt/cluster/etc/version.json": "{}" };
@@ -43,11 +47,22 @@ describe.skipIf(machinesLack !== undefined)("the web UI of a cluster whose key i
   test.each([
     ["has nothing installed yet", plain, {}],
     ["has not written its configuration yet", plain, installed],
-    ["has no TLS", plain, { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": false}' }],
-    ["has TLS", encrypted, { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": true}' }],
-  ])("has the right URLs if the master %s", async (_, webUi, files: Readonly<Record<string, string>>) => {
-    expect(await find(files)).toEqual(webUi);
-  });
+    [
+      "has no TLS",
+      plain,
+      { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": false}' },
+    ],
+    [
+      "has TLS",
+      encrypted,
+      { ...installed, "opt/cluster/etc/bootstrap-config.json": '{"ssl_enabled": true}' },
+    ],
+  ])(
+    "has the right URLs if the master %s",
+    async (_, webUi, files: Readonly<Record<string, string>>) => {
+      expect(await find(files)).toEqual(webUi);
+    },
+  );
 
   test.each([
     ["has nothing installed yet", undefined, {}],

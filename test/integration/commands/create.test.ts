@@ -20,7 +20,11 @@ async function openCreation() {
   const { backend, destroyed } = folderBackend({ ...machines, nodes: machines.nodes.map(web.of) });
   await writeFile(join(scratch.path, "artifact.sh"), exampleArtifact("oss"));
   await writeFile(join(scratch.path, "ssh"), "#!/bin/sh\n", { mode: 0o755 });
-  const environment = { XDG_STATE_HOME: join(scratch.path, "state"), TMPDIR: scratch.path, PATH: scratch.path };
+  const environment = {
+    XDG_STATE_HOME: join(scratch.path, "state"),
+    TMPDIR: scratch.path,
+    PATH: scratch.path,
+  };
   const setting = { kind: containerKind, backend, nowMs: 0, clock: systemClock, cwd: scratch.path };
   return {
     folder: scratch.path,
@@ -64,7 +68,9 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
   test("with --wait, says when the cluster is ready", async () => {
     await using opened = await openCreation();
     const summary = join(opened.folder, "summary.md");
-    const ran = await opened.create("--wait --timeout 2m --summary", { GITHUB_STEP_SUMMARY: summary });
+    const ran = await opened.create("--wait --timeout 2m --summary", {
+      GITHUB_STEP_SUMMARY: summary,
+    });
     expect(ran).toMatchObject({ status: 0, stdout: "mine" });
     expect(ran.told.at(-2)).toStartWith('Cluster "mine" is ready after ');
     expect(ran.told.at(-1)).toBe("Next: cluster-container run --cluster-id mine bash");
@@ -84,7 +90,10 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     await using opened = await openCreation();
     await writeFile(join(opened.folder, "artifact.sh"), exampleArtifact("enterprise"));
     const failure = await failureOf(opened.create("--agents 1"));
-    expect(failure).toMatchObject({ id: "variant-mismatch", message: expect.stringContaining("enterprise") });
+    expect(failure).toMatchObject({
+      id: "variant-mismatch",
+      message: expect.stringContaining("enterprise"),
+    });
     expect(await opened.backend.list(neverAborted)).toEqual([]);
   });
 });

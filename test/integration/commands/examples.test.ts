@@ -12,7 +12,11 @@ async function run(cwd: string, ...words: readonly string[]) {
   const env = { PATH: process.env["PATH"], HOME: cwd, COLUMNS: "10000" };
   const argv = [process.execPath, program, "examples", ...words];
   const child = Bun.spawn(argv, { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
   return { status, stdout, stderr };
 }
 
@@ -24,15 +28,24 @@ test("it lists each example with its default nodes", async () => {
   expect(lines[0]).toMatch(/^NAME +VERSION +MASTERS +AGENTS +PUBLIC AGENTS +DESCRIPTION$/);
   expect(lines.slice(1).map((line) => line.split(" ")[0])).toEqual([...exampleNames]);
   expect(stdout).toMatch(/^slurm +1\.0 +1 +2 +0 +Slurm, /m);
-  const json = JSON.parse((await run(scratch.path, "--output", "json")).stdout) as { readonly examples: unknown[] };
+  const json = JSON.parse((await run(scratch.path, "--output", "json")).stdout) as {
+    readonly examples: unknown[];
+  };
   expect(json.examples).toHaveLength(exampleNames.length);
-  expect(json.examples[0]).toMatchObject({ name: "etcd", nodes: { masters: 3, agents: 0, publicAgents: 0 } });
+  expect(json.examples[0]).toMatchObject({
+    name: "etcd",
+    nodes: { masters: 3, agents: 0, publicAgents: 0 },
+  });
 });
 
 test("it writes an example to a new folder, with the run bits", async () => {
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, "a", "mine");
-  expect(await run(scratch.path, "etcd", "a/mine")).toEqual({ status: 0, stdout: `${folder}\n`, stderr: "" });
+  expect(await run(scratch.path, "etcd", "a/mine")).toEqual({
+    status: 0,
+    stdout: `${folder}\n`,
+    stderr: "",
+  });
   for (const { path, mode, text } of examples.etcd) {
     expect(await readFile(join(folder, path), "utf8")).toBe(text);
     expect((await stat(join(folder, path))).mode & 0o111).toBe(mode === 0o755 ? 0o111 : 0);

@@ -9,7 +9,10 @@ test.each([
   ["</ ", "Cannot read stdin: it is a folder"],
 ])("what is wrong with stdin is said of stdin: %s", async (stdin, message) => {
   const line = `${stdin} ${process.execPath} ${program} import -`;
-  const child = Bun.spawn(["sh", "-c", line], { env: { PATH: process.env["PATH"] }, stderr: "pipe" });
+  const child = Bun.spawn(["sh", "-c", line], {
+    env: { PATH: process.env["PATH"] },
+    stderr: "pipe",
+  });
   const stderr = await child.stderr.text();
   expect(stderr).toContain(message);
   expect(stderr).toEndWith("\n[bad-usage]\n");

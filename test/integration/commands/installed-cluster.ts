@@ -13,7 +13,10 @@ interface InstalledCluster extends AsyncDisposable {
   readonly cluster: ClusterRecord;
   readonly folder: string;
   /** Runs a command on the cluster `example`. */
-  run(line: string, environment?: Readonly<Record<string, string>>): ReturnType<typeof runCommandLine>;
+  run(
+    line: string,
+    environment?: Readonly<Record<string, string>>,
+  ): ReturnType<typeof runCommandLine>;
 }
 
 /** A cluster of a master and an agent on which the platform is installed and ready. */

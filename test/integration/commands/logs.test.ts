@@ -11,11 +11,18 @@ test.skipIf(machinesLack !== undefined)(
     await using opened = await installedCluster();
     const given = await opened.run("logs --output-dir ./logs");
     expect(given.stdout).toBe(join(opened.folder, "logs"));
-    expect(given.data).toEqual({ folder: given.stdout, files: expect.arrayContaining(["master_0.console.txt"]) });
-    expect((await readdir(given.stdout)).toSorted()).toEqual((given.data!["files"] as string[]).toSorted());
+    expect(given.data).toEqual({
+      folder: given.stdout,
+      files: expect.arrayContaining(["master_0.console.txt"]),
+    });
+    expect((await readdir(given.stdout)).toSorted()).toEqual(
+      (given.data!["files"] as string[]).toSorted(),
+    );
     expect(await readFile(join(given.stdout, "master_0.console.txt"), "utf8")).toBe("it booted\n");
     const chosen = await opened.run("logs");
-    expect(chosen.stdout).toMatch(new RegExp(`^${RegExp.escape(opened.cluster.directory)}/logs-[-\\dTZ]+$`));
+    expect(chosen.stdout).toMatch(
+      new RegExp(`^${RegExp.escape(opened.cluster.directory)}/logs-[-\\dTZ]+$`),
+    );
     expect(await readdir(chosen.stdout)).toContain("master_0.console.txt");
     expect((await stat(chosen.stdout)).mode & 0o777).toBe(0o700);
   },

@@ -3,7 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
-import { assertSnapshot, assertWritable, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
+import {
+  assertSnapshot,
+  assertWritable,
+  unusableFile,
+} from "../../../src/backend/shared/cluster-file.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
@@ -129,7 +133,11 @@ exit "$status"
 `,
     { mode: 0o755 },
   );
-  const environment = { XDG_STATE_HOME: at("state"), TMPDIR: scratch.path, PATH: `${scratch.path}:/usr/bin:/bin` };
+  const environment = {
+    XDG_STATE_HOME: at("state"),
+    TMPDIR: scratch.path,
+    PATH: `${scratch.path}:/usr/bin:/bin`,
+  };
   return {
     at,
     state,
@@ -138,7 +146,14 @@ exit "$status"
     once: async (words = "") => {
       happened.length = 0;
       const line = `once --variant oss --public-agents 0 -c mine --cache cache/file --junit junit.xml ${words} artifact.sh -- true`;
-      const setting = { kind: vmKind, backend, nowMs: 0, clock: systemClock, cwd: scratch.path, environment };
+      const setting = {
+        kind: vmKind,
+        backend,
+        nowMs: 0,
+        clock: systemClock,
+        cwd: scratch.path,
+        environment,
+      };
       return runCommandLine(line.replaceAll(/ +/g, " "), setting);
     },
     [Symbol.asyncDispose]: async () => {
@@ -165,7 +180,9 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(opened.happened).toEqual(saved);
     const again = await opened.once("--timeout 30m");
     expect(opened.happened).toEqual(["copied"]);
-    expect(again.told.join()).toContain(`Cluster "mine" has been created, from ${opened.at("cache/file")}`);
+    expect(again.told.join()).toContain(
+      `Cluster "mine" has been created, from ${opened.at("cache/file")}`,
+    );
     expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
     await opened.once("--agents 1");
     expect(opened.happened).toEqual(saved);
@@ -179,14 +196,21 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
   // Shows R122.
   test.each([
     ["is damaged", async ({ at }) => truncate(at("cache/file"), 200)],
-    ["holds another cluster", async ({ at }) => writeFile(at("cache/file"), fileOf(`cached-${"0".repeat(32)}`))],
+    [
+      "holds another cluster",
+      async ({ at }) => writeFile(at("cache/file"), fileOf(`cached-${"0".repeat(32)}`)),
+    ],
     [
       "does not become ready",
       async ({ state, machines }) => {
-        state.betweenRuns = async () => machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+        state.betweenRuns = async () =>
+          machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
       },
     ],
-  ] satisfies readonly [string, (opened: Awaited<ReturnType<typeof openCache>>) => Promise<void>][])(
+  ] satisfies readonly [
+    string,
+    (opened: Awaited<ReturnType<typeof openCache>>) => Promise<void>,
+  ][])(
     "a file that %s costs only time, and is replaced",
     async (_name, spoil) => {
       await using opened = await openCache();
@@ -279,9 +303,14 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
 
   test("recipients that age does not accept are refused before anything is installed", async () => {
     await using opened = await openCache();
-    await writeFile(opened.at("age"), "#!/bin/sh\necho unknown recipient type >&2\nexit 1\n", { mode: 0o755 });
+    await writeFile(opened.at("age"), "#!/bin/sh\necho unknown recipient type >&2\nexit 1\n", {
+      mode: 0o755,
+    });
     const failure = await failureOf(opened.once("--save-on-failure failed --recipient nobody"));
-    expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("unknown recipient type") });
+    expect(failure).toMatchObject({
+      id: "bad-usage",
+      message: expect.stringContaining("unknown recipient type"),
+    });
     expect(opened.happened).toEqual([]);
   }, 120_000);
 
@@ -290,7 +319,9 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     opened.state.canSave = false;
     const ran = await opened.once();
     expect(ran.status).toBe(0);
-    expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: The disk is full.");
+    expect(ran.told.join("\n")).toContain(
+      "Warning: The cluster could not be saved: The disk is full.",
+    );
     expect(await Bun.file(opened.at("cache/file")).exists()).toBe(false);
   }, 120_000);
 });

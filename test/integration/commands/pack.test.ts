@@ -10,12 +10,24 @@ const program = join(import.meta.dir, "../../../src/bin/cluster-container.ts");
 
 async function pack(cwd: string, ...words: readonly string[]) {
   const env = { PATH: process.env["PATH"], HOME: cwd, COLUMNS: "10000" };
-  const child = Bun.spawn([process.execPath, program, "pack", ...words], { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const child = Bun.spawn([process.execPath, program, "pack", ...words], {
+    cwd,
+    env,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
   return { status, stdout, stderr };
 }
 
-async function platformIn(parent: string, changes: Readonly<Record<string, string>> = {}): Promise<string> {
+async function platformIn(
+  parent: string,
+  changes: Readonly<Record<string, string>> = {},
+): Promise<string> {
   await writePlatform(join(parent, "small"), changes);
   await mkdir(join(parent, "here"));
   return join(await realpath(parent), "here");
@@ -23,7 +35,9 @@ async function platformIn(parent: string, changes: Readonly<Record<string, strin
 
 test("it prints the file's path on stdout, and facts about it on stderr", async () => {
   await using scratch = await scratchFolder();
-  const here = await platformIn(scratch.path, { "platform.yaml": 'name: small\nversion: "1.0/é 2"\n' });
+  const here = await platformIn(scratch.path, {
+    "platform.yaml": 'name: small\nversion: "1.0/é 2"\n',
+  });
   const file = join(here, "small-1.0___2.sh");
   const { status, stdout, stderr } = await pack(here, "../small");
   const sha256 = createHash("sha256")
@@ -39,7 +53,10 @@ test("it prints the file's path on stdout, and facts about it on stderr", async 
 
 test("it reports every problem of the folder at once", async () => {
   await using scratch = await scratchFolder();
-  const here = await platformIn(scratch.path, { "platform.yaml": "name: small\nversion: 1.0\n", install: "" });
+  const here = await platformIn(scratch.path, {
+    "platform.yaml": "name: small\nversion: 1.0\n",
+    install: "",
+  });
   const { status, stdout, stderr } = await pack(here, "../small");
   const folder = join(here, "../small");
   expect({ status, stdout }).toEqual({ status: 2, stdout: "" });

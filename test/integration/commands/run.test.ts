@@ -21,7 +21,11 @@ async function openNode() {
   const directory = join(scratch.path, "cluster-e2e", "container", `example-${creationId}`);
   const files = creationFiles(directory);
   await mkdir(directory, { recursive: true });
-  await createKnownHosts(files.knownHosts).pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
+  await createKnownHosts(files.knownHosts).pin(
+    "127.0.0.1",
+    server.port,
+    wireKey(server.firstHostKey.publicKey),
+  );
   await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
   const master = {
     id: "one",
@@ -37,7 +41,11 @@ async function openNode() {
     directory,
     backend: "container" as const,
   };
-  const environment = { PATH: process.env["PATH"] ?? "", HOME: scratch.path, XDG_STATE_HOME: scratch.path };
+  const environment = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: scratch.path,
+    XDG_STATE_HOME: scratch.path,
+  };
   return {
     folder: scratch.path,
     run: async (words: string) =>
@@ -60,7 +68,9 @@ describe.skipIf(opensshLack !== undefined)(`run (${opensshLack ?? "here"})`, () 
   test("passes variables to the command, and ends with its status", async () => {
     await using node = await openNode();
     await writeFile(join(node.folder, "own.env"), "A=from the file\nB=from the file\n");
-    await writeFile(join(node.folder, "show"), '#!/bin/sh\necho "$A, $B" >"$1"\nexit 7\n', { mode: 0o755 });
+    await writeFile(join(node.folder, "show"), '#!/bin/sh\necho "$A, $B" >"$1"\nexit 7\n', {
+      mode: 0o755,
+    });
     const [program, shown] = [join(node.folder, "show"), join(node.folder, "shown")];
     const { status, failureExitCode } = await node.run(
       `--no-test-env --env-file own.env --env B=given ${program} ${shown}`,
@@ -83,8 +93,13 @@ describe.skipIf(opensshLack !== undefined)(`run (${opensshLack ?? "here"})`, () 
       data: { nodes: [{ status: 1 }, { error: { id: "node-stopped" } }] },
     });
     expect(json.data).not.toHaveProperty("nodes.0.error");
-    expect((await node.run("--no-test-env --node master_0 --node agent_0 true")).told).toEqual([told[1]!]);
-    expect(await node.run("--no-test-env --node masters true")).toMatchObject({ status: 0, told: [] });
+    expect((await node.run("--no-test-env --node master_0 --node agent_0 true")).told).toEqual([
+      told[1]!,
+    ]);
+    expect(await node.run("--no-test-env --node masters true")).toMatchObject({
+      status: 0,
+      told: [],
+    });
   });
 
   test("needs the platform for the tests' environment", async () => {

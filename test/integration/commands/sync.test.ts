@@ -16,12 +16,18 @@ describe.skipIf(machinesLack !== undefined)(`a sync (${machinesLack ?? "here"})`
     await writeFile(join(tests, "test_new.py"), "new\n");
     const first = await opened.run("sync checkout");
     expect(await master!.read("opt/cluster/active/integration-test/test_new.py")).toBe("new\n");
-    const [report] = first.data!["masters"] as { files: number; sentFiles: number; sentBytes: number }[];
+    const [report] = first.data!["masters"] as {
+      files: number;
+      sentFiles: number;
+      sentBytes: number;
+    }[];
     expect(report).toMatchObject({ node: "master_0", sentFiles: 1 });
     const seconds = Number(first.data?.["seconds"]);
     expect(seconds).toBeWithin(0, 3600);
     expect(seconds).toBe(Math.round(seconds * 10) / 10);
-    expect(first.stdout).toBe(`master_0: ${report!.files} file, 1 sent (${report!.sentBytes} bytes)\n${seconds} s`);
+    expect(first.stdout).toBe(
+      `master_0: ${report!.files} file, 1 sent (${report!.sentBytes} bytes)\n${seconds} s`,
+    );
     const second = await opened.run("sync checkout");
     expect(second.stdout).toStartWith(`master_0: ${report!.files} file, 0 sent (0 bytes)\n`);
   }, 60_000);
@@ -29,6 +35,9 @@ describe.skipIf(machinesLack !== undefined)(`a sync (${machinesLack ?? "here"})`
   test("without a checkout, the current folder must be one", async () => {
     await using opened = await installedCluster();
     const failure = await failureOf(opened.run("sync"));
-    expect(failure).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("CHECKOUT_DIR") });
+    expect(failure).toMatchObject({
+      id: "bad-usage",
+      hint: expect.stringContaining("CHECKOUT_DIR"),
+    });
   });
 });

@@ -46,5 +46,9 @@ const web = { host: "192.0.2.1", httpPort: 80, httpsPort: 443 };
 const master = { role: "master", index: 0, state: "running", ssh, web };
 const cluster = { ...exampleCluster([master as NodeRecord], variant as Variant), directory };
 const backend = { find: async () => cluster };
-console.log(JSON.stringify(await runCommandLine("web -c example", { kind: containerKind, backend, nowMs: 0 })));
+console.log(
+  JSON.stringify(
+    await runCommandLine("web -c example", { kind: containerKind, backend, nowMs: 0 }),
+  ),
+);
 await machine.stop();

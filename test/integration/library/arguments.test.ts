@@ -26,7 +26,11 @@ async function openFixture(): Promise<Fixture> {
     { pattern: "", readsStdin: true },
   ]);
   const environment = { ...cloud.environment, XDG_STATE_HOME: join(scratch.path, "state") };
-  const backend = new CloudBackend({ region: cloud.region, linuxDistribution: "debian-12", environment });
+  const backend = new CloudBackend({
+    region: cloud.region,
+    linuxDistribution: "debian-12",
+    environment,
+  });
   return {
     cloud,
     backend,
@@ -50,7 +54,10 @@ const requests: readonly (readonly [given: unknown, names: readonly string[]])[]
   [{ variant: "OSS" }, ["variant"]],
   [{ variant: 7, masters: 1 }, ["variant"]],
   [{ variant: "oss", master: 3 }, ["master"]],
-  [{ variant: "oss", masters: "1", agents: "2", publicAgents: 0.5 }, ["masters", "agents", "publicAgents"]],
+  [
+    { variant: "oss", masters: "1", agents: "2", publicAgents: 0.5 },
+    ["masters", "agents", "publicAgents"],
+  ],
   [{ variant: "oss", agents: 600, publicAgents: 600 }, ["masters"]],
   [{ variant: "oss", clusterId: 7 }, ["clusterId"]],
   [{ variant: "oss", clusterId: "" }, ["clusterId"]],
@@ -75,29 +82,40 @@ test("a creation with a wrong or missing argument names it, and requests nothing
   for (const [given, names] of requests) {
     const problems = await problemsOf(untyped(Cluster)["create"]!(fixture.backend, given));
     expect(problems).toHaveLength(names.length);
-    for (const [index, name] of names.entries()) expect(problems[index], Bun.inspect(given)).toContain(name);
+    for (const [index, name] of names.entries())
+      expect(problems[index], Bun.inspect(given)).toContain(name);
   }
   for (const backend of [undefined, null, {}, CloudBackend, "cloud"]) {
-    expect(await problemsOf(untyped(Cluster)["create"]!(backend, { variant: "oss" }))).toHaveLength(1);
+    expect(await problemsOf(untyped(Cluster)["create"]!(backend, { variant: "oss" }))).toHaveLength(
+      1,
+    );
     expect(await problemsOf(untyped(Cluster)["find"]!(backend, "default"))).toHaveLength(1);
     expect(await problemsOf(untyped(Cluster)["import"]!(backend, "{}"))).toHaveLength(1);
   }
-  for (const id of [undefined, 7, "../x", ""]) await problemsOf(untyped(Cluster)["find"]!(fixture.backend, id));
-  await problemsOf(untyped(Cluster)["find"]!(fixture.backend, "default", { signal: AbortSignal.timeout(1) }));
-  for (const text of [undefined, 7, "", {}]) await problemsOf(untyped(Cluster)["import"]!(fixture.backend, text));
+  for (const id of [undefined, 7, "../x", ""])
+    await problemsOf(untyped(Cluster)["find"]!(fixture.backend, id));
+  await problemsOf(
+    untyped(Cluster)["find"]!(fixture.backend, "default", { signal: AbortSignal.timeout(1) }),
+  );
+  for (const text of [undefined, 7, "", {}])
+    await problemsOf(untyped(Cluster)["import"]!(fixture.backend, text));
   expect(fixture.cloud.requests.entries).toEqual([]);
 });
 
 test("a copy that is asked to be offline is refused: that is its snapshot's matter", async () => {
   for (const backend of [new ContainerBackend({ offline: true }), new VmBackend({ offline: true })])
-    expect(await problemsOf(untyped(Cluster)["create"]!(backend, { from: "default:installed" }))).toEqual([
-      expect.stringContaining("`offline`"),
-    ]);
+    expect(
+      await problemsOf(untyped(Cluster)["create"]!(backend, { from: "default:installed" })),
+    ).toEqual([expect.stringContaining("`offline`")]);
 });
 
 test("a cluster without a variant is for a platform that has none, and is waited for as such", async () => {
   await using fixture = await openFixture();
-  await using cluster = await Cluster.create(fixture.backend, { clusterId: "mine", agents: 0, publicAgents: 0 });
+  await using cluster = await Cluster.create(fixture.backend, {
+    clusterId: "mine",
+    agents: 0,
+    publicAgents: 0,
+  });
   expect(cluster.variant).toBe("none");
   const failure = await failureOf(cluster.waitForClusterOss());
   expect(failure).toMatchObject({ id: "bad-usage", hint: "Call waitForCluster." });
@@ -113,21 +131,45 @@ test("a request that its caller changes meanwhile is the one that was checked", 
 });
 
 /** Each operation of a cluster or a node, its arguments, and what its problems name. */
-const operations: readonly (readonly [name: string, given: readonly unknown[], names: readonly string[]])[] = [
+const operations: readonly (readonly [
+  name: string,
+  given: readonly unknown[],
+  names: readonly string[],
+])[] = [
   ["installFromPath", [], ["object"]],
   ["installFromPath", [{ buildArtifact: "a" }], ["clusterConfig", "ipDetectPath"]],
-  ["installFromPath", [{ buildArtifact: 7, clusterConfig: [], ipDetectPath: "" }], ["build", "clusterC", "ipDetect"]],
+  [
+    "installFromPath",
+    [{ buildArtifact: 7, clusterConfig: [], ipDetectPath: "" }],
+    ["build", "clusterC", "ipDetect"],
+  ],
   ["installFromPath", [{ ...minimal(), extraConfig: {} }], ["extraConfig"]],
-  ["installFromPath", [{ ...minimal(), copyToMaster: [{ source: "a", target: "b" }] }], ["copyToMaster"]],
+  [
+    "installFromPath",
+    [{ ...minimal(), copyToMaster: [{ source: "a", target: "b" }] }],
+    ["copyToMaster"],
+  ],
   ["installFromPath", [{ ...minimal(), copyToMaster: ["a:/b"] }], ["copyToMaster"]],
   ["installFromPath", [{ ...minimal(), timeoutMs: 0 }], ["timeoutMs"]],
-  ["installFromPath", [{ ...minimal(), clusterConfig: { a: [{ b: () => 1 }] } }], ['"b": must be plain data']],
+  [
+    "installFromPath",
+    [{ ...minimal(), clusterConfig: { a: [{ b: () => 1 }] } }],
+    ['"b": must be plain data'],
+  ],
   ["installFromPath", [{ ...minimal(), clusterConfig: { a: 1n } }], ["not of the type bigint"]],
   ["installFromPath", [{ ...minimal(), clusterConfig: { a: endless() } }], ["contains itself"]],
-  ["installFromPath", [{ ...minimal(), enableSelinuxEnforcing: true }], ["debian-12 comes without SELinux"]],
+  [
+    "installFromPath",
+    [{ ...minimal(), enableSelinuxEnforcing: true }],
+    ["debian-12 comes without SELinux"],
+  ],
   ["waitForClusterOss", [{ timeoutMs: "1h", skipHttpChecks: 1 }], ["timeoutMs", "skipHttpChecks"]],
   ["waitForClusterOss", [{ timeout: 5 }], ["timeout"]],
-  ["waitForClusterEnterprise", [{ superuserPassword: 7, superuserUsername: "" }], ["Username", "Password"]],
+  [
+    "waitForClusterEnterprise",
+    [{ superuserPassword: 7, superuserUsername: "" }],
+    ["Username", "Password"],
+  ],
   ["sync", [], ["checkoutDir"]],
   ["sync", ["/nowhere", 7], ["object"]],
   ["run", [{ args: [], nodes: [], reject: true }], ["reject", "args", "nodes"]],
@@ -180,7 +222,9 @@ test("every operation of a cluster and its nodes checks its arguments before it 
   const answered = fixture.cloud.answers.answered.length;
   fixture.cloud.requests.clear();
   const calls = [
-    ...operations.map(([name, given, names]) => [untyped(cluster)[name]!.bind(cluster, ...given), names] as const),
+    ...operations.map(
+      ([name, given, names]) => [untyped(cluster)[name]!.bind(cluster, ...given), names] as const,
+    ),
     ...commands.map(([name, given, names]) => {
       const [master] = cluster.masters;
       return [untyped(master)[name]!.bind(master, given), names] as const;
@@ -218,12 +262,15 @@ test("the constructors refuse options that don't exist, are missing, or have the
     [VmBackend, { cpus: true }, "`cpus`"],
     [VmBackend, { disk: "20g" }, '"disk"'],
   ];
-  for (const [Backend, given, name] of wrong) expect(construct(Backend, given), Bun.inspect(given)).toThrow(name);
+  for (const [Backend, given, name] of wrong)
+    expect(construct(Backend, given), Bun.inspect(given)).toThrow(name);
 });
 
 test("a cluster in the cloud takes no lifetime: it ends at a time of its own, and nothing is created", async () => {
   await using fixture = await openFixture();
-  const failure = await failureOf(Cluster.create(fixture.backend, { variant: "oss", lifetimeMs: 60_000 }));
+  const failure = await failureOf(
+    Cluster.create(fixture.backend, { variant: "oss", lifetimeMs: 60_000 }),
+  );
   expect(failure).toMatchObject({ id: "bad-usage", hint: "Leave out `lifetimeMs`." });
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -231,7 +278,9 @@ test("a cluster in the cloud takes no lifetime: it ends at a time of its own, an
 test("errors and reports name options as the library does", async () => {
   await using fixture = await openFixture();
   fixture.cloud.behaviour.change({ bootDelayMs: [60_000] });
-  const failure = await failureOf(Cluster.create(fixture.backend, { variant: "oss", timeoutMs: 2_000 }));
+  const failure = await failureOf(
+    Cluster.create(fixture.backend, { variant: "oss", timeoutMs: 2_000 }),
+  );
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain("`timeoutMs`");
   expect(leftIn(fixture.cloud)).toEqual(nothing);

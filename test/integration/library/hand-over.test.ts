@@ -17,17 +17,23 @@ test("another computer can use an exported cluster, in the cluster's own region 
   const { environment } = fixture.runtime;
   await fixture.create(await fixture.open(region), fixture.request("nightly", {}), neverAborted);
   const options = { linuxDistribution: "debian-12" } as const;
-  const text = await (await Cluster.find(new CloudBackend({ ...options, region, environment }), "nightly")).export();
+  const text = await (
+    await Cluster.find(new CloudBackend({ ...options, region, environment }), "nightly")
+  ).export();
   expect(JSON.parse(text)).toMatchObject({ clusterId: "nightly", region });
   const state = join(environment["HOME"]!, "other");
   const there = { ...options, environment: { ...environment, XDG_STATE_HOME: state } };
-  const elsewhere = await failureOf(Cluster.import(new CloudBackend({ ...there, region: "us-east-1" }), text));
+  const elsewhere = await failureOf(
+    Cluster.import(new CloudBackend({ ...there, region: "us-east-1" }), text),
+  );
   expect(elsewhere).toMatchObject({
     id: "bad-usage",
     facts: { region: "us-west-2" },
     message: expect.stringContaining("us-east-1"),
   });
-  const damaged = await failureOf(Cluster.import(new CloudBackend({ ...there, region }), text.replace("nightly", "x")));
+  const damaged = await failureOf(
+    Cluster.import(new CloudBackend({ ...there, region }), text.replace("nightly", "x")),
+  );
   expect(damaged).toMatchObject({ id: "bad-usage", message: expect.stringContaining("checksum") });
   expect(await readdir(state).catch(() => [])).toEqual([]);
   const imported = await Cluster.import(new CloudBackend({ ...there, region }), text);

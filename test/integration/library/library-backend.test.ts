@@ -9,7 +9,12 @@ import { libraryRuntime } from "../../../src/library/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { folderBackend } from "../../support/folder-backend.ts";
 import { exampleArtifact } from "../../support/install-example.ts";
-import { type FolderMachine, type FolderMachines, machinesLack, startMachines } from "../../support/install-machine.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../support/install-machine.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { until } from "../../support/until.ts";
 
@@ -25,7 +30,10 @@ async function openFixture(): Promise<Fixture> {
   const scratch = await scratchFolder();
   const machines = await startMachines({ roles: ["master", "agent"] });
   const { backend, destroyed } = folderBackend(machines);
-  const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: join(scratch.path, "state") } }, {});
+  const runtime = libraryRuntime(
+    { environment: { XDG_STATE_HOME: join(scratch.path, "state") } },
+    {},
+  );
   return {
     backend: {
       distribution: "debian-12",
@@ -59,18 +67,36 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       ...fixture.backend,
       open: async (signal) => {
         const opened = await fixture.backend.open(signal);
-        return { ...opened, plan: async (request, inner) => opened.plan((requests.push(request), request), inner) };
+        return {
+          ...opened,
+          plan: async (request, inner) => opened.plan((requests.push(request), request), inner),
+        };
       },
     };
     {
       await using _cluster = await Cluster.create(backend, { platform: "example:etcd" });
     }
-    const needs = { needsApt: true, imagePreparation: { name: "folder" }, openPorts: [2379], webUi: "none" };
-    expect(requests).toMatchObject([{ counts: { master: 3, agent: 0, public_agent: 0 }, ...needs }]);
+    const needs = {
+      needsApt: true,
+      imagePreparation: { name: "folder" },
+      openPorts: [2379],
+      webUi: "none",
+    };
+    expect(requests).toMatchObject([
+      { counts: { master: 3, agent: 0, public_agent: 0 }, ...needs },
+    ]);
     const few = await failureOf(Cluster.create(backend, { platform: "example:etcd", agents: 1 }));
-    expect(few).toMatchObject({ id: "bad-usage", message: expect.stringContaining("allows at most 0") });
-    const release = await failureOf(Cluster.create(backend, { platform: await artifactIn(fixture.folder) }));
-    expect(release).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("installFromPath") });
+    expect(few).toMatchObject({
+      id: "bad-usage",
+      message: expect.stringContaining("allows at most 0"),
+    });
+    const release = await failureOf(
+      Cluster.create(backend, { platform: await artifactIn(fixture.folder) }),
+    );
+    expect(release).toMatchObject({
+      id: "bad-usage",
+      hint: expect.stringContaining("installFromPath"),
+    });
     expect(requests).toHaveLength(1);
   }, 30_000);
 
@@ -80,7 +106,11 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     const { machines, backend, folder } = fixture;
     const [master] = machines.machines;
     {
-      await using cluster = await Cluster.create(backend, { variant: "oss", clusterId: "mine", publicAgents: 0 });
+      await using cluster = await Cluster.create(backend, {
+        variant: "oss",
+        clusterId: "mine",
+        publicAgents: 0,
+      });
       const base = cluster.baseConfig;
       expect(base).toMatchObject({ cluster_name: "mine", resolvers: ["10.0.0.2"] });
       expect(base).not.toHaveProperty("ip_detect_public_filename");
@@ -88,7 +118,11 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       const ipDetectPath = join(folder, "own-ip-detect");
       await writeFile(ipDetectPath, "#!/bin/sh\necho 192.0.2.8\n");
       const clusterConfig = { ...base, resolvers: ["192.0.2.53"], own: { key: [1, "two"] } };
-      await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
+      await cluster.installFromPath({
+        buildArtifact: await artifactIn(folder),
+        clusterConfig,
+        ipDetectPath,
+      });
       expect(Bun.YAML.parse(await genconf(master!, "config.yaml"))).toEqual({
         ...clusterConfig,
         // The URL of our server contains a secret path, which is generated when the installation starts.
@@ -98,20 +132,26 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       });
       expect(await genconf(master!, "ip-detect")).toBe("#!/bin/sh\necho 192.0.2.8\n");
       await cluster.waitForClusterOss({ skipHttpChecks: true });
-      const { stdout } = await cluster.agents[0]!.run({ args: ["cat", "/opt/cluster/etc/version.json"] });
+      const { stdout } = await cluster.agents[0]!.run({
+        args: ["cat", "/opt/cluster/etc/version.json"],
+      });
       expect(JSON.parse(stdout)).toEqual({ variant: "oss", version: "1.0" });
       const args = ["sh", "-c", 'cat "$MACHINE/address"; exit 3'];
-      const addresses = [...cluster.agents, ...cluster.masters].map(({ reference, publicAddress }) => ({
-        node: reference,
-        status: 3,
-        stdout: publicAddress,
-        stderr: "",
-        error: undefined,
-      }));
-      expect((await cluster.run({ args })).toSorted((a, b) => a.node.localeCompare(b.node))).toEqual(
-        addresses as never,
+      const addresses = [...cluster.agents, ...cluster.masters].map(
+        ({ reference, publicAddress }) => ({
+          node: reference,
+          status: 3,
+          stdout: publicAddress,
+          stderr: "",
+          error: undefined,
+        }),
       );
-      expect((await cluster.run({ args, nodes: ["masters"] })).map(({ node }) => node)).toEqual(["master_0"]);
+      expect(
+        (await cluster.run({ args })).toSorted((a, b) => a.node.localeCompare(b.node)),
+      ).toEqual(addresses as never);
+      expect((await cluster.run({ args, nodes: ["masters"] })).map(({ node }) => node)).toEqual([
+        "master_0",
+      ]);
     }
     expect(fixture.destroyed).toEqual(["mine"]);
   }, 30_000);
@@ -129,17 +169,23 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       clusterConfig: cluster.baseConfig,
       ipDetectPath: cluster.ipDetectPath,
       genconfDir: join(folder, "certificates"),
-      copyToMaster: [{ source: join(folder, "ca.key"), target: "/var/lib/cluster/pki/custom_ca.key" }],
+      copyToMaster: [
+        { source: join(folder, "ca.key"), target: "/var/lib/cluster/pki/custom_ca.key" },
+      ],
     };
     const elsewhere = [{ source: folder, target: "somewhere" }];
-    expect((await failureOf(cluster.installFromPath({ ...installation, copyToMaster: elsewhere }))).id).toBe(
-      "bad-usage",
-    );
+    expect(
+      (await failureOf(cluster.installFromPath({ ...installation, copyToMaster: elsewhere }))).id,
+    ).toBe("bad-usage");
     await cluster.installFromPath(installation);
     expect(await genconf(master!, "inner/ca.crt")).toBe("certificate\n");
     expect(await master!.read("var/lib/cluster/pki/custom_ca.key")).toBe("key\n");
-    expect((await stat(join(master!.folder, "var/lib/cluster/pki/custom_ca.key"))).mode & 0o777).toBe(0o600);
-    expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain("ENOENT");
+    expect(
+      (await stat(join(master!.folder, "var/lib/cluster/pki/custom_ca.key"))).mode & 0o777,
+    ).toBe(0o600);
+    expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain(
+      "ENOENT",
+    );
   }, 30_000);
 
   test("whose installation fails on a node reports it at once, and logs are kept", async () => {
@@ -148,12 +194,20 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     await using cluster = await Cluster.create(backend, { variant: "oss", publicAgents: 0 });
     const clusterConfig = { ...cluster.baseConfig, note: "fail_on: agent" };
     const { ipDetectPath } = cluster;
-    await cluster.installFromPath({ buildArtifact: await artifactIn(folder), clusterConfig, ipDetectPath });
+    await cluster.installFromPath({
+      buildArtifact: await artifactIn(folder),
+      clusterConfig,
+      ipDetectPath,
+    });
     const failure = await failureOf(cluster.waitForClusterOss({ skipHttpChecks: true }));
     expect(failure.id).toBe("install-failed");
     expect(failure.message).toContain("disk is full");
-    expect(await Bun.file(join(cluster.directory, "agent_0.install.log")).text()).toContain("disk is full");
-    expect(await Bun.file(join(cluster.directory, "master_0.console.txt")).text()).toBe("it booted\n");
+    expect(await Bun.file(join(cluster.directory, "agent_0.install.log")).text()).toContain(
+      "disk is full",
+    );
+    expect(await Bun.file(join(cluster.directory, "master_0.console.txt")).text()).toBe(
+      "it booted\n",
+    );
     const { folder: logs, files } = await cluster.saveLogs({ folder: join(folder, "logs") });
     expect(logs).toBe(join(folder, "logs"));
     expect(files).toContain("agent_0.install.log");
@@ -167,7 +221,9 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     await chmod(join(master!.folder, "bin/sed"), 0o755);
     const stop = new AbortController();
     const finding = failureOf(Cluster.find(fixture.backend, id, { cancelSignal: stop.signal }));
-    await until("the master is asked for its name servers", () => existsSync(join(master!.folder, "run/asked")));
+    await until("the master is asked for its name servers", () =>
+      existsSync(join(master!.folder, "run/asked")),
+    );
     stop.abort(new Error("enough"));
     expect((await finding).message).toBe("enough");
   }, 30_000);
@@ -186,7 +242,8 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
   test("that is gone, or is no longer waited for, is not asked for logs", async () => {
     await using fixture = await openFixture();
     const [master] = fixture.machines.machines;
-    const said = (script: string): boolean => master!.commands.some((command) => command.includes(script));
+    const said = (script: string): boolean =>
+      master!.commands.some((command) => command.includes(script));
     const cluster = await Cluster.create(fixture.backend, { variant: "oss", publicAgents: 0 });
     const stop = new AbortController();
     const waiting = failureOf(cluster.waitForClusterOss({ cancelSignal: stop.signal }));
@@ -194,7 +251,10 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     stop.abort(new Error("enough"));
     expect((await waiting).message).toBe("enough");
     const backend = await fixture.backend.open(stop.signal);
-    await backend.remove({ id: cluster.id, creationId: "", directory: cluster.directory }, stop.signal);
+    await backend.remove(
+      { id: cluster.id, creationId: "", directory: cluster.directory },
+      stop.signal,
+    );
     expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
     expect(said("e2e-logs")).toBe(false);
   }, 30_000);

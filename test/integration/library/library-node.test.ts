@@ -26,7 +26,10 @@ async function startBench(): Promise<Bench> {
   const shared = new SharedConnections(() => {
     counts.opened += 1;
     // The machines' pool is longer-lived than each connection.
-    return { ...machines.connections, [Symbol.asyncDispose]: async () => void (counts.closed += 1) };
+    return {
+      ...machines.connections,
+      [Symbol.asyncDispose]: async () => void (counts.closed += 1),
+    };
   });
   return {
     node: new ClusterNode(machines.nodes[0]!, { id: "mine" }, shared),
@@ -59,7 +62,10 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     const result = { status: 37, stdout: "out\n", stderr: "err\n" };
     expect(await bench.node.run({ args, reject: false })).toEqual(result);
     const failure = await failureOf(bench.node.run({ args }));
-    expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "master_0", ...result } });
+    expect(failure).toMatchObject({
+      id: "remote-command-failed",
+      facts: { node: "master_0", ...result },
+    });
     expect(failure.message).toMatch(/^master_0: sh exited with status 37:\n +err$/);
     expect(await bench.node.run({ args: ["true"] })).toEqual({ status: 0, stdout: "", stderr: "" });
     const missing = await bench.node.run({ args: ["no-such-program"], reject: false });
@@ -69,22 +75,40 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
   test("passes variables without any argument list, and stdin after them", async () => {
     await using bench = await startBench();
     const env = { SECRET: "s3cret 'word'\n$5", EMPTY: "" };
-    const show = 'printf "%s|%s|" "$SECRET" "${EMPTY-unset}"; tr "\\0" " " </proc/$$/cmdline; echo; cat';
-    const { stdout } = await bench.node.run({ args: ["sh", "-c", show], env, input: "line 1\nline 2" });
+    const show =
+      'printf "%s|%s|" "$SECRET" "${EMPTY-unset}"; tr "\\0" " " </proc/$$/cmdline; echo; cat';
+    const { stdout } = await bench.node.run({
+      args: ["sh", "-c", show],
+      env,
+      input: "line 1\nline 2",
+    });
     expect(stdout).toStartWith("s3cret 'word'\n$5||sh -c ");
     expect(stdout).toEndWith("\nline 1\nline 2");
     expect(bench.machine.commands.join()).not.toContain("s3cret");
-    expect((await failureOf(bench.node.run({ args: ["true"], env: { "A B": "" } }))).id).toBe("bad-usage");
+    expect((await failureOf(bench.node.run({ args: ["true"], env: { "A B": "" } }))).id).toBe(
+      "bad-usage",
+    );
     expect((await failureOf(bench.node.run({ args: [] }))).id).toBe("bad-usage");
   });
 
   test("runs as root, in the requested folder", async () => {
     await using bench = await startBench();
-    await bench.node.run({ args: ["pwd"], cwd: "/tmp" }).then(({ stdout }) => expect(stdout).toBe("/tmp\n"));
+    await bench.node
+      .run({ args: ["pwd"], cwd: "/tmp" })
+      .then(({ stdout }) => expect(stdout).toBe("/tmp\n"));
     await bench.node.run({ args: ["pwd"], asRoot: false });
-    const { stdout } = await bench.node.run({ args: ["pwd"], cwd: "/tmp", env: { A: "1" }, asRoot: false });
+    const { stdout } = await bench.node.run({
+      args: ["pwd"],
+      cwd: "/tmp",
+      env: { A: "1" },
+      asRoot: false,
+    });
     expect(stdout).toBe("/tmp\n");
-    expect(bench.machine.commands.map((line) => line.includes("sudo -n"))).toEqual([true, false, false]);
+    expect(bench.machine.commands.map((line) => line.includes("sudo -n"))).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   test("streams output, and ends a command that takes too long or is cancelled", async () => {
@@ -104,7 +128,9 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     );
     expect(cancelled).toBe(reason);
     expect(pieces).toEqual(["stdout: first\n"]);
-    expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe("deadline-passed");
+    expect((await failureOf(bench.node.run({ args: ["sleep", "60"], timeoutMs: 200 }))).id).toBe(
+      "deadline-passed",
+    );
   });
 
   test("throws what the caller's function for output throws, and ends the command", async () => {
@@ -114,7 +140,9 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
       throw reason;
     };
     for (const line of ["echo first", "echo first; exec sleep 60"]) {
-      const thrown: unknown = await failureOf(bench.node.run({ args: ["sh", "-c", line], onOutput }));
+      const thrown: unknown = await failureOf(
+        bench.node.run({ args: ["sh", "-c", line], onOutput }),
+      );
       expect(thrown).toBe(reason);
     }
     expect((await bench.node.run({ args: ["echo", "next"] })).stdout).toBe("next\n");
@@ -125,7 +153,10 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     await using bench = await startBench();
     const script = 'printf "%s %s %s" "${#1}" "$#" "$(cat)"';
     const quotes = "'".repeat(100_000);
-    const command = { args: ["sh", "-c", script, "sh", quotes, ...Array<string>(50_000).fill("x")], input: "in" };
+    const command = {
+      args: ["sh", "-c", script, "sh", quotes, ...Array<string>(50_000).fill("x")],
+      input: "in",
+    };
     expect((await bench.node.run(command)).stdout).toBe("100000 50001 in");
   });
 
@@ -136,7 +167,8 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     await Bun.write(join(remote, "reports", "a.xml"), "1");
     await Bun.write(join(remote, "reports", "deep", "b.xml"), "22");
     const here = join(scratch.path, "here");
-    const fetch = (path: string, local: string) => bench.node.fetch({ remote: path, local: join(here, local) });
+    const fetch = (path: string, local: string) =>
+      bench.node.fetch({ remote: path, local: join(here, local) });
     expect(await fetch(join(remote, "reports"), "reports")).toEqual({ files: 2, bytes: 3 });
     expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("22");
     expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({ files: 1, bytes: 1 });

@@ -37,11 +37,25 @@ async function openFixture() {
     start: become("start", "running"),
   };
   const find = async () => ({ ...exampleCluster([{ ...node, ...now }], "oss"), directory });
-  const backend = { name: "vm", nodes: exampleTraits, find, power } as unknown as Backend<undefined>;
+  const backend = {
+    name: "vm",
+    nodes: exampleTraits,
+    find,
+    power,
+  } as unknown as Backend<undefined>;
   const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const settings = () => ({ runtime, options: undefined });
-  const cluster = await Cluster.find({ distribution: "debian-12", settings, open: async () => backend }, "example");
-  return { cluster, id: node.id, now, called, [Symbol.asyncDispose]: async () => stack.disposeAsync() };
+  const cluster = await Cluster.find(
+    { distribution: "debian-12", settings, open: async () => backend },
+    "example",
+  );
+  return {
+    cluster,
+    id: node.id,
+    now,
+    called,
+    [Symbol.asyncDispose]: async () => stack.disposeAsync(),
+  };
 }
 
 describe.skipIf(machinesLack !== undefined)("the power of a cluster's nodes", () => {
@@ -59,11 +73,18 @@ describe.skipIf(machinesLack !== undefined)("the power of a cluster's nodes", ()
       message: expect.stringContaining('master_0 of cluster "example" is paused'),
       hint: "Let it continue: call `resume`",
     });
-    expect(await after(cluster.resume({ nodes: ["master_0"] }))).toEqual([`resume ${id}`, "running"]);
+    expect(await after(cluster.resume({ nodes: ["master_0"] }))).toEqual([
+      `resume ${id}`,
+      "running",
+    ]);
     expect(await after(cluster.stop())).toEqual([`shut down ${id}`, "stopped"]);
     expect(await after(cluster.start({ nodes: ["masters"] }))).toEqual([`start ${id}`, "running"]);
     expect(await after(cluster.restart())).toEqual([`shut down ${id}`, `start ${id}`, "running"]);
-    expect(await after(cluster.restart({ force: true }))).toEqual([`cut ${id}`, `start ${id}`, "running"]);
+    expect(await after(cluster.restart({ force: true }))).toEqual([
+      `cut ${id}`,
+      `start ${id}`,
+      "running",
+    ]);
     expect((await cluster.masters[0].run({ args: ["echo", "hello"] })).stdout).toBe("hello\n");
     expect(await after(cluster.stop({ force: true }))).toEqual([`cut ${id}`, "stopped"]);
   }, 30_000);

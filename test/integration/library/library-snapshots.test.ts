@@ -36,7 +36,8 @@ async function openFixture(): Promise<Fixture> {
     return { ...exampleCluster([{ ...master!.node, id: `i-${restores}` }], "oss"), directory };
   };
   const snapshots: Snapshots = {
-    list: async () => called.map((name) => ({ name, createdAt: undefined, sizeBytes: 0, isComplete: true })),
+    list: async () =>
+      called.map((name) => ({ name, createdAt: undefined, sizeBytes: 0, isComplete: true })),
     create: async (_cluster, name) => void called.push(`create ${name}`),
     restore: async (_cluster, name) => {
       await next.restore();
@@ -93,7 +94,8 @@ describe.skipIf(machinesLack !== undefined)("a cluster with snapshots", () => {
   test("ends a command before its node is replaced", async () => {
     await using fixture = await openFixture();
     const { cluster, master, next } = fixture;
-    const line = ': >"$MACHINE/run/begun"; until [ -e "$MACHINE/run/go" ] || [ ! -d "$MACHINE" ]; do sleep 0.02; done';
+    const line =
+      ': >"$MACHINE/run/begun"; until [ -e "$MACHINE/run/go" ] || [ ! -d "$MACHINE" ]; do sleep 0.02; done';
     const running = failureOf(cluster.masters[0].run({ args: ["sh", "-c", line], asRoot: false }));
     await until("the command runs", async () => (await master.read("run/begun")) === "");
     next.restore = async () => {
@@ -105,7 +107,8 @@ describe.skipIf(machinesLack !== undefined)("a cluster with snapshots", () => {
   test("uses no connection that was opened during a restore", async () => {
     await using fixture = await openFixture();
     const { cluster, master, next } = fixture;
-    const logins = (): number => master.commands.filter((command) => command.includes("e2e-secrets")).length;
+    const logins = (): number =>
+      master.commands.filter((command) => command.includes("e2e-secrets")).length;
     next.restore = async () => void (await cluster.masters[0].run(hello));
     await cluster.restore("installed");
     const before = logins();

@@ -60,13 +60,20 @@ async function openFixture(): Promise<Fixture> {
   };
 }
 
-const create = async ({ backend }: Fixture, request: Partial<ClusterRequest> = {}): Promise<Cluster> =>
-  Cluster.create(backend, { variant: "oss", ...request });
+const create = async (
+  { backend }: Fixture,
+  request: Partial<ClusterRequest> = {},
+): Promise<Cluster> => Cluster.create(backend, { variant: "oss", ...request });
 
 test("a platform over plain http from another computer is refused, because it has no checksum", async () => {
   await using fixture = await openFixture();
-  const refused = await failureOf(Cluster.create(fixture.backend, { platform: "http://192.0.2.7/etcd.sh" }));
-  expect(refused).toMatchObject({ id: "bad-usage", message: expect.stringContaining("plain http") });
+  const refused = await failureOf(
+    Cluster.create(fixture.backend, { platform: "http://192.0.2.7/etcd.sh" }),
+  );
+  expect(refused).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("plain http"),
+  });
   expect(fixture.cloud.instances()).toEqual([]);
 });
 
@@ -86,11 +93,11 @@ test("creates, installs, waits for and uses a cluster, which is gone at the end 
     const ipDetectPath = cluster.ipDetectPath;
     expect((await stat(ipDetectPath)).size).toBeGreaterThan(0);
     expect((await stat(cluster.sshKeyPath)).mode & 0o777).toBe(0o600);
-    expect([...cluster.masters, ...cluster.agents, ...cluster.publicAgents].map((node) => node.reference)).toEqual([
-      "master_0",
-      "agent_0",
-      "agent_1",
-    ]);
+    expect(
+      [...cluster.masters, ...cluster.agents, ...cluster.publicAgents].map(
+        (node) => node.reference,
+      ),
+    ).toEqual(["master_0", "agent_0", "agent_1"]);
     const [master] = cluster.masters;
     expect(cluster.baseConfig).toEqual({
       bootstrap_url: `http://${master.privateAddress}:18080`,
@@ -107,7 +114,10 @@ test("creates, installs, waits for and uses a cluster, which is gone at the end 
     await cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath });
     await cluster.waitForClusterOss({ skipHttpChecks: true });
     const { stdout, status } = await cluster.masters[0].run({ args: ["hostname"] });
-    expect({ stdout, status }).toEqual({ stdout: `ip-${master.privateAddress?.replaceAll(".", "-")}\n`, status: 0 });
+    expect({ stdout, status }).toEqual({
+      stdout: `ip-${master.privateAddress?.replaceAll(".", "-")}\n`,
+      status: 0,
+    });
     expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
   }
   expect(leftIn(cloud)).toEqual(nothing);
@@ -134,10 +144,16 @@ test("an error of the body is thrown, and the cluster is gone as well", async ()
 test("clusters in the cloud have no snapshots, and names of snapshots are checked", async () => {
   await using fixture = await openFixture();
   await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
-  const refusals = [cluster.snapshot("installed"), cluster.restore("installed"), cluster.snapshots()];
+  const refusals = [
+    cluster.snapshot("installed"),
+    cluster.restore("installed"),
+    cluster.snapshots(),
+  ];
   for (const refusal of await Promise.all(refusals.map(failureOf)))
     expect(refusal).toMatchObject({ id: "bad-usage", message: expect.stringContaining("(cloud)") });
-  expect((await failureOf(cluster.snapshot("../x"))).message).toContain('"../x": a snapshot\'s name has');
+  expect((await failureOf(cluster.snapshot("../x"))).message).toContain(
+    '"../x": a snapshot\'s name has',
+  );
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
 }, 120_000);
 
@@ -160,7 +176,12 @@ test("a failed destruction can be retried, and a successful one is done once", a
   await using fixture = await openFixture();
   const { cloud } = fixture;
   const cluster = await create(fixture);
-  cloud.faults.add({ action: "TerminateInstances", when: "before", times: 1, code: "UnauthorizedOperation" });
+  cloud.faults.add({
+    action: "TerminateInstances",
+    when: "before",
+    times: 1,
+    code: "UnauthorizedOperation",
+  });
   expect((await failureOf(cluster.destroy())).id).toBe("not-permitted");
   expect(await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).toMatchObject({
     id: "cluster-not-found",
@@ -171,7 +192,9 @@ test("a failed destruction can be retried, and a successful one is done once", a
   cloud.requests.clear();
   await cluster.destroy();
   expect(cloud.requests.entries).toEqual([]);
-  expect((await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).id).toBe("cluster-not-found");
+  expect((await failureOf(cluster.masters[0].run({ args: ["hostname"] }))).id).toBe(
+    "cluster-not-found",
+  );
   expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
 });
 
@@ -209,7 +232,9 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   const cancelled = new Error("no longer wanted");
   const cancellation = new AbortController();
   const launched = fixture.cloud.instances().length;
-  const failure: Promise<unknown> = failureOf(create(fixture, { cancelSignal: cancellation.signal }));
+  const failure: Promise<unknown> = failureOf(
+    create(fixture, { cancelSignal: cancellation.signal }),
+  );
   await until("the launch", () => fixture.cloud.instances().length > launched);
   cancellation.abort(cancelled);
   expect(await failure).toBe(cancelled);
@@ -237,7 +262,9 @@ test("a creation whose onProgress fails is not disturbed, nor is its removal", a
     await cluster.masters[0].run({ args: ["hostname"] });
   }
   cloud.answers.replace([{ pattern: "resolv\\.conf", status: 1 }, ...answers]);
-  const failure = await failureOf(create({ ...fixture, backend: openBackend("Remove what was created") }));
+  const failure = await failureOf(
+    create({ ...fixture, backend: openBackend("Remove what was created") }),
+  );
   expect(failure.id).toBe("remote-command-failed");
   expect(leftIn(cloud)).toEqual(nothing);
 });
@@ -252,8 +279,15 @@ test("all errors that can be detected here are reported at once, without a reque
     "`masters`: 2 is not one of 1, 3, 5, 7, 9",
     "`agents`: -1 is not a whole number from 0 to 1000",
   ]);
-  expect((await failureOf(create(fixture, { publicAgents: 999 }))).message).toContain("1001 nodes are too many");
-  const options = { region: "here", linuxDistribution: "plan-9", adminCidrs: ["all"], customTags: { "aws:mine": "1" } };
+  expect((await failureOf(create(fixture, { publicAgents: 999 }))).message).toContain(
+    "1001 nodes are too many",
+  );
+  const options = {
+    region: "here",
+    linuxDistribution: "plan-9",
+    adminCidrs: ["all"],
+    customTags: { "aws:mine": "1" },
+  };
   expect(() => new CloudBackend(options)).toThrow(
     '`region`: "here" is not a region such as us-west-2; `linuxDistribution`: "plan-9" is not one of centos-7, ',
   );
@@ -275,8 +309,14 @@ test("an artifact of the other variant, or a file that isn't one, is rejected be
   const commands = fixture.cloud.answers.answered.length;
   expect(await artifact("#!/bin/bash\n# variant: enterprise\n")).toBe("variant-mismatch");
   expect(await artifact("<html>")).toBe("artifact-invalid");
-  const missing = { buildArtifact: "/nowhere/a.sh", clusterConfig: {}, ipDetectPath: "/nowhere/ip-detect" };
-  expect(["artifact-unreachable", "bad-usage"]).toContain((await failureOf(cluster.installFromPath(missing))).id!);
+  const missing = {
+    buildArtifact: "/nowhere/a.sh",
+    clusterConfig: {},
+    ipDetectPath: "/nowhere/ip-detect",
+  };
+  expect(["artifact-unreachable", "bad-usage"]).toContain(
+    (await failureOf(cluster.installFromPath(missing))).id!,
+  );
   expect((await failureOf(cluster.waitForClusterEnterprise())).id).toBe("bad-usage");
   expect((await failureOf(cluster.sync(fixture.folder))).id).toBe("bad-usage");
   expect(fixture.cloud.answers.answered).toHaveLength(commands);
@@ -290,7 +330,11 @@ test("an example is installed as if it were a folder, and one that doesn't exist
     { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
     ...answers,
   ]);
-  await using cluster = await Cluster.create(fixture.backend, { masters: 3, agents: 0, publicAgents: 0 });
+  await using cluster = await Cluster.create(fixture.backend, {
+    masters: 3,
+    agents: 0,
+    publicAgents: 0,
+  });
   const { baseConfig: clusterConfig, ipDetectPath } = cluster;
   const install = async (buildArtifact: string): Promise<void> =>
     cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath });
@@ -305,7 +349,11 @@ test("a failed installation saves the nodes' logs, with secrets masked", async (
   await using fixture = await openFixture();
   const license = "license-0123456789";
   fixture.cloud.answers.replace([
-    { pattern: "artifact\\.sh --genconf", stdout: `license_key_contents: ${license} is not one\n`, status: 1 },
+    {
+      pattern: "artifact\\.sh --genconf",
+      stdout: `license_key_contents: ${license} is not one\n`,
+      status: 1,
+    },
     {
       pattern: "e2e-logs",
       readsStdin: true,
@@ -318,9 +366,13 @@ test("a failed installation saves the nodes' logs, with secrets masked", async (
   await writeFile(buildArtifact, "#!/bin/bash\n# variant: oss\n");
   const clusterConfig = { ...cluster.baseConfig, license_key_contents: license };
   const { ipDetectPath } = cluster;
-  const failure = await failureOf(cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath }));
+  const failure = await failureOf(
+    cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath }),
+  );
   expect(failure.id).toBe("configuration-refused");
-  expect(await readFile(join(cluster.directory, "master_0.genconf.log"), "utf8")).toBe("it names ***\n");
+  expect(await readFile(join(cluster.directory, "master_0.genconf.log"), "utf8")).toBe(
+    "it names ***\n",
+  );
   expect(fixture.told.join("\n")).not.toContain(license);
 });
 

@@ -20,19 +20,29 @@ test("from the wait on, the superuser's password is masked in everything that th
   const lines: string[] = [];
   const environment = { XDG_STATE_HOME: folder.path };
   const runtime = libraryRuntime({ environment, onProgress: (line) => void lines.push(line) }, {});
-  const cluster: ClusterRecord = { ...exampleCluster([master], "enterprise"), directory: folder.path };
+  const cluster: ClusterRecord = {
+    ...exampleCluster([master], "enterprise"),
+    directory: folder.path,
+  };
   const state = { isThere: true };
   // It repeats its arguments, as a foreign program may.
   const find = async (): Promise<ClusterRecord | undefined> => {
     runtime.progress.note(`the password may be ${outside("hush7777")}`);
     return state.isThere ? cluster : undefined;
   };
-  const backend = { name: "container", nodes: exampleTraits, find } as unknown as Backend<undefined>;
+  const backend = {
+    name: "container",
+    nodes: exampleTraits,
+    find,
+  } as unknown as Backend<undefined>;
   const settings = () => ({ runtime, options: undefined });
   const clusters = { distribution: "debian-12", settings, open: async () => backend };
   const found = await Cluster.find(clusters, "example");
   state.isThere = false;
-  const waiting = found.waitForClusterEnterprise({ superuserPassword: "hush7777", timeoutMs: 1000 });
+  const waiting = found.waitForClusterEnterprise({
+    superuserPassword: "hush7777",
+    timeoutMs: 1000,
+  });
   expect((await failureOf(waiting)).id).toBe("cluster-not-found");
   expect(lines).toEqual(["the password may be hush7777", "the password may be ***"]);
 });

@@ -14,14 +14,20 @@ const secret = "hush-0123456789";
 /** Every form in which a program may print or log a value. */
 function printed(value: unknown): string {
   const all = { showHidden: true, depth: null, getters: true } as const;
-  const forms = [inspect(value), inspect(value, all), inspect(value, { ...all, customInspect: false })];
+  const forms = [
+    inspect(value),
+    inspect(value, all),
+    inspect(value, { ...all, customInspect: false }),
+  ];
   const own = Object(value) === value ? Object.getOwnPropertyNames(value) : [];
   return [
     ...forms,
     Bun.inspect(value, { depth: 20 }),
     JSON.stringify(value),
     JSON.stringify({ ...(value as object) }),
-    JSON.stringify(Object.fromEntries(own.map((name) => [name, (value as Record<string, unknown>)[name]]))),
+    JSON.stringify(
+      Object.fromEntries(own.map((name) => [name, (value as Record<string, unknown>)[name]])),
+    ),
     String(value),
   ].join("\n");
 }
@@ -42,7 +48,11 @@ test("no backend, cluster, node or error shows the environment or the options wi
   const request = { variant: "oss", agents: 0, publicAgents: 0 } as const;
   await using cluster = await Cluster.create(backend, request);
   const [master] = cluster.masters;
-  const nowhere = { ...environment, AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:1", PATH: scratch.path };
+  const nowhere = {
+    ...environment,
+    AWS_ENDPOINT_URL_EC2: "http://127.0.0.1:1",
+    PATH: scratch.path,
+  };
   const unreachable = new CloudBackend({ region, environment: nowhere });
   const containers = new ContainerBackend({ engine: "docker", environment: nowhere });
   const image = `https://user:${secret}@images.example.com/disk.qcow2`;
@@ -57,8 +67,12 @@ test("no backend, cluster, node or error shows the environment or the options wi
     await failureOf(Cluster.create(machines, request)),
   ];
   const handedOut = { backend, containers, machines, opened, cluster, master, failures };
-  for (const [name, value] of [...Object.entries({ ...handedOut, all: handedOut }), ...failures.entries()]) {
-    for (const each of [secret, cloud.secretAccessKey]) expect(printed(value), String(name)).not.toContain(each);
+  for (const [name, value] of [
+    ...Object.entries({ ...handedOut, all: handedOut }),
+    ...failures.entries(),
+  ]) {
+    for (const each of [secret, cloud.secretAccessKey])
+      expect(printed(value), String(name)).not.toContain(each);
   }
   expect(JSON.parse(JSON.stringify(backend))).toEqual({ distribution: "debian-12" });
 }, 120_000);

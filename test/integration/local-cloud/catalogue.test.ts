@@ -55,11 +55,15 @@ describe("images", () => {
     const Filters = [...usable, { Name: "name", Values: [name] }];
     const found = await find({ Owners: [owner], Filters, IncludeDeprecated: true });
     expect(new Set(found.map((image) => image.CreationDate)).size).toBeGreaterThan(1);
-    expect(found.every((image) => image.OwnerId === owner && image.RootDeviceName !== undefined)).toBe(true);
+    expect(
+      found.every((image) => image.OwnerId === owner && image.RootDeviceName !== undefined),
+    ).toBe(true);
   });
 
   test("a look-alike image of another owner is newer than the genuine ones", async () => {
-    const all = await find({ Filters: [...usable, { Name: "name", Values: ["debian-12-amd64-*"] }] });
+    const all = await find({
+      Filters: [...usable, { Name: "name", Values: ["debian-12-amd64-*"] }],
+    });
     const newest = all.toSorted((a, b) => b.CreationDate!.localeCompare(a.CreationDate!))[0]!;
     expect(newest.OwnerId).toBe(lookAlikeOwner);
   });
@@ -74,7 +78,10 @@ describe("images", () => {
   });
 
   test("some are missing in a region", async () => {
-    const command = new DescribeImagesCommand({ Owners: ["125523088429"], IncludeDeprecated: true });
+    const command = new DescribeImagesCommand({
+      Owners: ["125523088429"],
+      IncludeDeprecated: true,
+    });
     const elsewhere = clientOf(opened.current!.cloud, { region: "ap-southeast-2" });
     expect((await elsewhere.send(command)).Images).toEqual([]);
   });
@@ -90,14 +97,26 @@ test("the default VPC has a subnet with public addresses in each zone", async ()
   ];
   const { Subnets } = await client().send(new DescribeSubnetsCommand({ Filters: ofVpc }));
   const { AvailabilityZones } = await client().send(new DescribeAvailabilityZonesCommand({}));
-  expect(Subnets!.map((subnet) => subnet.AvailabilityZone)).toEqual(AvailabilityZones!.map((zone) => zone.ZoneName));
-  expect(AvailabilityZones![0]).toMatchObject({ ZoneName: "us-west-2a", ZoneId: "usw2-az1", State: "available" });
-  expect(Subnets!.every((subnet) => subnet.MapPublicIpOnLaunch && subnet.AvailableIpAddressCount! > 1000)).toBe(true);
+  expect(Subnets!.map((subnet) => subnet.AvailabilityZone)).toEqual(
+    AvailabilityZones!.map((zone) => zone.ZoneName),
+  );
+  expect(AvailabilityZones![0]).toMatchObject({
+    ZoneName: "us-west-2a",
+    ZoneId: "usw2-az1",
+    State: "available",
+  });
+  expect(
+    Subnets!.every(
+      (subnet) => subnet.MapPublicIpOnLaunch && subnet.AvailableIpAddressCount! > 1000,
+    ),
+  ).toBe(true);
 });
 
 test("regions that aren't enabled are returned only if all are requested", async () => {
   const names = async (AllRegions: boolean) =>
-    (await client().send(new DescribeRegionsCommand({ AllRegions }))).Regions!.map((region) => region.RegionName);
+    (await client().send(new DescribeRegionsCommand({ AllRegions }))).Regions!.map(
+      (region) => region.RegionName,
+    );
   expect(await names(false)).not.toContain("af-south-1");
   expect(await names(true)).toContain("af-south-1");
 });
@@ -106,7 +125,8 @@ describe("instance types", () => {
   test("are paged", async () => {
     const names: string[] = [];
     const pages = paginateDescribeInstanceTypes({ client: client(), pageSize: 5 }, {});
-    for await (const page of pages) names.push(...page.InstanceTypes!.map((type) => type.InstanceType!));
+    for await (const page of pages)
+      names.push(...page.InstanceTypes!.map((type) => type.InstanceType!));
     expect(names).toContain("m5.large");
     expect(new Set(names).size).toBe(names.length);
     expect(names.length).toBeGreaterThan(5);
@@ -142,7 +162,9 @@ describe("instance types", () => {
 
 test("an unknown filter, parameter or action is rejected, never ignored", async () => {
   const Filters = [{ Name: "instance-color", Values: ["red"] }];
-  expect(await codeOf(client().send(new DescribeSubnetsCommand({ Filters })))).toBe("InvalidParameterValue");
+  expect(await codeOf(client().send(new DescribeSubnetsCommand({ Filters })))).toBe(
+    "InvalidParameterValue",
+  );
   const { DescribeVolumesCommand } = await import("@aws-sdk/client-ec2");
   expect(await codeOf(client().send(new DescribeVolumesCommand({})))).toBe("InvalidAction");
   const excluded = new DescribeRegionsCommand({ Filters: [{ Name: "region-name" }] });

@@ -20,7 +20,10 @@ interface Announcement {
 const image = "localhost/cluster-e2e-machine:debian-12";
 const main = join(import.meta.dir, "..", "..", "local-cloud", "main.ts");
 const canBoot = succeeds(["docker", "image", "inspect", image]);
-if (!canBoot) console.warn(`skipped: container machines (needs docker and ${image}; scripts/setup makes both ready)`);
+if (!canBoot)
+  console.warn(
+    `skipped: container machines (needs docker and ${image}; scripts/setup makes both ready)`,
+  );
 
 function succeeds(words: readonly string[]): boolean {
   try {
@@ -31,10 +34,13 @@ function succeeds(words: readonly string[]): boolean {
 }
 
 async function startProcess(directory: string) {
-  const child = Bun.spawn([process.execPath, main, "--driver", "container", "--directory", directory], {
-    stdout: "pipe",
-    stderr: "inherit",
-  });
+  const child = Bun.spawn(
+    [process.execPath, main, "--driver", "container", "--directory", directory],
+    {
+      stdout: "pipe",
+      stderr: "inherit",
+    },
+  );
   const { value } = await child.stdout.getReader().read();
   const announcement = JSON.parse(new TextDecoder().decode(value)) as Announcement;
   return { child, announcement };
@@ -47,16 +53,33 @@ const folder = async () => {
 
 const containersOf = (directory: string): readonly string[] => {
   const label = `label=cluster-e2e.local-cloud=${directory}`;
-  const listed = Bun.spawnSync(["docker", "ps", "--all", "--quiet", "--filter", label]).stdout.toString();
+  const listed = Bun.spawnSync([
+    "docker",
+    "ps",
+    "--all",
+    "--quiet",
+    "--filter",
+    label,
+  ]).stdout.toString();
   return listed.split("\n").filter((line) => line !== "");
 };
 
 const networksOf = (directory: string): string =>
-  Bun.spawnSync(["docker", "network", "ls", "--quiet", "--filter", `label=cluster-e2e.local-cloud=${directory}`])
+  Bun.spawnSync([
+    "docker",
+    "network",
+    "ls",
+    "--quiet",
+    "--filter",
+    `label=cluster-e2e.local-cloud=${directory}`,
+  ])
     .stdout.toString()
     .trim();
 
-async function launch({ endpoint, region, ...credentials }: Announcement, userData: string): Promise<EC2Client> {
+async function launch(
+  { endpoint, region, ...credentials }: Announcement,
+  userData: string,
+): Promise<EC2Client> {
   const client = new EC2Client({ endpoint, region, credentials });
   const UserData = Buffer.from(userData).toString("base64");
   const changes = { UserData, InstanceInitiatedShutdownBehavior: "terminate" as const };
@@ -66,13 +89,33 @@ async function launch({ endpoint, region, ...credentials }: Announcement, userDa
 
 const instances = async ({ endpoint, controlToken }: Announcement) => {
   const headers = { authorization: `Bearer ${controlToken}` };
-  return (await (await fetch(`${endpoint}/_control/instances`, { headers })).json()) as readonly InstanceView[];
+  return (await (
+    await fetch(`${endpoint}/_control/instances`, { headers })
+  ).json()) as readonly InstanceView[];
 };
 
 /** Runs a command over ssh like a user, with strict host key checking. */
-async function ssh(path: string, address: string, command: string): Promise<{ status: number; stdout: string }> {
-  const files = ["-F", "none", "-i", join(path, "key"), "-o", `UserKnownHostsFile=${join(path, "known_hosts")}`];
-  const strict = ["-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"];
+async function ssh(
+  path: string,
+  address: string,
+  command: string,
+): Promise<{ status: number; stdout: string }> {
+  const files = [
+    "-F",
+    "none",
+    "-i",
+    join(path, "key"),
+    "-o",
+    `UserKnownHostsFile=${join(path, "known_hosts")}`,
+  ];
+  const strict = [
+    "-o",
+    "StrictHostKeyChecking=yes",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=5",
+  ];
   const child = Bun.spawn(["ssh", ...files, ...strict, `admin@${address}`, command], {
     stdout: "pipe",
     stderr: "ignore",
@@ -100,13 +143,18 @@ test.skipIf(!canBoot)(
         ([one]) => one?.state === "running",
       );
       const address = machine!.publicAddress!;
-      await Bun.write(join(path, "known_hosts"), `${address} ${hostKey.publicKey.split(" ").slice(0, 2).join(" ")}\n`);
-      const login = async () => ssh(path, address, "hostname; cat /proc/sys/kernel/random/boot_id /run/machine-mark");
+      await Bun.write(
+        join(path, "known_hosts"),
+        `${address} ${hostKey.publicKey.split(" ").slice(0, 2).join(" ")}\n`,
+      );
+      const login = async () =>
+        ssh(path, address, "hostname; cat /proc/sys/kernel/random/boot_id /run/machine-mark");
       const first = await eventually(login, ({ stdout }) => stdout !== "", 60_000);
       expect(first.stdout).toStartWith(`ip-${machine!.privateAddress.replaceAll(".", "-")}\n`);
 
       await ssh(path, address, "sudo sh -c 'echo 1 >/run/machine-mark; sync; systemctl reboot'");
-      const isBack = ({ stdout, status }: { status: number; stdout: string }) => stdout !== "" && status === 1;
+      const isBack = ({ stdout, status }: { status: number; stdout: string }) =>
+        stdout !== "" && status === 1;
       await eventually(login, isBack, 60_000);
       expect((await instances(announcement))[0]!.state).toBe("running");
 
@@ -118,7 +166,9 @@ test.skipIf(!canBoot)(
       expect(gone!.stateReason!.code).toBe("Client.InstanceInitiatedShutdown");
       expect(containersOf(path)).toEqual([]);
       const InstanceId = machine!.instanceId;
-      const { Output } = await client.send(new GetConsoleOutputCommand({ InstanceId, Latest: true }));
+      const { Output } = await client.send(
+        new GetConsoleOutputCommand({ InstanceId, Latest: true }),
+      );
       expect(Buffer.from(Output!, "base64").toString()).toMatch(/cloud-init[^]*System Power Off/);
     } finally {
       child.kill("SIGTERM");
@@ -140,9 +190,12 @@ test.skipIf(!canBoot)(
       async () => containersOf(path).length,
       (count) => count === 1,
     );
-    const second = Bun.spawn([process.execPath, main, "--driver", "container", "--directory", path], {
-      stderr: "pipe",
-    });
+    const second = Bun.spawn(
+      [process.execPath, main, "--driver", "container", "--directory", path],
+      {
+        stderr: "pipe",
+      },
+    );
     expect(await new Response(second.stderr).text()).toContain("has a local cloud with the folder");
     expect(containersOf(path)).toHaveLength(1);
     killed.child.kill("SIGKILL");
@@ -171,13 +224,17 @@ test.skipIf(!canBoot)(
         { Name: "state", Values: ["available"] },
         { Name: "virtualization-type", Values: ["hvm"] },
       ];
-      const { Images } = await client.send(new DescribeImagesCommand({ Owners: ["792107900819"], Filters }));
+      const { Images } = await client.send(
+        new DescribeImagesCommand({ Owners: ["792107900819"], Filters }),
+      );
       await client.send(new RunInstancesCommand(launchOf(Images![0]!.ImageId!, {})));
       const [ended] = await eventually(
         async () => instances(announcement),
         ([one]) => one?.state === "terminated",
       );
-      expect(ended!.stateReason!.message).toContain("no container image for rocky-9; there is debian-12");
+      expect(ended!.stateReason!.message).toContain(
+        "no container image for rocky-9; there is debian-12",
+      );
     } finally {
       child.kill("SIGTERM");
       await child.exited;

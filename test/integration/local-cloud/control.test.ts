@@ -1,7 +1,13 @@
 /** The local cloud's control endpoint, through which tests in another process script it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { DescribeRegionsCommand, type EC2Client, RunInstancesCommand } from "@aws-sdk/client-ec2";
-import { codeOf, debianImage, eventually, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
+import {
+  codeOf,
+  debianImage,
+  eventually,
+  launchOf,
+  startCloud,
+} from "../../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const client = (): EC2Client => opened.current!.client;
@@ -13,7 +19,11 @@ beforeAll(async () => {
 
 afterAll(async () => opened.current?.[Symbol.asyncDispose]());
 
-async function control(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<unknown> {
+async function control(
+  method: "GET" | "POST" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<unknown> {
   const headers = { authorization: `Bearer ${cloud().controlToken}` };
   const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
   const response = await fetch(`${cloud().endpoint}/_control/${path}`, init);
@@ -39,7 +49,10 @@ test("the log contains every request, including those in progress", async () => 
   const asked = ask();
   const isLogged = (log: unknown) => JSON.stringify(log).includes('"DescribeRegions"');
   const during = await eventually(async () => control("GET", "requests"), isLogged);
-  expect(during).toMatchObject({ total: 1, requests: [{ action: "DescribeRegions", outcome: "unanswered" }] });
+  expect(during).toMatchObject({
+    total: 1,
+    requests: [{ action: "DescribeRegions", outcome: "unanswered" }],
+  });
   await asked;
   expect(await control("GET", "requests")).toMatchObject({
     counts: { DescribeRegions: 1 },
@@ -55,7 +68,8 @@ test("shows the actual state of instances, and kills them", async () => {
   const { Instances } = await client().send(new RunInstancesCommand(launch));
   const instanceId = Instances![0]!.InstanceId!;
   const show = async () => control("GET", "instances");
-  const inState = (state: string) => (shown: unknown) => JSON.stringify(shown).includes(`"state":"${state}"`);
+  const inState = (state: string) => (shown: unknown) =>
+    JSON.stringify(shown).includes(`"state":"${state}"`);
   expect(await eventually(show, inState("running"))).toMatchObject([
     { instanceId, zone: "us-west-2a", userData: "#cloud-config\n{}", tags: {} },
   ]);
@@ -64,14 +78,20 @@ test("shows the actual state of instances, and kills them", async () => {
 });
 
 test("a reset ends the machines and forgets everything else", async () => {
-  const launch = launchOf(await debianImage(client()), { ClientToken: "same", MinCount: 2, MaxCount: 2 });
+  const launch = launchOf(await debianImage(client()), {
+    ClientToken: "same",
+    MinCount: 2,
+    MaxCount: 2,
+  });
   await client().send(new RunInstancesCommand(launch));
   await control("POST", "behaviour", { deniedActions: ["DescribeRegions"] });
   expect(await ask()).toBe("UnauthorizedOperation");
   await control("POST", "reset", {});
   expect(await ask()).toBe("ok");
   expect(await control("GET", "instances")).toEqual([]);
-  expect(await codeOf(client().send(new RunInstancesCommand({ ...launch, MinCount: 1, MaxCount: 1 })))).toBe("ok");
+  expect(
+    await codeOf(client().send(new RunInstancesCommand({ ...launch, MinCount: 1, MaxCount: 1 }))),
+  ).toBe("ok");
 });
 
 test.each([

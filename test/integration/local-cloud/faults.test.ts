@@ -80,7 +80,13 @@ describe("authentication", () => {
 
 describe("a scripted fault", () => {
   test("before: the action isn't executed, `times` times, after `skip` requests", async () => {
-    cloud().faults.add({ action: "CreateSecurityGroup", when: "before", times: 1, skip: 1, code: "InternalError" });
+    cloud().faults.add({
+      action: "CreateSecurityGroup",
+      when: "before",
+      times: 1,
+      skip: 1,
+      code: "InternalError",
+    });
     expect(await codeOf(describeInstances(client()))).toBe("ok");
     expect(await codeOf(createGroup())).toBe("ok");
     expect(await codeOf(createGroup())).toBe("InternalError");
@@ -93,7 +99,9 @@ describe("a scripted fault", () => {
     expect(await failureOf(run(changes))).not.toBe("");
     expect(cloud().instances()).toHaveLength(1);
     const again = await run(changes);
-    expect(again.Instances!.map(({ InstanceId }) => InstanceId!)).toEqual([cloud().instances()[0]!.instanceId]);
+    expect(again.Instances!.map(({ InstanceId }) => InstanceId!)).toEqual([
+      cloud().instances()[0]!.instanceId,
+    ]);
     expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["lost", "ok"]);
   });
 
@@ -103,7 +111,10 @@ describe("a scripted fault", () => {
     // The SDK mistakes it for a response without a group.
     expect((await createGroup()).GroupId).toBeUndefined();
     expect(await codeOf(createGroup())).toBe("InvalidGroup.Duplicate");
-    expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "InvalidGroup.Duplicate"]);
+    expect(cloud().requests.entries.map(({ outcome }) => outcome)).toEqual([
+      "raw",
+      "InvalidGroup.Duplicate",
+    ]);
   });
 
   test("cut: the action is executed and the connection closed in the middle of the response", async () => {
@@ -117,29 +128,46 @@ describe("a scripted fault", () => {
     ["half-tags", [1, 1, "address"]],
     ["no-address", [1, 2, "no address"]],
     ["no-machines", [0, 0, "no address"]],
-  ] as const)("change %s: the response of an executed action is changed", async (change, expected) => {
-    const tags = ["a", "b"].map((Key) => ({ Key, Value: "x" }));
-    await run({ TagSpecifications: [{ ResourceType: "instance", Tags: tags }] });
-    const seen = async () => {
-      const { Reservations } = await describeInstances(client());
-      const instances = Reservations!.flatMap(({ Instances }) => Instances ?? []);
-      const hasAddress = instances.some(({ PublicIpAddress }) => PublicIpAddress !== undefined);
-      return [instances.length, instances[0]?.Tags?.length ?? 0, hasAddress ? "address" : "no address"];
-    };
-    await eventually(seen, ([, tagCount, address]) => tagCount === 2 && address === "address");
-    cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, change });
-    expect(await seen()).toEqual([...expected]);
-    expect(await seen()).toEqual([1, 2, "address"]);
-  });
+  ] as const)(
+    "change %s: the response of an executed action is changed",
+    async (change, expected) => {
+      const tags = ["a", "b"].map((Key) => ({ Key, Value: "x" }));
+      await run({ TagSpecifications: [{ ResourceType: "instance", Tags: tags }] });
+      const seen = async () => {
+        const { Reservations } = await describeInstances(client());
+        const instances = Reservations!.flatMap(({ Instances }) => Instances ?? []);
+        const hasAddress = instances.some(({ PublicIpAddress }) => PublicIpAddress !== undefined);
+        return [
+          instances.length,
+          instances[0]?.Tags?.length ?? 0,
+          hasAddress ? "address" : "no address",
+        ];
+      };
+      await eventually(seen, ([, tagCount, address]) => tagCount === 2 && address === "address");
+      cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, change });
+      expect(await seen()).toEqual([...expected]);
+      expect(await seen()).toEqual([1, 2, "address"]);
+    },
+  );
 
   test("change first-half: half of the response is sent as if it were all", async () => {
-    cloud().faults.add({ action: "DescribeInstances", when: "after", times: 1, change: "first-half" });
+    cloud().faults.add({
+      action: "DescribeInstances",
+      when: "after",
+      times: 1,
+      change: "first-half",
+    });
     expect(await failureOf(describeInstances(client()))).not.toBe("");
     expect(await codeOf(describeInstances(client()))).toBe("ok");
   });
 
   test("forMs: it lasts this long from the first request to which it applies", async () => {
-    const lasting = { action: "DescribeInstances", when: "before", times: "always", code: "InternalError" } as const;
+    const lasting = {
+      action: "DescribeInstances",
+      when: "before",
+      times: "always",
+      code: "InternalError",
+    } as const;
     cloud().faults.add({ ...lasting, forMs: 20 });
     await Bun.sleep(30);
     expect(await codeOf(describeInstances(client()))).toBe("InternalError");
@@ -154,11 +182,11 @@ describe("a scripted fault", () => {
       { ...lasting, action: "DescribeInstances" },
       { ...lasting, action: "RunInstances", skip: 1 },
     );
-    expect([await codeOf(describeInstances(client())), await codeOf(run({})), added.hasStruck()]).toEqual([
-      "InternalError",
-      "ok",
-      false,
-    ]);
+    expect([
+      await codeOf(describeInstances(client())),
+      await codeOf(run({})),
+      added.hasStruck(),
+    ]).toEqual(["InternalError", "ok", false]);
     expect([await codeOf(run({})), added.hasStruck()]).toEqual(["InternalError", true]);
     await added[Symbol.asyncDispose]();
     expect([await codeOf(run({})), await codeOf(createGroup())]).toEqual(["ok", "InternalError"]);
@@ -167,7 +195,9 @@ describe("a scripted fault", () => {
   test("hangs: there is no response until the client gives up", async () => {
     cloud().faults.add({ action: "DescribeInstances", when: "before", times: 1, hangs: true });
     const controller = new AbortController();
-    const call = client().send(new DescribeInstancesCommand({}), { abortSignal: controller.signal });
+    const call = client().send(new DescribeInstancesCommand({}), {
+      abortSignal: controller.signal,
+    });
     await eventually(
       async () => cloud().requests.entries,
       ({ length }) => length === 1,
@@ -185,7 +215,13 @@ describe("a scripted fault", () => {
     const { Subnets } = await client().send(new DescribeSubnetsCommand({}));
     const [first, second] = Subnets!.map(({ SubnetId }) => SubnetId!);
     const code = "InsufficientInstanceCapacity";
-    cloud().faults.add({ action: "RunInstances", when: "before", times: "always", match: { SubnetId: first! }, code });
+    cloud().faults.add({
+      action: "RunInstances",
+      when: "before",
+      times: "always",
+      match: { SubnetId: first! },
+      code,
+    });
     expect(await codeOf(run({ SubnetId: second! }))).toBe("ok");
     expect(await codeOf(run({ SubnetId: first! }))).toBe(code);
   });
@@ -226,17 +262,23 @@ describe("a scripted fault", () => {
 describe("limits", () => {
   test("throttling allows a burst, then rejects requests", async () => {
     cloud().behaviour.change({ throttle: { burst: 3, perSecond: 1 } });
-    const codes = await Promise.all(Array.from({ length: 5 }, async () => codeOf(describeInstances(client()))));
+    const codes = await Promise.all(
+      Array.from({ length: 5 }, async () => codeOf(describeInstances(client()))),
+    );
     expect(codes.filter((code) => code === "RequestLimitExceeded")).toHaveLength(2);
   });
 
   test("a full zone has no capacity; others have", async () => {
     cloud().behaviour.change({ zoneCapacity: { "us-west-2a": 2 } });
-    const inZone = (zone: string): Partial<RunInstancesCommandInput> => ({ Placement: { AvailabilityZone: zone } });
+    const inZone = (zone: string): Partial<RunInstancesCommandInput> => ({
+      Placement: { AvailabilityZone: zone },
+    });
     expect(await codeOf(run({ ...inZone("us-west-2a"), MinCount: 3, MaxCount: 3 }))).toBe(
       "InsufficientInstanceCapacity",
     );
-    expect((await run({ ...inZone("us-west-2a"), MinCount: 1, MaxCount: 3 })).Instances).toHaveLength(2);
+    expect(
+      (await run({ ...inZone("us-west-2a"), MinCount: 1, MaxCount: 3 })).Instances,
+    ).toHaveLength(2);
     expect(await codeOf(run({ ...inZone("us-west-2b"), MinCount: 3, MaxCount: 3 }))).toBe("ok");
   });
 

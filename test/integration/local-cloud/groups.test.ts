@@ -14,7 +14,14 @@ import {
   RunInstancesCommand,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import { clientOf, codeOf, debianImage, eventually, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
+import {
+  clientOf,
+  codeOf,
+  debianImage,
+  eventually,
+  launchOf,
+  startCloud,
+} from "../../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const client = (): EC2Client => opened.current!.client;
@@ -28,15 +35,27 @@ beforeAll(async () => {
 
 afterAll(async () => opened.current?.[Symbol.asyncDispose]());
 
-async function createGroup(GroupName: string, changes: Partial<CreateSecurityGroupCommandInput>): Promise<string> {
-  const command = new CreateSecurityGroupCommand({ GroupName, Description: "for a test", ...changes });
+async function createGroup(
+  GroupName: string,
+  changes: Partial<CreateSecurityGroupCommandInput>,
+): Promise<string> {
+  const command = new CreateSecurityGroupCommand({
+    GroupName,
+    Description: "for a test",
+    ...changes,
+  });
   return (await client().send(command)).GroupId!;
 }
 
 const authorize = async (GroupId: string, ...IpPermissions: IpPermission[]) =>
   client().send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions }));
 
-const ssh = (CidrIp: string): IpPermission => ({ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp }] });
+const ssh = (CidrIp: string): IpPermission => ({
+  IpProtocol: "tcp",
+  FromPort: 22,
+  ToPort: 22,
+  IpRanges: [{ CidrIp }],
+});
 
 test("a name can exist only once in a VPC", async () => {
   const id = await createGroup("lock", {});
@@ -50,15 +69,25 @@ test("a name can exist only once in a VPC", async () => {
 });
 
 test("of two concurrent requests, one creates the group", async () => {
-  const codes = await Promise.all([codeOf(createGroup("race", {})), codeOf(createGroup("race", {}))]);
+  const codes = await Promise.all([
+    codeOf(createGroup("race", {})),
+    codeOf(createGroup("race", {})),
+  ]);
   expect(codes.toSorted()).toEqual(["InvalidGroup.Duplicate", "ok"]);
 });
 
 test("tags of the call and later ones are found and returned, with owner and rules", async () => {
   const Tags = [{ Key: "cluster-e2e:cluster-id", Value: "x" }];
-  const id = await createGroup("tagged", { TagSpecifications: [{ ResourceType: "security-group", Tags }] });
-  await authorize(id, ssh("10.1.2.0/24"), { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: id }] });
-  await client().send(new CreateTagsCommand({ Resources: [id], Tags: [{ Key: "late", Value: "yes" }] }));
+  const id = await createGroup("tagged", {
+    TagSpecifications: [{ ResourceType: "security-group", Tags }],
+  });
+  await authorize(id, ssh("10.1.2.0/24"), {
+    IpProtocol: "-1",
+    UserIdGroupPairs: [{ GroupId: id }],
+  });
+  await client().send(
+    new CreateTagsCommand({ Resources: [id], Tags: [{ Key: "late", Value: "yes" }] }),
+  );
   const Filters = [{ Name: "tag:cluster-e2e:cluster-id", Values: ["x"] }];
   const { SecurityGroups } = await client().send(new DescribeSecurityGroupsCommand({ Filters }));
   expect(SecurityGroups).toHaveLength(1);
@@ -80,14 +109,20 @@ test.each<[string, IpPermission, string]>([
   ["a prefix that is too long", ssh("10.0.0.0/33"), "InvalidParameterValue"],
   ["no source", { IpProtocol: "tcp", FromPort: 22, ToPort: 22 }, "InvalidParameterValue"],
   ["no port", { IpProtocol: "tcp", IpRanges: [{ CidrIp: "10.0.0.0/8" }] }, "InvalidParameterValue"],
-  ["an unknown group", { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: "sg-0" }] }, "InvalidGroup.NotFound"],
+  [
+    "an unknown group",
+    { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: "sg-0" }] },
+    "InvalidGroup.NotFound",
+  ],
   [
     "an IPv6 source",
     { IpProtocol: "tcp", FromPort: 22, ToPort: 22, Ipv6Ranges: [{ CidrIpv6: "2001:db8::/32" }] },
     "ok",
   ],
 ])("a rule with %s is answered with %s", async (what, permission, code) => {
-  expect(await codeOf(authorize(await createGroup(what.replace("'", ""), {}), permission))).toBe(code);
+  expect(await codeOf(authorize(await createGroup(what.replace("'", ""), {}), permission))).toBe(
+    code,
+  );
 });
 
 test("a duplicate rule is rejected", async () => {
@@ -98,7 +133,10 @@ test("a duplicate rule is rejected", async () => {
 
 test("all rules of a request are revoked or none, whatever their descriptions", async () => {
   const id = await createGroup("revoked", {});
-  const described = { ...ssh("10.0.0.0/8"), IpRanges: [{ CidrIp: "10.0.0.0/8", Description: "the office" }] };
+  const described = {
+    ...ssh("10.0.0.0/8"),
+    IpRanges: [{ CidrIp: "10.0.0.0/8", Description: "the office" }],
+  };
   await authorize(id, described, ssh("10.1.0.0/16"));
   const revoke = async (...IpPermissions: IpPermission[]) =>
     codeOf(client().send(new RevokeSecurityGroupIngressCommand({ GroupId: id, IpPermissions })));

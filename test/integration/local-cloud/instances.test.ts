@@ -11,7 +11,14 @@ import {
   type RunInstancesCommandInput,
   TerminateInstancesCommand,
 } from "@aws-sdk/client-ec2";
-import { clientOf, codeOf, debianImage, eventually, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
+import {
+  clientOf,
+  codeOf,
+  debianImage,
+  eventually,
+  launchOf,
+  startCloud,
+} from "../../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const images: { debian?: string } = {};
@@ -38,14 +45,19 @@ async function instancesTagged(value: string): Promise<readonly Instance[]> {
     { Filters: [{ Name: "tag:test", Values: [value] }] },
   );
   const found: Instance[] = [];
-  for await (const page of pages) found.push(...(page.Reservations ?? []).flatMap(({ Instances = [] }) => Instances));
+  for await (const page of pages)
+    found.push(...(page.Reservations ?? []).flatMap(({ Instances = [] }) => Instances));
   return found;
 }
 
 describe("a launched instance", () => {
   test("is pending, then running with addresses, then terminated without a network, and always listed", async () => {
     const { Instances: launched } = await run({ ...tagged("life"), ClientToken: "life" });
-    expect(launched![0]).toMatchObject({ State: { Name: "pending" }, AmiLaunchIndex: 0, ClientToken: "life" });
+    expect(launched![0]).toMatchObject({
+      State: { Name: "pending" },
+      AmiLaunchIndex: 0,
+      ClientToken: "life",
+    });
     const id = launched![0]!.InstanceId!;
     const [running] = await eventually(
       () => instancesTagged("life"),
@@ -73,23 +85,32 @@ describe("a launched instance", () => {
     expect(gone).toMatchObject({ StateReason: { Code: "Client.UserInitiatedShutdown" } });
     expect(gone).not.toHaveProperty("PublicIpAddress");
     expect(gone).not.toHaveProperty("VpcId");
-    expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: [id] })))).toBe("ok");
+    expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: [id] })))).toBe(
+      "ok",
+    );
   });
 
   test("is found neither by id nor by tags right after the launch", async () => {
-    const launch = async (value: string, behaviour: { readonly id: number; readonly tags: number }) => {
-      cloud().behaviour.change({ instancesVisibleAfterMs: behaviour.id, tagsVisibleAfterMs: behaviour.tags });
+    const launch = async (
+      value: string,
+      behaviour: { readonly id: number; readonly tags: number },
+    ) => {
+      cloud().behaviour.change({
+        instancesVisibleAfterMs: behaviour.id,
+        tagsVisibleAfterMs: behaviour.tags,
+      });
       const { Instances: launched } = await run(tagged(value));
       cloud().behaviour.change({ instancesVisibleAfterMs: 0, tagsVisibleAfterMs: 0 });
       return [launched![0]!.InstanceId!];
     };
-    const look = async (InstanceIds: string[]) => codeOf(client().send(new DescribeInstancesCommand({ InstanceIds })));
+    const look = async (InstanceIds: string[]) =>
+      codeOf(client().send(new DescribeInstancesCommand({ InstanceIds })));
     const hour = 3_600_000;
     const unseen = await launch("unseen", { id: hour, tags: hour });
     expect(await look(unseen)).toBe("InvalidInstanceID.NotFound");
-    expect(await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: unseen })))).toBe(
-      "InvalidInstanceID.NotFound",
-    );
+    expect(
+      await codeOf(client().send(new TerminateInstancesCommand({ InstanceIds: unseen }))),
+    ).toBe("InvalidInstanceID.NotFound");
     const untagged = await launch("untagged", { id: 0, tags: hour });
     expect(await look(untagged)).toBe("ok");
     expect(await instancesTagged("untagged")).toEqual([]);
@@ -103,7 +124,10 @@ describe("a launched instance", () => {
   });
 
   test("is terminated if it powers itself off", async () => {
-    const { Instances: launched } = await run({ ...tagged("off"), InstanceInitiatedShutdownBehavior: "terminate" });
+    const { Instances: launched } = await run({
+      ...tagged("off"),
+      InstanceInitiatedShutdownBehavior: "terminate",
+    });
     await eventually(
       () => instancesTagged("off"),
       ([one]) => one?.State?.Name === "running",
@@ -122,7 +146,9 @@ describe("a launched instance", () => {
       () => instancesTagged("hour"),
       (found) => found.length > 0,
     );
-    await client().send(new TerminateInstancesCommand({ InstanceIds: [launched![0]!.InstanceId!] }));
+    await client().send(
+      new TerminateInstancesCommand({ InstanceIds: [launched![0]!.InstanceId!] }),
+    );
     await eventually(
       () => instancesTagged("hour"),
       ([one]) => one?.State?.Name === "terminated",
@@ -139,7 +165,8 @@ describe("a launched instance", () => {
       () => instancesTagged("console"),
       ([one]) => one?.State?.Name === "running",
     );
-    const ask = async () => client().send(new GetConsoleOutputCommand({ InstanceId, Latest: true }));
+    const ask = async () =>
+      client().send(new GetConsoleOutputCommand({ InstanceId, Latest: true }));
     const { Output } = await eventually(ask, (answer) => answer.Output !== undefined);
     expect(Buffer.from(Output!, "base64").toString()).toContain("host key: ssh-ed25519 ");
   });
@@ -153,17 +180,21 @@ test("pages contain the requested instances in order, each once", async () => {
   );
   expect(found.map((instance) => instance.AmiLaunchIndex)).toEqual([...Array(12).keys()]);
   expect(new Set(found.map((instance) => instance.InstanceId)).size).toBe(12);
-  expect(cloud().requests.entries.filter(({ parameters }) => "NextToken" in parameters).length).toBeGreaterThan(1);
+  expect(
+    cloud().requests.entries.filter(({ parameters }) => "NextToken" in parameters).length,
+  ).toBeGreaterThan(1);
 });
 
 test("the same client token launches once; a different request with it is rejected", async () => {
   const first = await run({ ...tagged("token"), ClientToken: "once", MinCount: 2, MaxCount: 2 });
   const again = await run({ ...tagged("token"), ClientToken: "once", MinCount: 2, MaxCount: 2 });
   expect(again.ReservationId).toBe(first.ReservationId);
-  expect(again.Instances!.map((one) => one.InstanceId)).toEqual(first.Instances!.map((one) => one.InstanceId));
-  expect(await codeOf(run({ ...tagged("token"), ClientToken: "once", MinCount: 3, MaxCount: 3 }))).toBe(
-    "IdempotentParameterMismatch",
+  expect(again.Instances!.map((one) => one.InstanceId)).toEqual(
+    first.Instances!.map((one) => one.InstanceId),
   );
+  expect(
+    await codeOf(run({ ...tagged("token"), ClientToken: "once", MinCount: 3, MaxCount: 3 })),
+  ).toBe("IdempotentParameterMismatch");
 });
 
 test("filters on the network don't find a terminated instance", async () => {
@@ -202,7 +233,11 @@ test.each<[string, string, Partial<RunInstancesCommandInput>]>([
   ["an unknown type", "InvalidParameterValue", { InstanceType: "m5.huge" as "m5.large" }],
   ["a type of another architecture", "InvalidParameterValue", { InstanceType: "m6g.large" }],
   ["more at least than at most", "InvalidParameterCombination", { MinCount: 3, MaxCount: 2 }],
-  ["user data over 16 KiB", "InvalidParameterValue", { UserData: Buffer.alloc(16 * 1024 + 1, "a").toString("base64") }],
+  [
+    "user data over 16 KiB",
+    "InvalidParameterValue",
+    { UserData: Buffer.alloc(16 * 1024 + 1, "a").toString("base64") },
+  ],
   ["user data that isn't base64", "InvalidUserData.Malformed", { UserData: "not base64!" }],
   ["a key pair", "InvalidKeyPair.NotFound", { KeyName: "mine" }],
   ["an unknown subnet", "InvalidSubnetID.NotFound", { SubnetId: "subnet-1" }],

@@ -4,7 +4,13 @@ import { RunInstancesCommand } from "@aws-sdk/client-ec2";
 import { Client } from "ssh2";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { InstanceView } from "../../local-cloud/control/views.ts";
-import { debianImage, eventually, failureOf, launchOf, startCloud } from "../../local-cloud/support/sdk.ts";
+import {
+  debianImage,
+  eventually,
+  failureOf,
+  launchOf,
+  startCloud,
+} from "../../local-cloud/support/sdk.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
 const userKey = generateKeyPair("test");
@@ -31,9 +37,12 @@ afterAll(async () => opened.current?.[Symbol.asyncDispose]());
 /** Launches a machine, and resolves when the cloud says that it runs. Then it boots. */
 async function launch(): Promise<InstanceView> {
   const { client, cloud } = opened.current!;
-  const request = launchOf(await debianImage(client), { UserData: Buffer.from(userData).toString("base64") });
+  const request = launchOf(await debianImage(client), {
+    UserData: Buffer.from(userData).toString("base64"),
+  });
   const { Instances: [launched] = [] } = await client.send(new RunInstancesCommand(request));
-  const find = async () => cloud.instances().find(({ instanceId }) => instanceId === launched!.InstanceId);
+  const find = async () =>
+    cloud.instances().find(({ instanceId }) => instanceId === launched!.InstanceId);
   return (await eventually(find, (machine) => machine?.state === "running"))!;
 }
 
@@ -51,7 +60,11 @@ interface Login {
   readonly expectedHostKey: string;
 }
 
-const rightLogin: Login = { user: "admin", privateKey: userKey.privateKey, expectedHostKey: hostKey.publicKey };
+const rightLogin: Login = {
+  user: "admin",
+  privateKey: userKey.privateKey,
+  expectedHostKey: hostKey.publicKey,
+};
 
 /** Returns the bytes of the key `ssh-ed25519 AAAA…`. */
 const bytesOf = (line: string): Buffer => Buffer.from(line.split(" ")[1]!, "base64");
@@ -64,7 +77,11 @@ async function run(
   stdin = "",
 ): Promise<{ status: number; stdout: string; stderr: string }> {
   const client = new Client();
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; stdout: string; stderr: string }>();
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    status: number;
+    stdout: string;
+    stderr: string;
+  }>();
   client.on("error", reject);
   client.on("ready", () =>
     client.exec(command, (error, channel) => {
@@ -100,7 +117,8 @@ test("doesn't answer until it has booted, then presents the host key of the user
 test("another key, another user and another host key are rejected", async () => {
   const machine = await boot();
   const foreign = generateKeyPair("test");
-  const refusal = async (login: Partial<Login>) => failureOf(run(machine, "hostname", { ...rightLogin, ...login }));
+  const refusal = async (login: Partial<Login>) =>
+    failureOf(run(machine, "hostname", { ...rightLogin, ...login }));
   expect(await refusal({ privateKey: foreign.privateKey })).toMatch(/authentication/);
   expect(await refusal({ user: "root" })).toMatch(/authentication/);
   expect(await refusal({ expectedHostKey: foreign.publicKey })).toMatch(/verification/);
@@ -112,8 +130,14 @@ test("commands are answered from the table and don't run on this machine", async
   expect(asked).toEqual({ status: 7, stdout: "", stderr: "asked for 3\n" });
   expect(await run(machine, "cat >/tmp/x", rightLogin, "some text")).toMatchObject({ status: 0 });
   const unknown = await run(machine, "touch /tmp/never", rightLogin);
-  expect(unknown).toMatchObject({ status: 127, stderr: "no answer is scripted for: touch /tmp/never\n" });
-  expect(opened.current!.cloud.answers.answered.at(-1)).toMatchObject({ command: "touch /tmp/never", user: "admin" });
+  expect(unknown).toMatchObject({
+    status: 127,
+    stderr: "no answer is scripted for: touch /tmp/never\n",
+  });
+  expect(opened.current!.cloud.answers.answered.at(-1)).toMatchObject({
+    command: "touch /tmp/never",
+    user: "admin",
+  });
 });
 
 test("the next connection gets the new host key instead of the old one", async () => {
@@ -121,7 +145,9 @@ test("the next connection gets the new host key instead of the old one", async (
   const { stdout: newKey } = await run(machine, "rotate", rightLogin);
   expect(newKey).toStartWith("ssh-ed25519 ");
   expect(await failureOf(run(machine, "hostname", rightLogin))).toMatch(/verification/);
-  expect(await run(machine, "hostname", { ...rightLogin, expectedHostKey: newKey })).toMatchObject({ status: 0 });
+  expect(await run(machine, "hostname", { ...rightLogin, expectedHostKey: newKey })).toMatchObject({
+    status: 0,
+  });
 });
 
 test("a killed machine no longer answers", async () => {

@@ -24,14 +24,20 @@ test.skipIf(machinesLack !== undefined)(
     const forged = String.raw`\ncheck.status=0\nlog=forged\n`;
     await machine!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machine!.write("var/lib/cluster-e2e/install.status", "exit 0\n");
-    await machine!.write("opt/cluster/etc/bootstrap-config.json", `{"ssl_enabled": true, "motd": "${forged}"}`);
+    await machine!.write(
+      "opt/cluster/etc/bootstrap-config.json",
+      `{"ssl_enabled": true, "motd": "${forged}"}`,
+    );
     await machine!.write(
       "opt/cluster/bin/check",
       "#!/bin/sh\nprintf 'bad\\ncheck.status=0\\nstatus=exit 9\\n'\nexit 2\n",
     );
     await chmod(join(machine!.folder, "opt/cluster/bin/check"), 0o755);
     const connection = await machines.connections.connect(machine!.node, signal);
-    const { stdout } = await connection.run({ argv: ["sh", "-s"], sudo: true, stdin: nodeScript }, signal);
+    const { stdout } = await connection.run(
+      { argv: ["sh", "-s"], sudo: true, stdin: nodeScript },
+      signal,
+    );
     expect(parseNodeReport(stdout)).toMatchObject({
       layout: "cluster",
       status: "exit 0",
@@ -99,7 +105,10 @@ test("name servers are valid addresses, whatever the node's file contains", asyn
 
 test("only the end of a program's endless output is kept", async () => {
   const argv = ["sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' x; echo the end"] as const;
-  const { stdout } = await runProgram({ argv, environment: process.env, keptCharacters: 1000 }, signal);
+  const { stdout } = await runProgram(
+    { argv, environment: process.env, keptCharacters: 1000 },
+    signal,
+  );
   expect(stdout).toEndWith("the end\n");
   expect(stdout.length).toBeLessThan(200_000);
 });

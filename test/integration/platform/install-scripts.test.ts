@@ -1,14 +1,21 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { stateCommand, sumsCommand, unpackCommand } from "../../../src/platform/checkout/checkout-sync.ts";
+import {
+  stateCommand,
+  sumsCommand,
+  unpackCommand,
+} from "../../../src/platform/checkout/checkout-sync.ts";
 import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
 import bootstrapServer from "../../../src/platform/install/bootstrap/bootstrap-server.py" with { type: "text" };
 import { serveScript } from "../../../src/platform/install/bootstrap/serve.ts";
 import { versionScript, fetchScript } from "../../../src/platform/install/fetch-artifact.ts";
 import { genconfScript, plainGenconf } from "../../../src/platform/install/genconf.ts";
 import { completeScript } from "../../../src/platform/install/phase.ts";
-import { prepareScript, selinuxScript } from "../../../src/platform/install/prepare/prepare-node.ts";
+import {
+  prepareScript,
+  selinuxScript,
+} from "../../../src/platform/install/prepare/prepare-node.ts";
 import { installRunner, startInstallScript } from "../../../src/platform/install/start-install.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { installWork } from "../../../src/platform/install-paths.ts";
@@ -36,7 +43,10 @@ const server = {
   folder: installWork.serve,
   longestSeconds: 7200,
 };
-const superuser = superuserScript({ release: layouts[0].release!, loginBody: '{"uid": "a\\\\"b"}' });
+const superuser = superuserScript({
+  release: layouts[0].release!,
+  loginBody: '{"uid": "a\\\\"b"}',
+});
 const scripts: readonly (readonly [name: string, text: string])[] = [
   ["image preparation", imagePreparation(dcosLayout)!.script],
   ["selinux", completeScript(selinuxScript)],
@@ -44,7 +54,10 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ["fetch", fetchScript(installWork)],
   ["version", versionScript(installWork)],
   ["genconf", genconfScript(plainGenconf)],
-  ["upgrade genconf", genconfScript({ ...plainGenconf, words: ["--upgrade", "1.0"], linePrefix: "URL: " })],
+  [
+    "upgrade genconf",
+    genconfScript({ ...plainGenconf, words: ["--upgrade", "1.0"], linePrefix: "URL: " }),
+  ],
   ["node version", nodeVersionScript],
   ["node", nodeScript],
   ["logs", logsScript],
@@ -74,7 +87,10 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ]),
 ];
 
-function upgradeScripts(name: string, upgrade: LayoutUpgrade): readonly (readonly [string, string])[] {
+function upgradeScripts(
+  name: string,
+  upgrade: LayoutUpgrade,
+): readonly (readonly [string, string])[] {
   const node = { url: source.url, script: "upgrade.sh", from: "1.0 'old'", to: "2.0" };
   return [
     [`start upgrade ${name}`, completeScript(startUpgradeScript(upgrade, "agent", node))],
@@ -83,7 +99,8 @@ function upgradeScripts(name: string, upgrade: LayoutUpgrade): readonly (readonl
 }
 
 /** A program on the PATH may be a version manager's shim without a version. */
-const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
+const canRun = (name: string): boolean =>
+  Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
 
 describe("every script for nodes", () => {
   test.each(scripts)("sh can parse %s", async (_name, text) => {
@@ -91,28 +108,40 @@ describe("every script for nodes", () => {
   });
 
   // Shows R111.
-  test.skipIf(Bun.which("shellcheck") === null).each(scripts)("%s pleases shellcheck", async (_name, text) => {
-    // The values are quoted texts, some of them scripts, and not every script uses all of its functions.
-    const argv = ["shellcheck", "--shell=sh", "--exclude=SC1003,SC2016,SC2034,SC2317", "-"];
-    expect((await runShell(argv, text, undefined)).stdout).toBe("");
-  });
+  test.skipIf(Bun.which("shellcheck") === null).each(scripts)(
+    "%s pleases shellcheck",
+    async (_name, text) => {
+      // The values are quoted texts, some of them scripts, and not every script uses all of its functions.
+      const argv = ["shellcheck", "--shell=sh", "--exclude=SC1003,SC2016,SC2034,SC2317", "-"];
+      expect((await runShell(argv, text, undefined)).stdout).toBe("");
+    },
+  );
 
   test.each(scripts)("%s gets all of its values", (_name, text) => {
-    const used = [...text.matchAll(/\$\{?([A-Z][A-Z0-9]+(?:_\w+)*)\b(?![\w:-])/g)].map(([, name]) => name!);
-    const given = [...text.matchAll(/(?:^|[\s'"])([A-Z][A-Z0-9]+(?:_\w+)*)=/g)].map(([, name]) => name!);
+    const used = [...text.matchAll(/\$\{?([A-Z][A-Z0-9]+(?:_\w+)*)\b(?![\w:-])/g)].map(
+      ([, name]) => name!,
+    );
+    const given = [...text.matchAll(/(?:^|[\s'"])([A-Z][A-Z0-9]+(?:_\w+)*)=/g)].map(
+      ([, name]) => name!,
+    );
     // Names that end with an underscore are completed with that of a layout.
     const isGiven = (name: string): boolean =>
-      name.endsWith("_") ? layouts.every((layout) => given.includes(name + layout.name)) : given.includes(name);
+      name.endsWith("_")
+        ? layouts.every((layout) => given.includes(name + layout.name))
+        : given.includes(name);
     expect(used.filter((name) => !isGiven(name) && name !== "PWD")).toEqual([]);
   });
 
-  test.each(["python3", "python2.7"].filter(canRun))("the bootstrap server is read by %s", async (python) => {
-    const compile = "import sys; compile(sys.stdin.read(), 'server', 'exec')";
-    expect(await runShell([python, "-c", compile], bootstrapServer, undefined)).toMatchObject({
-      status: 0,
-      stderr: "",
-    });
-  });
+  test.each(["python3", "python2.7"].filter(canRun))(
+    "the bootstrap server is read by %s",
+    async (python) => {
+      const compile = "import sys; compile(sys.stdin.read(), 'server', 'exec')";
+      expect(await runShell([python, "-c", compile], bootstrapServer, undefined)).toMatchObject({
+        status: 0,
+        stderr: "",
+      });
+    },
+  );
 });
 
 test("an old release's install script gets a Docker version without components, and every other call is Docker's own", async () => {
@@ -125,12 +154,18 @@ test("an old release's install script gets a Docker version without components, 
   await Bun.write(docker, '#!/bin/sh\necho "$*"\n');
   await chmod(docker, 0o755);
   const path = `${join(folder.path, "real")}:${process.env["PATH"]}`;
-  const ended = await runShell(["sh", "-eu"], `${shim}docker version\ndocker version --format x\ndocker info\n`, {
-    PATH: path,
-  });
+  const ended = await runShell(
+    ["sh", "-eu"],
+    `${shim}docker version\ndocker version --format x\ndocker info\n`,
+    {
+      PATH: path,
+    },
+  );
   expect(ended).toMatchObject({ status: 0, stderr: "" });
   expect(ended.stdout).toBe(
     "version --format Client:\n Version: {{.Client.Version}}\nServer:\n Version: {{.Server.Version}}\nversion --format x\ninfo\n",
   );
-  expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).toContain("SHIMS=''\n");
+  expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).toContain(
+    "SHIMS=''\n",
+  );
 });

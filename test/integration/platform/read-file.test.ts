@@ -32,17 +32,27 @@ test.each(["sh", "bash"])("%s reads a regular file, and a missing one fails", as
 });
 
 test.each<[string, (at: (...names: string[]) => string) => Promise<void>]>([
-  ["the file by a link", async (at) => replace(at, () => symlink(at("own", "log"), at("service", "inner", "log")))],
+  [
+    "the file by a link",
+    async (at) => replace(at, () => symlink(at("own", "log"), at("service", "inner", "log"))),
+  ],
   [
     "the file by a relative link",
     async (at) => replace(at, () => symlink("../../own/log", at("service", "inner", "log"))),
   ],
-  ["the file by a hard link", async (at) => replace(at, () => link(at("own", "log"), at("service", "inner", "log")))],
+  [
+    "the file by a hard link",
+    async (at) => replace(at, () => link(at("own", "log"), at("service", "inner", "log"))),
+  ],
   [
     "the file by a pipe",
-    async (at) => replace(at, async () => void (await Bun.$`mkfifo ${at("service", "inner", "log")}`)),
+    async (at) =>
+      replace(at, async () => void (await Bun.$`mkfifo ${at("service", "inner", "log")}`)),
   ],
-  ["the file by a device", async (at) => replace(at, () => symlink("/dev/zero", at("service", "inner", "log")))],
+  [
+    "the file by a device",
+    async (at) => replace(at, () => symlink("/dev/zero", at("service", "inner", "log"))),
+  ],
   [
     "its folder by a link",
     async (at) => {
@@ -56,7 +66,10 @@ test.each<[string, (at: (...names: string[]) => string) => Promise<void>]>([
   expect(read(folders.at("service", "inner", "log"))).toBe("refused\n");
 });
 
-async function replace(at: (...names: string[]) => string, make: () => Promise<void>): Promise<void> {
+async function replace(
+  at: (...names: string[]) => string,
+  make: () => Promise<void>,
+): Promise<void> {
   await rm(at("service", "inner", "log"));
   await make();
 }
@@ -76,7 +89,8 @@ test.skipIf(!isRoot)(
       await symlink(`${root}/link/../link/log`, join(root, "log"));
       await symlink(folders.at("service"), join(root, "service"));
       await link(join(root, "real", "log"), join(root, "real", "second"));
-      for (const name of ["log", "link/log", "real/second"]) expect(read(join(root, name))).toBe("of root\n");
+      for (const name of ["log", "link/log", "real/second"])
+        expect(read(join(root, name))).toBe("of root\n");
       expect(read(join(root, "service/inner/log"))).toBe("a log\n");
       await symlink(folders.at("own", "log"), folders.at("service", "stolen"));
       expect(read(join(root, "service/stolen"))).toBe("refused\n");
@@ -97,8 +111,12 @@ test("the logs and the secrets of a platform leave out what a service has put th
   await writeFile(at("files"), `${at("service", "stolen")}\n${at("service", "inner", "log")}\n`);
   const { logFiles = "", secretFiles = "" } = lists[0] ?? {};
   const run = (script: string, list: string): string =>
-    Bun.spawnSync(["sh", "-c", script.replaceAll(list, at("files"))], { timeout: 100_000 }).stdout.toString();
-  const logs = parseFrames(run(logsScript, logFiles), ["platform-files.txt"]).get("platform-files.txt");
+    Bun.spawnSync(["sh", "-c", script.replaceAll(list, at("files"))], {
+      timeout: 100_000,
+    }).stdout.toString();
+  const logs = parseFrames(run(logsScript, logFiles), ["platform-files.txt"]).get(
+    "platform-files.txt",
+  );
   expect(logs).toBe(
     `==> ${at("service", "stolen")} <==\n(not read: links lead to it that others than root can change)\n==> ${at("service", "inner", "log")} <==\na log\n\n`,
   );

@@ -2,7 +2,12 @@
 import { expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { buildLibrary, compileForNode20, forNode20, withoutPackages } from "../../../scripts/build-library.ts";
+import {
+  buildLibrary,
+  compileForNode20,
+  forNode20,
+  withoutPackages,
+} from "../../../scripts/build-library.ts";
 import { groupBy, withResolvers } from "../../../scripts/library/node-20.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -24,12 +29,23 @@ test("replacements of newer language features behave like the originals", async 
 });
 
 test("a source that needs Bun or a later Node than 20 is rejected", () => {
-  const built = forNode20("system/a.js", "// Bun.which is not asked\nexport const a = Promise.withResolvers();\n", "1");
+  const built = forNode20(
+    "system/a.js",
+    "// Bun.which is not asked\nexport const a = Promise.withResolvers();\n",
+    "1",
+  );
   expect(built).toBe(
     'import * as node20 from "../node-20.js";\n// Bun.which is not asked\nexport const a = node20.withResolvers();\n',
   );
-  expect(forNode20("version.js", "export {};\n", "1.2")).toBe('const CLUSTER_E2E_VERSION = "1.2";\nexport {};\n');
-  for (const line of ["Bun.spawn([]);", 'import { $ } from "bun";', "await Array.fromAsync(a);", "import.meta.dir;"]) {
+  expect(forNode20("version.js", "export {};\n", "1.2")).toBe(
+    'const CLUSTER_E2E_VERSION = "1.2";\nexport {};\n',
+  );
+  for (const line of [
+    "Bun.spawn([]);",
+    'import { $ } from "bun";',
+    "await Array.fromAsync(a);",
+    "import.meta.dir;",
+  ]) {
     expect(() => forNode20("ssh/a.js", `let a;\n${line}\n`, "1")).toThrow(
       `ssh/a.js is reached by the library, but not for Node 20:\n${line}`,
     );
@@ -55,7 +71,9 @@ test.each([
       );
       const places = { outDir: join(folder, "out"), project: join(folder, "tsconfig.json") };
       await compileForNode20({ first: relative(root, fine), ...places });
-      expect(await compileForNode20({ first: relative(root, first), ...places }).catch(String)).toContain("new.ts(1,");
+      expect(
+        await compileForNode20({ first: relative(root, first), ...places }).catch(String),
+      ).toContain("new.ts(1,");
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -64,21 +82,28 @@ test.each([
 );
 
 test("types that depend on those of a package are rejected", () => {
-  expect(withoutPackages("a.d.ts", 'import type { A } from "./b.js";\n')).toBe('import type { A } from "./b.js";\n');
+  expect(withoutPackages("a.d.ts", 'import type { A } from "./b.js";\n')).toBe(
+    'import type { A } from "./b.js";\n',
+  );
   for (const text of [
     'import type { Tag } from "@aws-sdk/client-ec2";',
     'export declare const a: import("ssh2").Client;',
   ]) {
-    expect(() => withoutPackages("a.d.ts", text)).toThrow("the library's types lead to the package");
+    expect(() => withoutPackages("a.d.ts", text)).toThrow(
+      "the library's types lead to the package",
+    );
   }
 });
 
 const node = Bun.which("node") ?? undefined;
-if (node === undefined) console.warn("skipped: there is no Node on the PATH to load the library with");
+if (node === undefined)
+  console.warn("skipped: there is no Node on the PATH to load the library with");
 
-test.skipIf(node === undefined)("the built library loads the cloud's SDK only when it is needed", async () => {
-  const library = await buildLibrary("0.0.0+test");
-  const program = `
+test.skipIf(node === undefined)(
+  "the built library loads the cloud's SDK only when it is needed",
+  async () => {
+    const library = await buildLibrary("0.0.0+test");
+    const program = `
     import { createRequire } from "node:module";
     const { Cluster, CloudBackend, ClusterError } = await import(${JSON.stringify(join(library, "index.js"))});
     const { version } = await import(${JSON.stringify(join(library, "version.js"))});
@@ -86,15 +111,19 @@ test.skipIf(node === undefined)("the built library loads the cloud's SDK only wh
     const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => path.includes("node_modules"));
     console.log(JSON.stringify([Cluster.name, ClusterError.name, backend.distribution, version, loaded]));
   `;
-  const child = Bun.spawn([node!, "--input-type=module", "--eval", program], { stdout: "pipe", stderr: "inherit" });
-  expect(JSON.parse(await new Response(child.stdout).text())).toEqual([
-    "Cluster",
-    "ClusterError",
-    "centos-7",
-    "0.0.0+test",
-    [],
-  ]);
-});
+    const child = Bun.spawn([node!, "--input-type=module", "--eval", program], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    expect(JSON.parse(await new Response(child.stdout).text())).toEqual([
+      "Cluster",
+      "ClusterError",
+      "centos-7",
+      "0.0.0+test",
+      [],
+    ]);
+  },
+);
 
 /** Each of these ended with a TypeError on Node 20, in place of the error that a user can act on. */
 test.skipIf(node === undefined)(
@@ -114,7 +143,10 @@ test.skipIf(node === undefined)(
     const reach = findReach(engine, { isRootless: false }, "darwin", new AbortController().signal);
     console.log(JSON.stringify([...lines, await reach.catch(({ id }) => id)]));
   `;
-    const child = Bun.spawn([node!, "--input-type=module", "--eval", program], { stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn([node!, "--input-type=module", "--eval", program], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     expect(JSON.parse(await new Response(child.stdout).text())).toEqual([
       "Warning: ab: ***, abc, ***",
       "machine-not-set-up",
@@ -169,7 +201,10 @@ const printingProgram = `
 `;
 
 /** Runs a program in Node with the built library, and returns what it prints. Its last arguments are the library, the region and the environment. */
-async function printedWithCloud(program: string, secrets: Readonly<Record<string, string>> = {}): Promise<string> {
+async function printedWithCloud(
+  program: string,
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<string> {
   await using scratch = await scratchFolder();
   await using cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
   cloud.answers.replace([
@@ -180,7 +215,14 @@ async function printedWithCloud(program: string, secrets: Readonly<Record<string
   ]);
   const library = join(await buildLibrary("0.0.0+test"), "index.js");
   const environment = { ...cloud.environment, XDG_STATE_HOME: scratch.path, ...secrets };
-  const words = ["--input-type=module", "--eval", program, library, cloud.region, JSON.stringify(environment)];
+  const words = [
+    "--input-type=module",
+    "--eval",
+    program,
+    library,
+    cloud.region,
+    JSON.stringify(environment),
+  ];
   const child = Bun.spawn([node!, ...words], { stdout: "pipe", stderr: "inherit" });
   const text = await new Response(child.stdout).text();
   expect(text).not.toContain(cloud.secretAccessKey);
@@ -191,7 +233,9 @@ test.skipIf(node === undefined)(
   "under Node, nothing that a program prints shows the environment",
   async () => {
     const text = await printedWithCloud(printingProgram, { DEPLOY_TOKEN: "hush-0123456789" });
-    expect(text).toEndWith("\nbad-usage bad-usage remote-command-failed bad-usage cluster-exists\n");
+    expect(text).toEndWith(
+      "\nbad-usage bad-usage remote-command-failed bad-usage cluster-exists\n",
+    );
     expect(text).toContain("master_0");
     expect(text).not.toContain("hush-0123456789");
   },

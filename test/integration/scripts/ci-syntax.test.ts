@@ -26,7 +26,8 @@ async function blocksOf(page: string): Promise<readonly Block[]> {
 async function lintedByGithub(path: string, text: string): Promise<readonly string[]> {
   const found = await validate(TextDocument.create(`file:///${path}`, "yaml", 1, text));
   return found.map(
-    ({ range, message }) => `${range.start.line + 1}: ${typeof message === "string" ? message : message.value}`,
+    ({ range, message }) =>
+      `${range.start.line + 1}: ${typeof message === "string" ? message : message.value}`,
   );
 }
 
@@ -43,7 +44,10 @@ async function lintedByGitlab(text: string): Promise<string> {
     env: { ...process.env, HOME: folder.path },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const said = await Promise.all([new Response(linter.stdout).text(), new Response(linter.stderr).text()]);
+  const said = await Promise.all([
+    new Response(linter.stdout).text(),
+    new Response(linter.stderr).text(),
+  ]);
   return (await linter.exited) === 0 ? "" : said.join("");
 }
 
@@ -52,7 +56,9 @@ const pages = ["scripts/ci/README.md", "src/backend/cloud/README.md"];
 test("the action is valid", async () => {
   const text = await Bun.file(join(recipes, "action.yml")).text();
   expect(await lintedByGithub("ours/action.yml", text)).toEqual([]);
-  expect(await lintedByGithub("broken/action.yml", text.replace("shell: bash", "shel: bash"))).not.toEqual([]);
+  expect(
+    await lintedByGithub("broken/action.yml", text.replace("shell: bash", "shel: bash")),
+  ).not.toEqual([]);
 });
 
 test("actions of others are pinned to commits, in the action and on the pages", async () => {
@@ -71,14 +77,19 @@ describe.each(pages)("%s", (page) => {
     expect(blocks.some(({ isWorkflow }) => isWorkflow)).toBe(true);
     expect(blocks.some(({ isWorkflow }) => !isWorkflow)).toBe(true);
     for (const [place, { text, isWorkflow }] of blocks.entries())
-      if (isWorkflow) expect(await lintedByGithub(`${page}/.github/workflows/${place}.yml`, text)).toEqual([]);
+      if (isWorkflow)
+        expect(await lintedByGithub(`${page}/.github/workflows/${place}.yml`, text)).toEqual([]);
       else expect(await lintedByGitlab(text)).toBe("");
   }, 60_000);
 });
 
 test("a mistake in a workflow or a pipeline is found", async () => {
   const [block] = await blocksOf("src/backend/cloud/README.md");
-  const wrong = block!.text.replace("runs-on:", "run-on:").replace("${{ vars.ARTIFACT }}", "${{ nothing.ARTIFACT }}");
+  const wrong = block!.text
+    .replace("runs-on:", "run-on:")
+    .replace("${{ vars.ARTIFACT }}", "${{ nothing.ARTIFACT }}");
   expect(await lintedByGithub("wrong/.github/workflows/wrong.yml", wrong)).toHaveLength(3);
-  expect(await lintedByGitlab("test:\n  script: [ls]\n  artifacts: { whenever: always }\n")).toContain("whenever");
+  expect(
+    await lintedByGitlab("test:\n  script: [ls]\n  artifacts: { whenever: always }\n"),
+  ).toContain("whenever");
 }, 60_000);

@@ -4,7 +4,13 @@ import { existsSync } from "node:fs";
 import { lstat, readFile, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { type JobRequest, type StartStep, actionFolder, playJob, readAction } from "../../support/action-runner.ts";
+import {
+  type JobRequest,
+  type StartStep,
+  actionFolder,
+  playJob,
+  readAction,
+} from "../../support/action-runner.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { smallRelease } from "../../support/small-release.ts";
 import { until } from "../../support/until.ts";
@@ -16,8 +22,14 @@ async function startRunner(lines: string) {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
   const release = await smallRelease(folder.path, tag, { container: lines });
-  const checksum = new Bun.CryptoHasher("sha256").update(await Bun.file(join(release, "install.sh")).bytes());
-  const known = { release: tag, download: `file://${folder.path}`, "install-sha256": checksum.digest("hex") };
+  const checksum = new Bun.CryptoHasher("sha256").update(
+    await Bun.file(join(release, "install.sh")).bytes(),
+  );
+  const known = {
+    release: tag,
+    download: `file://${folder.path}`,
+    "install-sha256": checksum.digest("hex"),
+  };
   const spawn = (argv: readonly string[], variables: Readonly<Record<string, string>>) =>
     Bun.spawn([...argv], {
       cwd: at("work"),
@@ -30,7 +42,10 @@ async function startRunner(lines: string) {
       .trim()
       .split("\n");
     const path = [...before, process.env["PATH"]].filter((each) => each !== "").join(":");
-    const step = spawn(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", file], { ...variables, PATH: path });
+    const step = spawn(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", file], {
+      ...variables,
+      PATH: path,
+    });
     const written = { text: "" };
     const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
       for await (const chunk of stream) written.text += new TextDecoder().decode(chunk);
@@ -40,7 +55,12 @@ async function startRunner(lines: string) {
     return { exited, output: () => written.text, kill: async (signal) => step.kill(signal) };
   };
   const play = async (inputs: JobRequest["inputs"], more: Partial<JobRequest> = {}) =>
-    playJob({ folder: folder.path, start, ...more, inputs: { platform: "x", command: "x", ...known, ...inputs } });
+    playJob({
+      folder: folder.path,
+      start,
+      ...more,
+      inputs: { platform: "x", command: "x", ...known, ...inputs },
+    });
   return { ...folder, at, play, spawn, known };
 }
 
@@ -55,7 +75,11 @@ const writesResults = `junit=$3 logs=$5; mkdir -p "$logs"; echo report >"$junit"
 test("the action installs the release, and runs once with every word as it was given", async () => {
   await using runner = await startRunner(printsWords);
   const options = "--env=A=b c\n\n  \n--masters=3\n";
-  const { steps, conclusion } = await runner.play({ platform: "./a b", command: `echo "$A" | tee x`, options });
+  const { steps, conclusion } = await runner.play({
+    platform: "./a b",
+    command: `echo "$A" | tee x`,
+    options,
+  });
   expect({ ...steps[once], output: withoutStop(steps[once]!.output) }).toEqual({
     status: 7,
     output: `<once><--junit><${runner.at("temp")}/cluster-results/junit.xml><--logs-dir><${runner.at("temp")}/cluster-results/logs><--summary><--env=A=b c><--masters=3><./a b><--><echo "$A" | tee x>`,
@@ -74,7 +98,9 @@ test("a release that there isn't is named, such as the commit to which the actio
   await using runner = await startRunner(printsWords);
   const { steps } = await runner.play({ release: "0123abc" });
   expect(steps[install]?.status).toBe(1);
-  expect(steps[install]?.output).toContain("cannot download the release 0123abc: use the action at a release's tag");
+  expect(steps[install]?.output).toContain(
+    "cannot download the release 0123abc: use the action at a release's tag",
+  );
 });
 
 test("an unknown backend is refused", async () => {
@@ -85,7 +111,9 @@ test("an unknown backend is refused", async () => {
 test.each(["SIGINT", "SIGTERM"] as const)(
   "%s reaches the program, which takes the place of the step's shell",
   async (signal) => {
-    await using runner = await startRunner(`trap 'exit 55' INT TERM; : >began; while :; do sleep 0.05; done`);
+    await using runner = await startRunner(
+      `trap 'exit 55' INT TERM; : >began; while :; do sleep 0.05; done`,
+    );
     const cancel: NonNullable<JobRequest["during"]>[string] = async (step) => {
       await until("the program has begun", () => Bun.file(runner.at("work", "began")).exists());
       await step.kill(signal);
@@ -105,7 +133,10 @@ test("the cluster's file goes into the cache whenever it is written, and comes b
   await using runner = await startRunner(caches);
   const play = async (runId: string, inputs = {}) => {
     await Bun.$`rm -rf ${runner.at("temp")}`;
-    const { steps, conclusion } = await runner.play({ cache: "true", platform: "platform", ...inputs }, { runId });
+    const { steps, conclusion } = await runner.play(
+      { cache: "true", platform: "platform", ...inputs },
+      { runId },
+    );
     expect(conclusion).toBe("success");
     return withoutStop(steps[once]!.output);
   };
@@ -118,7 +149,8 @@ test("the cluster's file goes into the cache whenever it is written, and comes b
   expect(await play("4")).toBe("saved\n");
   expect(await play("5")).toBe("used\n");
   expect(await cached()).toHaveLength(3);
-  for (const name of await cached()) await Bun.write(runner.at("caches", name, "cluster.zst"), "damaged");
+  for (const name of await cached())
+    await Bun.write(runner.at("caches", name, "cluster.zst"), "damaged");
   expect(await play("6")).toBe("saved\n");
   expect(await play("7")).toBe("used\n");
   expect(await cached()).toHaveLength(4);
@@ -197,7 +229,9 @@ test("links that somebody has committed lead the results nowhere, in the action"
 });
 
 test("links that somebody has committed lead the results and the cache nowhere, in the job of GitLab", async () => {
-  await using runner = await startRunner(`${writesResults.replace("; exit 7", "")}; echo cluster >"$7"`);
+  await using runner = await startRunner(
+    `${writesResults.replace("; exit 7", "")}; echo cluster >"$7"`,
+  );
   const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
     string,
     { script: string[]; after_script: string[] }
@@ -221,12 +255,19 @@ test("links that somebody has committed lead the results and the cache nowhere, 
     await Bun.$`rm -rf ${runner.at("work")} ${runner.at("victim")}; mkdir -p ${runner.at("work")} ${runner.at("victim")}`;
     await Bun.write(runner.at("victim", "key"), "secret");
     const lines = [`${links}; ln -s ../victim cluster-results`, ...script].join("\n");
-    expect(await runner.spawn(["bash", "-eo", "pipefail", "-c", lines], environment).exited).toBe(0);
+    expect(await runner.spawn(["bash", "-eo", "pipefail", "-c", lines], environment).exited).toBe(
+      0,
+    );
     expect(await runner.spawn(["bash", "-ec", afterwards.join("\n")], environment).exited).toBe(0);
     expect(await readdir(runner.at("victim"))).toEqual(["key"]);
     expect(await Bun.file(runner.at("victim", "key")).text()).toBe("secret");
-    expect((await readdir(runner.at("work", "cluster-results"))).toSorted()).toEqual(["junit.xml", "logs"]);
-    expect(await Bun.file(runner.at("work", ".cluster-e2e", "cluster.zst")).text()).toBe("cluster\n");
+    expect((await readdir(runner.at("work", "cluster-results"))).toSorted()).toEqual([
+      "junit.xml",
+      "logs",
+    ]);
+    expect(await Bun.file(runner.at("work", ".cluster-e2e", "cluster.zst")).text()).toBe(
+      "cluster\n",
+    );
     expect((await lstat(runner.at("work", ".cluster-e2e", "cluster.zst"))).isFile()).toBe(true);
   }
 });

@@ -24,13 +24,19 @@ async function open(cloud: LocalCloud, changes: Readonly<Record<string, string>>
 async function observed(cloud: LocalCloud) {
   const strangers = () => open(cloud, { CLOUD_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE" });
   return await observe(
-    { api: await open(cloud), strangers, mark, requested: { clientTokens: new Set(), groupIds: new Set() } },
+    {
+      api: await open(cloud),
+      strangers,
+      mark,
+      requested: { clientTokens: new Set(), groupIds: new Set() },
+    },
     neverAborted,
   );
 }
 
 const ended = ({ state }: { readonly state: string }): boolean => state === "terminated";
-const ownGroups = (cloud: LocalCloud) => cloud.groups().filter(({ groupName }) => groupName !== "default");
+const ownGroups = (cloud: LocalCloud) =>
+  cloud.groups().filter(({ groupName }) => groupName !== "default");
 const usual = {
   region: "us-west-2",
   platform: "example:slurm",
@@ -68,7 +74,9 @@ test("a cloud that answers otherwise is reported question by question", async ()
     "Differs: the console of an unknown instance: UnauthorizedOperation, not InvalidInstanceID.NotFound",
     "Left: sg-1",
   ]);
-  expect(reportText(report)).toContain("| UnauthorizedOperation | InvalidInstanceID.NotFound | **no** |");
+  expect(reportText(report)).toContain(
+    "| UnauthorizedOperation | InvalidInstanceID.NotFound | **no** |",
+  );
 }, 60_000);
 
 test("the removal ends what the run has requested, and only names what others have tagged like it", async () => {
@@ -83,7 +91,9 @@ test("the removal ends what the run has requested, and only names what others ha
     const { GroupId = "" } = await api.call("CreateSecurityGroup", group, neverAborted);
     const changes = { ClientToken, SecurityGroupIds: [GroupId] };
     const tagged = { TagSpecifications: [{ ResourceType: "instance" as const, Tags }] };
-    const { Instances } = await client.send(new RunInstancesCommand(launchOf(image, { ...changes, ...tagged })));
+    const { Instances } = await client.send(
+      new RunInstancesCommand(launchOf(image, { ...changes, ...tagged })),
+    );
     return [Instances![0]!.InstanceId!, GroupId] as const;
   };
   const [, ownGroup] = await launch(mark, "own");
@@ -113,5 +123,7 @@ test("what cluster-cloud has requested is read from its state folder, and nothin
   expect([...groupIds]).toEqual(fixture.cloud.groups().map(({ groupId }) => groupId));
   for (const file of new Bun.Glob("**/launches/*.json").scanSync({ cwd: state }))
     await Bun.write(join(state, file), "{}");
-  expect(await failureOf(readRequested(state))).toMatchObject({ message: expect.stringContaining("cannot be read") });
+  expect(await failureOf(readRequested(state))).toMatchObject({
+    message: expect.stringContaining("cannot be read"),
+  });
 }, 60_000);

@@ -8,7 +8,8 @@ import { until } from "../../support/until.ts";
 
 const platform = `${process.platform}-${process.arch}`;
 const signingKey = "ssh-ed25519 AAAA";
-const common = "sh bash uname mktemp mkdir rm rmdir mv cp ln readlink sed grep tar gzip find sort tr chmod dirname cat";
+const common =
+  "sh bash uname mktemp mkdir rm rmdir mv cp ln readlink sed grep tar gzip find sort tr chmod dirname cat";
 const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
 
 /** A folder with two releases, a folder for replaced programs, and a prefix. */
@@ -33,7 +34,9 @@ async function place(signer?: string) {
   /** All files with their contents, and all folders and links. */
   const census = async (): Promise<string> => {
     expect(await readdir(at("tmp"))).toEqual([]);
-    return (await sh("! cd prefix 2>/dev/null || { find . | sort; find . -type f | sort | xargs cat; }")).output;
+    return (
+      await sh("! cd prefix 2>/dev/null || { find . | sort; find . -type f | sort | xargs cat; }")
+    ).output;
   };
   return { ...folder, at, prefix, sh, program, census };
 }
@@ -50,7 +53,9 @@ test("an upgrade leaves nothing of the older release, and a removal leaves nothi
   expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${older}\n`);
   expect(await here.sh(installed(newer))).toMatchObject({ status: 0 });
   expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${newer}\n`);
-  expect((await here.census()).replaceAll(/^folder .*\n/gm, "")).toBe(fresh.replaceAll(/^folder .*\n/gm, ""));
+  expect((await here.census()).replaceAll(/^folder .*\n/gm, "")).toBe(
+    fresh.replaceAll(/^folder .*\n/gm, ""),
+  );
   await here.sh(`${installed(older)} --uninstall`);
   expect(await here.census()).toBe("");
 });
@@ -62,7 +67,10 @@ test.each(["INT", "TERM"])(
     await here.sh(installed(older));
     const before = await here.census();
     const mv = Bun.which("mv")!;
-    await here.program("mv", `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -${signal} $PPID`);
+    await here.program(
+      "mv",
+      `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -${signal} $PPID`,
+    );
     const interrupted = { INT: 130, TERM: 143 }[signal];
     for (let at = 1; ; at += 1) {
       const { status } = await here.sh(`rm -f moves; ${installed(newer)}`, { AT: String(at) });
@@ -83,7 +91,10 @@ test("after an installation was killed at any move, the next one or a removal fi
   await here.sh(`${installed(older)}; ${installed(newer)}`);
   const expected = await here.census();
   const mv = Bun.which("mv")!;
-  await here.program("mv", `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -KILL $PPID`);
+  await here.program(
+    "mv",
+    `${mv} "$@"; echo >>moves; [ "$(wc -l <moves)" != "$AT" ] || kill -KILL $PPID`,
+  );
   for (let at = 1; ; at += 3) {
     await here.sh(`rm -rf prefix; ${installed(older)}`);
     const { status } = await here.sh(`rm -f moves; ${installed(newer)}`, { AT: String(at) });
@@ -131,7 +142,9 @@ test("of two concurrent installations, one is rejected before it changes anythin
   await here.sh(`${installed(older)} --uninstall`);
   expect(await here.census()).toBe("");
   await here.sh(`${installed(newer)} >one & ${installed(newer)} >two; wait`);
-  expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(`${newer}\n${newer}\n`);
+  expect((await here.sh("prefix/bin/cluster-cloud; prefix/bin/cluster-vm")).output).toBe(
+    `${newer}\n${newer}\n`,
+  );
   // The rejected one may have created the prefix, which the other then doesn't remove.
   await here.sh(`${installed(newer)} --uninstall; [ ! -d prefix ] || rmdir prefix`);
   expect(await here.census()).toBe("");
@@ -150,17 +163,22 @@ test.each([...foreign, "folder $PWD/empty", "folder $PWD/prefix/bin/../../empty"
   "a list with %p is refused, and nothing is moved or removed",
   async (line) => {
     await using here = await place();
-    await here.sh(`${installed(older)}; mkdir outside empty; ln -s ../../outside prefix/share/linked`);
+    await here.sh(
+      `${installed(older)}; mkdir outside empty; ln -s ../../outside prefix/share/linked`,
+    );
     await here.sh("for file in . outside prefix; do echo mine >$file/foreign; done");
     await here.sh(`echo "${line}" >>prefix/share/cluster-e2e/installed`);
     const before = await here.census();
     for (const command of [`${installed(older)} --uninstall`, installed(newer)]) {
       const { status, output } = await here.sh(command);
-      expect([status, output]).toEqual([1, expect.stringContaining(", which this script never installs: ")]);
+      expect([status, output]).toEqual([
+        1,
+        expect.stringContaining(", which this script never installs: "),
+      ]);
       expect(await here.census()).toBe(before);
-      expect((await here.sh("cat foreign outside/foreign prefix/foreign; ls -d empty")).output).toBe(
-        "mine\nmine\nmine\nempty\n",
-      );
+      expect(
+        (await here.sh("cat foreign outside/foreign prefix/foreign; ls -d empty")).output,
+      ).toBe("mine\nmine\nmine\nempty\n");
     }
   },
 );
@@ -169,31 +187,56 @@ test("folders that the user has replaced by links are installed to and removed f
   await using here = await place();
   await here.sh("mkdir -p prefix elsewhere; ln -s ../elsewhere prefix/bin");
   await here.sh(installed(older));
-  expect((await here.sh("prefix/bin/cluster-cloud; ls elsewhere")).output).toContain(`${older}\ncluster-cloud`);
-  expect(await here.sh(`${installed(older)} --uninstall; ls elsewhere`)).toMatchObject({ status: 0 });
+  expect((await here.sh("prefix/bin/cluster-cloud; ls elsewhere")).output).toContain(
+    `${older}\ncluster-cloud`,
+  );
+  expect(await here.sh(`${installed(older)} --uninstall; ls elsewhere`)).toMatchObject({
+    status: 0,
+  });
   expect((await here.sh("ls elsewhere")).output).toBe("");
 });
 
 test.each([
-  ["another program in place of one", (tag: string) => `echo evil >>${tag}/cluster-cloud-${platform}`],
-  ["an archive with another program", (tag: string) => `cp ${tag}/cluster-e2e-${tag}-share.tar.gz ${tag}/*.tar.xz`],
-  ["one more program", (tag: string) => `cp ${tag}/cluster-cloud-${platform} ${tag}/cluster-evil-${platform}`],
+  [
+    "another program in place of one",
+    (tag: string) => `echo evil >>${tag}/cluster-cloud-${platform}`,
+  ],
+  [
+    "an archive with another program",
+    (tag: string) => `cp ${tag}/cluster-e2e-${tag}-share.tar.gz ${tag}/*.tar.xz`,
+  ],
+  [
+    "one more program",
+    (tag: string) => `cp ${tag}/cluster-cloud-${platform} ${tag}/cluster-evil-${platform}`,
+  ],
 ])("without ssh-keygen, a release with %s and sums to match is refused", async (_, change) => {
   await using here = await place(signingKey);
   const tools = `${common} xz sha256sum`.split(" ");
   for (const tool of tools) await symlink(Bun.which(tool)!, here.at("bin", tool));
-  await here.sh(`${change(newer)}; cd ${newer}; rm SHA256SUMS; sha256sum * >../sums; mv ../sums SHA256SUMS`);
+  await here.sh(
+    `${change(newer)}; cd ${newer}; rm SHA256SUMS; sha256sum * >../sums; mv ../sums SHA256SUMS`,
+  );
   const ended = await here.sh(installed(newer), { PATH: here.at("bin") });
-  expect([ended.status, ended.output]).toEqual([1, expect.stringContaining("has other checksums than this script")]);
+  expect([ended.status, ended.output]).toEqual([
+    1,
+    expect.stringContaining("has other checksums than this script"),
+  ]);
   expect(await here.census()).toBe("");
 });
 
 test("without ssh-keygen, a signed release is installed by its own script only", async () => {
   await using here = await place(signingKey);
-  for (const tool of `${common} xz sha256sum`.split(" ")) await symlink(Bun.which(tool)!, here.at("bin", tool));
+  for (const tool of `${common} xz sha256sum`.split(" "))
+    await symlink(Bun.which(tool)!, here.at("bin", tool));
   const environment = { PATH: here.at("bin") };
-  const other = await here.sh(`sh ${newer}/install.sh --prefix prefix --version ${older}`, environment);
-  expect([other.status, other.output]).toEqual([1, expect.stringContaining("there is no ssh-keygen (8.2 or later): ")]);
+  const other = await here.sh(
+    `sh ${newer}/install.sh --prefix prefix --version ${older}`,
+    environment,
+  );
+  expect([other.status, other.output]).toEqual([
+    1,
+    expect.stringContaining("there is no ssh-keygen (8.2 or later): "),
+  ]);
   expect(await here.census()).toBe("");
   expect(await here.sh(installed(older), environment)).toMatchObject({ status: 0 });
 });
@@ -246,7 +289,9 @@ test("an interrupted download, of the script or of an archive, installs nothing"
       },
     },
   });
-  const { status, output } = await here.sh(`${installed(newer)} --from http://127.0.0.1:${server.port}`);
+  const { status, output } = await here.sh(
+    `${installed(newer)} --from http://127.0.0.1:${server.port}`,
+  );
   expect(output).toContain(".tar.xz\n");
   expect(output).toMatch(/install.sh: cannot download http:.*\.tar\.xz\n$/);
   expect([status, await here.census()]).toEqual([1, ""]);
@@ -256,12 +301,20 @@ test.each([
   ["sha256sum", "xz sha256sum", 0, ""],
   ["shasum, as on a Mac", "xz shasum", 0, ""],
   ["openssl", "xz openssl", 0, ""],
-  ["nothing", "xz", 1, "cannot verify checksums without sha256sum, shasum or openssl: install one of them"],
+  [
+    "nothing",
+    "xz",
+    1,
+    "cannot verify checksums without sha256sum, shasum or openssl: install one of them",
+  ],
   ["sha256sum, without xz", "sha256sum", 0, ""],
 ])("in bash, with %s for the checksums", async (_, tools, status, message) => {
   await using here = await place();
-  for (const tool of `${common} ${tools}`.split(" ")) await symlink(Bun.which(tool)!, here.at("bin", tool));
-  const ended = await here.sh(`bash --posix ${newer}/install.sh --prefix prefix`, { PATH: here.at("bin") });
+  for (const tool of `${common} ${tools}`.split(" "))
+    await symlink(Bun.which(tool)!, here.at("bin", tool));
+  const ended = await here.sh(`bash --posix ${newer}/install.sh --prefix prefix`, {
+    PATH: here.at("bin"),
+  });
   expect(ended.output).toContain(message);
   expect(ended.status).toBe(status);
   const said = await here.sh("prefix/bin/cluster-cloud || :");
@@ -318,5 +371,6 @@ test("curl is told to use https alone for an https URL, also after redirects", a
   await here.program("curl", 'printf "%s\\n" "$@" >>curl-words; exit 1');
   await here.sh(`${installed(newer)} --from https://127.0.0.1:1/releases`);
   const words = (await Bun.file(here.at("curl-words")).text()).split("\n");
-  for (const option of ["--proto", "--proto-redir"]) expect(words[words.indexOf(option) + 1]).toBe("=https,https");
+  for (const option of ["--proto", "--proto-redir"])
+    expect(words[words.indexOf(option) + 1]).toBe("=https,https");
 });

@@ -9,7 +9,11 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const script = join(import.meta.dir, "..", "..", "..", "scripts", "pinned-bun");
 const name = `bun-${platform()}-${arch() === "arm64" ? "aarch64" : "x64"}`;
-const state: { package?: Uint8Array; registry?: Bun.Server<undefined>; readonly requests: string[] } = {
+const state: {
+  package?: Uint8Array;
+  registry?: Bun.Server<undefined>;
+  readonly requests: string[];
+} = {
   requests: [],
 };
 
@@ -39,14 +43,23 @@ async function run(checksum: string) {
   const folder = await checkoutWith(checksum);
   const target = join(folder.path, "made");
   const child = Bun.spawn([join(folder.path, "scripts", "pinned-bun"), target], {
-    env: { PATH: process.env["PATH"] ?? "", npm_config_registry: `http://127.0.0.1:${state.registry!.port}/` },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      npm_config_registry: `http://127.0.0.1:${state.registry!.port}/`,
+    },
     stderr: "pipe",
   });
   const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);
-  return { status, stderr, target, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() };
+  return {
+    status,
+    stderr,
+    target,
+    [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose](),
+  };
 }
 
-const checksumOf = (bytes: Uint8Array): string => `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
+const checksumOf = (bytes: Uint8Array): string =>
+  `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
 
 test("installs the Bun that the lock file pins, and nothing else", async () => {
   await using ran = await run(checksumOf(state.package!));

@@ -5,7 +5,12 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const script = join(import.meta.dir, "..", "..", "..", "scripts", "test-tier.ts");
 
-async function startTier(folder: string, tier: string, files: Readonly<Record<string, string>>, ...more: string[]) {
+async function startTier(
+  folder: string,
+  tier: string,
+  files: Readonly<Record<string, string>>,
+  ...more: string[]
+) {
   for (const [name, lines] of Object.entries(files)) {
     const text = `import { expect, test } from "bun:test";\n${lines}\n`;
     await Bun.write(join(folder, "test", tier, name), text);
@@ -50,21 +55,32 @@ test.each(["unit", "integration"])("a failure is counted in the tier %s", async 
   expect((await runTier(tier, { "deeper/b.test.ts": b, "c.test.ts": c })).stdout).toBe("2 1 0\n");
 });
 
-test.each(["integration", "e2e"])("a file that fails once runs again and is named, in the tier %s", async (tier) => {
-  const once = `
+test.each(["integration", "e2e"])(
+  "a file that fails once runs again and is named, in the tier %s",
+  async (tier) => {
+    const once = `
     import { existsSync, writeFileSync } from "node:fs";
     test("passes the second time", () => {
       const isFirst = !existsSync("marker");
       writeFileSync("marker", "");
       expect(isFirst).toBe(false);
     });`;
-  const { stdout } = await runTier(tier, { "a.test.ts": files["a.test.ts"], "once.test.ts": once });
-  expect(stdout).toBe(`2 1 1\ntest/${tier}/once.test.ts\n`);
-});
+    const { stdout } = await runTier(tier, {
+      "a.test.ts": files["a.test.ts"],
+      "once.test.ts": once,
+    });
+    expect(stdout).toBe(`2 1 1\ntest/${tier}/once.test.ts\n`);
+  },
+);
 
 test("the output of each file is in one piece, whichever files run at the same time", async () => {
   const { stderr } = await runTier("e2e", files);
-  const order = ["(pass) passes [", "(fail) fails [", "(skip) is skipped", "test/e2e/a.test.ts: ended with 1 after"];
+  const order = [
+    "(pass) passes [",
+    "(fail) fails [",
+    "(skip) is skipped",
+    "test/e2e/a.test.ts: ended with 1 after",
+  ];
   const block = stderr.slice(stderr.indexOf(order[0]!), stderr.indexOf(order[3]!));
   expect(order.map((text) => stderr.indexOf(text)).toSorted((one, other) => one - other)).toEqual(
     order.map((text) => stderr.indexOf(text)),
@@ -113,9 +129,9 @@ test("the quick run leaves out what boots machines by whatever way it does, and 
   };
   const quick = await runTier("e2e", mixed, "--quick");
   expect(quick.stdout, quick.stderr).toBe("2 0 0\n");
-  const left = [...quick.stderr.matchAll(/^left out: test\/e2e\/(\S+)\.test\.ts, which boots/gm)].map(
-    ([, name]) => name,
-  );
+  const left = [
+    ...quick.stderr.matchAll(/^left out: test\/e2e\/(\S+)\.test\.ts, which boots/gm),
+  ].map(([, name]) => name);
   expect(left).toEqual(["deeper/indirect", "direct", "late"]);
   expect((await runTier("e2e", mixed)).stdout).toBe("5 0 0\n");
 });

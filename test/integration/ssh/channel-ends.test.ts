@@ -50,7 +50,9 @@ test("a command whose channel closes without an exit status is lost, not success
   await using connection = await connectTo(server, {});
   const error = await failureOf(connection.run({ argv: ["true"] }, signal));
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
-  expect(error.message).toStartWith(`The connection to master_0 (127.0.0.1 port ${server.port}) was lost`);
+  expect(error.message).toStartWith(
+    `The connection to master_0 (127.0.0.1 port ${server.port}) was lost`,
+  );
 });
 
 test("a command keeps the exit status that it sends before its channel closes", async () => {
@@ -59,7 +61,11 @@ test("a command keeps the exit status that it sends before its channel closes", 
     channel.end();
   });
   await using connection = await connectTo(server, {});
-  expect(await connection.run({ argv: ["true"] }, signal)).toEqual({ status: 7, stdout: "", stderr: "" });
+  expect(await connection.run({ argv: ["true"] }, signal)).toEqual({
+    status: 7,
+    stdout: "",
+    stderr: "",
+  });
 });
 
 // Shows R130.
@@ -70,7 +76,11 @@ test("a command whose shell doesn't say how it ended is not successful, whatever
   });
   await using connection = await connectTo(server, {});
   const error = await failureOf(connection.run({ argv: ["true"] }, signal));
-  expect(error).toMatchObject({ id: "remote-command-failed", transient: false, facts: { node: "master_0" } });
+  expect(error).toMatchObject({
+    id: "remote-command-failed",
+    transient: false,
+    facts: { node: "master_0" },
+  });
 });
 
 test("a command that is given up leaves no open channel", async () => {
@@ -81,7 +91,9 @@ test("a command that is given up leaves no open channel", async () => {
     yield Buffer.from("a");
     throw new Error("source broke");
   };
-  expect((await failureOf(connection.run({ argv: ["true"], stdin: broken() }, signal))).message).toBe("source broke");
+  expect(
+    (await failureOf(connection.run({ argv: ["true"], stdin: broken() }, signal))).message,
+  ).toBe("source broke");
   await closed.promise;
 });
 
@@ -115,7 +127,8 @@ test.each(ends)(
       for await (const chunk of all) {
         // Packets keep their order: the first command's have arrived when this command has ended.
         if (chunks.push(chunk) === 1) await connection.run({ argv: ["true"] }, signal);
-        if (Buffer.concat(chunks).length === sent.length) await connection.run({ argv: ["true"] }, signal);
+        if (Buffer.concat(chunks).length === sent.length)
+          await connection.run({ argv: ["true"] }, signal);
       }
     };
     await connection.run({ argv: ["true"], receive }, signal);
@@ -125,7 +138,9 @@ test.each(ends)(
 );
 
 test.each(
-  (["stdout", "stderr"] as const).flatMap((name) => ends.map(([when, endsAt]) => [name, when, endsAt] as const)),
+  (["stdout", "stderr"] as const).flatMap((name) =>
+    ends.map(([when, endsAt]) => [name, when, endsAt] as const),
+  ),
 )(
   "text of %s that waits for a slow reader is merged, and arrives even if the channel closes %s",
   async (name, _, endsAt) => {

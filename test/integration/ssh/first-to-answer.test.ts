@@ -6,7 +6,10 @@ import type { Connection, Destination } from "../../../src/ssh/connection/connec
 import { failureOf } from "../../support/failure-of.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 
-const node = (index: number): Destination => ({ ...destinationOf({ port: 1, user: "root" }), index });
+const node = (index: number): Destination => ({
+  ...destinationOf({ port: 1, user: "root" }),
+  index,
+});
 const failing = 0;
 const silent = 1;
 const ready = 2;
@@ -15,7 +18,8 @@ const ready = 2;
 function pool(asked: number[] = []) {
   return async ({ index }: Destination, inner: AbortSignal): Promise<Connection> => {
     asked.push(index);
-    if (index === failing) throw new ClusterError("connection-failed", "It hung up.", { transient: true });
+    if (index === failing)
+      throw new ClusterError("connection-failed", "It hung up.", { transient: true });
     if (index === ready) return {} as Connection;
     return await new Promise((_resolve, reject) => {
       inner.addEventListener("abort", () => reject(inner.reason), { once: true });
@@ -32,9 +36,13 @@ test("nodes that hang up are not waited for", async () => {
 test("a missing key is no silence", async () => {
   const missing = new ClusterError("key-missing", "The key is gone.");
   const connect = async ({ index }: Destination): Promise<Connection> => {
-    throw index === failing ? new ClusterError("connection-failed", "It hung up.", { transient: true }) : missing;
+    throw index === failing
+      ? new ClusterError("connection-failed", "It hung up.", { transient: true })
+      : missing;
   };
-  expect(await failureOf(firstToAnswer([node(failing), node(silent)], connect, signal))).toBe(missing);
+  expect(await failureOf(firstToAnswer([node(failing), node(silent)], connect, signal))).toBe(
+    missing,
+  );
 });
 
 test("a node that hangs up, and one that says nothing, don't hold up the one that answers", async () => {

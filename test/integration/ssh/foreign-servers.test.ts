@@ -13,7 +13,11 @@ describe.skipIf(opensshLack !== undefined)(
   () => {
     // Shows R129.
     test.each([
-      ["Ciphers chacha20-poly1305@openssh.com", ["cipher", "chacha20-poly1305@openssh.com"], "Ciphers +aes256"],
+      [
+        "Ciphers chacha20-poly1305@openssh.com",
+        ["cipher", "chacha20-poly1305@openssh.com"],
+        "Ciphers +aes256",
+      ],
       [
         "KexAlgorithms sntrup761x25519-sha512@openssh.com",
         ["key exchange", "sntrup761x25519-sha512@openssh.com"],
@@ -36,10 +40,14 @@ describe.skipIf(opensshLack !== undefined)(
       await using folder = await scratchFolder();
       const key = join(folder.path, "rsa");
       await Bun.$`ssh-keygen -q -t rsa -N "" -f ${key}`;
-      await using server = await startOpensshServer([`HostKey ${key}`, "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256"]);
+      await using server = await startOpensshServer([
+        `HostKey ${key}`,
+        "HostKeyAlgorithms rsa-sha2-512,rsa-sha2-256",
+      ]);
       const error = await failureOf(connectTo(server, { authenticationMayComeLater: true }));
       expect(error).toMatchObject({ id: "connection-failed", transient: true });
-      for (const part of ["host key", "rsa-sha2-512, rsa-sha2-256"]) expect(error.message).toContain(` ${part}`);
+      for (const part of ["host key", "rsa-sha2-512, rsa-sha2-256"])
+        expect(error.message).toContain(` ${part}`);
       expect(error.hint).toContain("ssh_host_ed25519_key");
       expect(await failureOf(connectTo(server, {}))).toMatchObject({ transient: false });
     });

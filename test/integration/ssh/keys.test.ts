@@ -7,19 +7,22 @@ import { proveOpenSshReads, readKeyPair } from "../../../src/ssh/own-key.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
-test.each(["cluster-e2e-x", ""])("OpenSSH accepts generated keys with the comment %j", async (comment) => {
-  await using folder = await scratchFolder();
-  const pair = generateKeyPair(comment);
-  const path = join(folder.path, "key");
-  await writeFile(path, pair.privateKey, { mode: 0o600 });
-  expect((await Bun.$`ssh-keygen -y -f ${path}`.text()).trim()).toBe(pair.publicKey);
-  expect(pair.privateKey).toMatch(
-    /^-----BEGIN OPENSSH PRIVATE KEY-----\n([\w+/=]{1,70}\n)+-----END OPENSSH PRIVATE KEY-----\n$/,
-  );
-  const [type, key, ...others] = pair.publicKey.split(" ");
-  expect([type, ...others]).toEqual(comment === "" ? ["ssh-ed25519"] : ["ssh-ed25519", comment]);
-  expect(key).toMatch(/^[\w+/]+=*$/);
-});
+test.each(["cluster-e2e-x", ""])(
+  "OpenSSH accepts generated keys with the comment %j",
+  async (comment) => {
+    await using folder = await scratchFolder();
+    const pair = generateKeyPair(comment);
+    const path = join(folder.path, "key");
+    await writeFile(path, pair.privateKey, { mode: 0o600 });
+    expect((await Bun.$`ssh-keygen -y -f ${path}`.text()).trim()).toBe(pair.publicKey);
+    expect(pair.privateKey).toMatch(
+      /^-----BEGIN OPENSSH PRIVATE KEY-----\n([\w+/=]{1,70}\n)+-----END OPENSSH PRIVATE KEY-----\n$/,
+    );
+    const [type, key, ...others] = pair.publicKey.split(" ");
+    expect([type, ...others]).toEqual(comment === "" ? ["ssh-ed25519"] : ["ssh-ed25519", comment]);
+    expect(key).toMatch(/^[\w+/]+=*$/);
+  },
+);
 
 test("ssh2 accepts each of two thousand keys, with leading zeros or without", () => {
   for (let count = 0; count < 2_000; count += 1) {
@@ -93,7 +96,10 @@ describe("a user's own key", () => {
     ["blank lines around it", (text) => `\n\n${text}\n \n`],
     ["blank lines and indentation inside", (text) => text.replaceAll("\n", "\n\n    ")],
     ["a comment in front", (text) => `# my key\n${text}`],
-    ["another text behind", (text) => `${text}-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n`],
+    [
+      "another text behind",
+      (text) => `${text}-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n`,
+    ],
   ])("that has %s becomes one that OpenSSH reads", async (_name, spoil) => {
     await using folder = await scratchFolder();
     const own = generateKeyPair("x");
@@ -121,15 +127,27 @@ describe("a user's own key", () => {
   });
 
   test.each([
-    ["RSA of 1024 bits", ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "RSA key of 1024 bits"],
+    [
+      "RSA of 1024 bits",
+      ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"],
+      "RSA key of 1024 bits",
+    ],
     ["ed448", ["genpkey", "-algorithm", "ed448"], "of a type that nodes don't accept"],
     [
       "of another curve",
       ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"],
       "of a type that nodes don't accept",
     ],
-    ["a passphrase in PKCS #8", ["genpkey", "-algorithm", "ed25519", "-aes128", "-pass", "pass:x"], "has a passphrase"],
-    ["a passphrase in PEM", ["genrsa", "-traditional", "-aes128", "-passout", "pass:x", "2048"], "has a passphrase"],
+    [
+      "a passphrase in PKCS #8",
+      ["genpkey", "-algorithm", "ed25519", "-aes128", "-pass", "pass:x"],
+      "has a passphrase",
+    ],
+    [
+      "a passphrase in PEM",
+      ["genrsa", "-traditional", "-aes128", "-passout", "pass:x", "2048"],
+      "has a passphrase",
+    ],
     ["DER", ["genpkey", "-algorithm", "ed25519", "-outform", "DER"], "is not UTF-8 text"],
   ])("%s is refused with its reason", async (_name, words, reason) => {
     await using folder = await scratchFolder();
@@ -148,16 +166,31 @@ describe("a user's own key", () => {
     expect((await failureOf(readKeyPair(path))).message).toContain("DSA");
   });
 
-  const wire = (text: string): Buffer => Buffer.concat([Buffer.from([0, 0, 0, text.length]), Buffer.from(text)]);
+  const wire = (text: string): Buffer =>
+    Buffer.concat([Buffer.from([0, 0, 0, text.length]), Buffer.from(text)]);
   const openSshKey = (type: string, cipher: string): string => {
-    const head = ["openssh-key-v1\0", wire(cipher), wire("none"), wire(""), Buffer.from([0, 0, 0, 1])];
+    const head = [
+      "openssh-key-v1\0",
+      wire(cipher),
+      wire("none"),
+      wire(""),
+      Buffer.from([0, 0, 0, 1]),
+    ];
     const publicKey = wire(wire(type).toString("latin1"));
-    const content = Buffer.concat([...head.map((part) => Buffer.from(part)), publicKey, wire("private")]);
+    const content = Buffer.concat([
+      ...head.map((part) => Buffer.from(part)),
+      publicKey,
+      wire("private"),
+    ]);
     return `-----BEGIN OPENSSH PRIVATE KEY-----\n${content.toString("base64")}\n-----END OPENSSH PRIVATE KEY-----\n`;
   };
   test.each([
     ["of a security key", openSshKey("sk-ssh-ed25519@openssh.com", "none"), "security key"],
-    ["of a security key, with a passphrase", openSshKey("sk-ssh-ed25519@openssh.com", "aes256-ctr"), "security key"],
+    [
+      "of a security key, with a passphrase",
+      openSshKey("sk-ssh-ed25519@openssh.com", "aes256-ctr"),
+      "security key",
+    ],
     ["of DSA in OpenSSH's format", openSshKey("ssh-dss", "none"), "DSA"],
     ["of PuTTY", "PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n", "PuTTY"],
     ["of SSH.COM", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nAAAA\n", "SSH.COM"],
@@ -180,13 +213,25 @@ describe("a user's own key", () => {
     await using folder = await scratchFolder();
     const file = join(folder.path, "key");
     const { privateKey, publicKey } = generateKeyPair("x");
-    const prove = async (environment: NodeJS.ProcessEnv, text = privateKey, expected = publicKey): Promise<void> => {
+    const prove = async (
+      environment: NodeJS.ProcessEnv,
+      text = privateKey,
+      expected = publicKey,
+    ): Promise<void> => {
       await writeFile(file, text, { mode: 0o600 });
-      return proveOpenSshReads({ path: "own", file, publicKey: expected }, environment, new AbortController().signal);
+      return proveOpenSshReads(
+        { path: "own", file, publicKey: expected },
+        environment,
+        new AbortController().signal,
+      );
     };
     await prove(process.env);
     await prove({ PATH: folder.path }, "no key");
-    expect((await failureOf(prove(process.env, privateKey.replaceAll("\n", "\r\n")))).id).toBe("bad-usage");
-    expect((await failureOf(prove(process.env, privateKey, generateKeyPair("x").publicKey))).id).toBe("bad-usage");
+    expect((await failureOf(prove(process.env, privateKey.replaceAll("\n", "\r\n")))).id).toBe(
+      "bad-usage",
+    );
+    expect(
+      (await failureOf(prove(process.env, privateKey, generateKeyPair("x").publicKey))).id,
+    ).toBe("bad-usage");
   });
 });

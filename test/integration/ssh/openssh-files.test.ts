@@ -23,8 +23,12 @@ test("a pinned key is expected, also by later processes, and OpenSSH finds it", 
     expect(await reader.expected("203.0.113.5", 2222)).toEqual(two);
     expect(await reader.expected("203.0.113.6", 22)).toBeUndefined();
   }
-  expect(await Bun.$`ssh-keygen -F [203.0.113.5]:2222 -f ${path}`.text()).toContain(two.toString("base64"));
-  expect(await Bun.$`ssh-keygen -F 203.0.113.5 -f ${path}`.text()).toContain(one.toString("base64"));
+  expect(await Bun.$`ssh-keygen -F [203.0.113.5]:2222 -f ${path}`.text()).toContain(
+    two.toString("base64"),
+  );
+  expect(await Bun.$`ssh-keygen -F 203.0.113.5 -f ${path}`.text()).toContain(
+    one.toString("base64"),
+  );
 });
 
 test("a later pin replaces the earlier one, and only that", async () => {
@@ -42,12 +46,17 @@ test("after three hundred concurrent pins, all are in the file", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "known_hosts");
   const knownHosts = createKnownHosts(path);
-  const hosts = Array.from({ length: 300 }, (_, index) => `10.0.${Math.floor(index / 250)}.${index % 250}`);
+  const hosts = Array.from(
+    { length: 300 },
+    (_, index) => `10.0.${Math.floor(index / 250)}.${index % 250}`,
+  );
   await Promise.all(
     hosts.map(async (host) => {
       const key = newKey();
       await knownHosts.pin(host, 22, key);
-      expect(await Bun.file(path).text()).toContain(`${host} ssh-ed25519 ${key.toString("base64")}\n`);
+      expect(await Bun.file(path).text()).toContain(
+        `${host} ssh-ed25519 ${key.toString("base64")}\n`,
+      );
     }),
   );
   expect((await Bun.file(path).text()).trim().split("\n")).toHaveLength(300);
@@ -64,14 +73,17 @@ test("lines of other programs are ignored", async () => {
   );
   const knownHosts = createKnownHosts(path);
   expect((await knownHosts.expected("c", 22))?.toString("base64")).toBe(key);
-  for (const host of ["a", "b", "d", "#"]) expect(await knownHosts.expected(host, 22)).toBeUndefined();
+  for (const host of ["a", "b", "d", "#"])
+    expect(await knownHosts.expected(host, 22)).toBeUndefined();
 });
 
 test("a folder that isn't writable is reported, and a later pin succeeds", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "missing", "known_hosts");
   const knownHosts = createKnownHosts(path);
-  expect(await failureOf(knownHosts.pin("a", 22, newKey()))).toMatchObject({ id: "machine-not-set-up" });
+  expect(await failureOf(knownHosts.pin("a", 22, newKey()))).toMatchObject({
+    id: "machine-not-set-up",
+  });
   await Bun.$`mkdir ${join(folder.path, "missing")}`;
   await chmod(join(folder.path, "missing"), 0o700);
   await knownHosts.pin("b", 22, newKey());
@@ -89,7 +101,10 @@ test("OpenSSH interprets the configuration as intended", async () => {
   }));
   await writeFile(
     path,
-    renderSshConfig(nodes, { identityFile: "/50% of it/key", knownHostsFile: "/50% of it/known hosts" }),
+    renderSshConfig(nodes, {
+      identityFile: "/50% of it/key",
+      knownHostsFile: "/50% of it/known hosts",
+    }),
   );
   const output = await Bun.$`ssh -G -F ${path} agent_1`.text();
   const lines = output.split("\n");
@@ -111,6 +126,10 @@ test("OpenSSH interprets the configuration as intended", async () => {
   ];
   expect(expected.filter((line) => !lines.includes(line))).toEqual([]);
   // A node that doesn't answer is given up, and the slow key exchange isn't offered.
-  for (const limit of [/^connecttimeout [1-9]/m, /^serveraliveinterval [1-9]/m, /^kexalgorithms (?!.*sntrup)/m])
+  for (const limit of [
+    /^connecttimeout [1-9]/m,
+    /^serveraliveinterval [1-9]/m,
+    /^kexalgorithms (?!.*sntrup)/m,
+  ])
     expect(output).toMatch(limit);
 });

@@ -12,7 +12,8 @@ async function reseed(programs: readonly string[], version: string) {
   await using folder = await scratchFolder();
   const bin = join(folder.path, "bin");
   await mkdir(bin);
-  for (const program of ["sh", "base64", ...programs]) await symlink(Bun.which(program)!, join(bin, program));
+  for (const program of ["sh", "base64", ...programs])
+    await symlink(Bun.which(program)!, join(bin, program));
   await Bun.write(join(bin, "uname"), `#!/bin/sh\necho ${version}\n`);
   await chmod(join(bin, "uname"), 0o755);
   const stdin = Buffer.from(`${freshEntropy()}\n`);
@@ -22,9 +23,12 @@ async function reseed(programs: readonly string[], version: string) {
 
 const tools = ["perl", "python3"].filter((program) => Bun.which(program) !== null);
 
-test.skipIf(rootOnly !== undefined).each(tools)("a system with %s renews its random numbers", async (program) => {
-  expect(await reseed([program], "6.1.0-9-cloud-amd64")).toEqual({ status: 0, stderr: "" });
-});
+test.skipIf(rootOnly !== undefined).each(tools)(
+  "a system with %s renews its random numbers",
+  async (program) => {
+    expect(await reseed([program], "6.1.0-9-cloud-amd64")).toEqual({ status: 0, stderr: "" });
+  },
+);
 
 test.skipIf(rootOnly !== undefined).each(["3.10.0-1160.el7.x86_64", "4.4.0-21-generic"])(
   "a kernel that mixes at once needs no program: %s",
@@ -33,11 +37,16 @@ test.skipIf(rootOnly !== undefined).each(["3.10.0-1160.el7.x86_64", "4.4.0-21-ge
   },
 );
 
-const device = [...new Bun.Glob("*/drivers/vmgenid/*:*").scanSync({ cwd: "/sys/bus", onlyFiles: false })].length > 0;
+const device =
+  [...new Bun.Glob("*/drivers/vmgenid/*:*").scanSync({ cwd: "/sys/bus", onlyFiles: false })]
+    .length > 0;
 
 test.skipIf(rootOnly !== undefined || device).each(["4.8.0", "4.18.0-553.el8", "6.12.43+deb13"])(
   "where nothing proves that random numbers are new, it fails: %s",
   async (version) => {
-    expect(await reseed([], version)).toEqual({ status: 1, stderr: expect.stringContaining("would repeat") });
+    expect(await reseed([], version)).toEqual({
+      status: 1,
+      stderr: expect.stringContaining("would repeat"),
+    });
   },
 );

@@ -40,10 +40,17 @@ async function run({ force, words, terminal = false }: Given): Promise<Outcome> 
   if (terminal) {
     const program = join(import.meta.dir, "terminal-program.ts");
     const request = JSON.stringify({ folder: scratch.path, port: server.port, words, terminal });
-    const child = Bun.spawn(["script", "-qec", `exec bun ${program} '${request}'`, path("transcript")], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    return { stdout: await new Response(child.stdout).text(), status: await child.exited, stderr: "" };
+    const child = Bun.spawn(
+      ["script", "-qec", `exec bun ${program} '${request}'`, path("transcript")],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    return {
+      stdout: await new Response(child.stdout).text(),
+      status: await child.exited,
+      stderr: "",
+    };
   }
   await using pool = createConnectionPool({
     privateKeyFile: path("the key"),
@@ -60,7 +67,14 @@ async function run({ force, words, terminal = false }: Given): Promise<Outcome> 
       loginUser: "root",
       sudo: true,
       script: {
-        settings: [{ whenExists: undefined, environmentFile: undefined, variables: {}, workingDirectory: undefined }],
+        settings: [
+          {
+            whenExists: undefined,
+            environmentFile: undefined,
+            variables: {},
+            workingDirectory: undefined,
+          },
+        ],
         words,
         missingFolderHint: "",
       },
@@ -117,43 +131,69 @@ describe.skipIf(opensshLack !== undefined)(`a session's proof (${opensshLack ?? 
     ["is bash, and shows what it runs", `exec bash -xv -c "$SSH_ORIGINAL_COMMAND"`],
     ["hides the command's status", `${asUsual}; exit 0`],
     ["prints something at the end", `bash -c "$SSH_ORIGINAL_COMMAND"; echo bye; echo bye >&2`],
-  ])("a login shell that %s: the command's status and its own output arrive", async (name, force) => {
-    const { status, stdout, stderr } = await run({ force, words: ["echo out; echo err >&2; exit 3"] });
-    const late = name.endsWith("at the end") ? "bye\n" : "";
-    expect({ status, stdout, stderr }).toEqual({ status: 3, stdout: `out\n${late}`, stderr: `err\n${late}` });
-  });
+  ])(
+    "a login shell that %s: the command's status and its own output arrive",
+    async (name, force) => {
+      const { status, stdout, stderr } = await run({
+        force,
+        words: ["echo out; echo err >&2; exit 3"],
+      });
+      const late = name.endsWith("at the end") ? "bye\n" : "";
+      expect({ status, stdout, stderr }).toEqual({
+        status: 3,
+        stdout: `out\n${late}`,
+        stderr: `err\n${late}`,
+      });
+    },
+  );
 
   test.each(["zsh", "dash", "bash"].filter((name) => Bun.which(name) !== null))(
     "%s as the login shell runs the command",
     async (name) => {
-      const outcome = await run({ force: `exec ${name} -c "$SSH_ORIGINAL_COMMAND"`, words: ["echo out; exit 3"] });
+      const outcome = await run({
+        force: `exec ${name} -c "$SSH_ORIGINAL_COMMAND"`,
+        words: ["echo out; exit 3"],
+      });
       expect(outcome).toEqual({ status: 3, stdout: "out\n", stderr: "" });
     },
   );
 
-  test.skipIf(Bun.which("fish") === null)("fish as the login shell runs nothing, and that is an error", async () => {
-    const { status } = await run({ force: 'exec fish -c "$SSH_ORIGINAL_COMMAND"', words: ["echo out >ran"] });
-    expect(status).toMatchObject({ id: "remote-command-failed" });
-  });
-
-  test.each([{ words: ["exit", "4"] }, { words: ["exec", "sh", "-c", "exit 4"] }, { words: ["sh", "-c", "exit 4"] }])(
-    "$words are the command, not our shell's",
-    async ({ words }) => {
-      expect(await run({ force: bash, words })).toEqual({ status: 4, stdout: "", stderr: "" });
+  test.skipIf(Bun.which("fish") === null)(
+    "fish as the login shell runs nothing, and that is an error",
+    async () => {
+      const { status } = await run({
+        force: 'exec fish -c "$SSH_ORIGINAL_COMMAND"',
+        words: ["echo out >ran"],
+      });
+      expect(status).toMatchObject({ id: "remote-command-failed" });
     },
   );
 
+  test.each([
+    { words: ["exit", "4"] },
+    { words: ["exec", "sh", "-c", "exit 4"] },
+    { words: ["sh", "-c", "exit 4"] },
+  ])("$words are the command, not our shell's", async ({ words }) => {
+    expect(await run({ force: bash, words })).toEqual({ status: 4, stdout: "", stderr: "" });
+  });
+
   // Shows R130.
   test("a session that ends before its command is an error", async () => {
-    const kill = 'kill -KILL "$(ps -o ppid= -p "$(ps -o ppid= -p "$PPID")")" "$(ps -o ppid= -p "$PPID")" "$PPID"';
-    const { status } = await run({ force: `bash -c "$SSH_ORIGINAL_COMMAND"; exit 0`, words: [`${kill}; sleep 30`] });
+    const kill =
+      'kill -KILL "$(ps -o ppid= -p "$(ps -o ppid= -p "$PPID")")" "$(ps -o ppid= -p "$PPID")" "$PPID"';
+    const { status } = await run({
+      force: `bash -c "$SSH_ORIGINAL_COMMAND"; exit 0`,
+      words: [`${kill}; sleep 30`],
+    });
     expect(status).toBeInstanceOf(ClusterError);
   });
 
   // Shows R77.
   test("on a terminal, a command that did not run is an error, and one that did has its status", async () => {
     const words = ["echo out; exit 3"];
-    expect((await run({ force: `echo welcome; ${asUsual}`, words, terminal: true })).status).toBe(3);
+    expect((await run({ force: `echo welcome; ${asUsual}`, words, terminal: true })).status).toBe(
+      3,
+    );
     expect((await run({ force: "exit 0", words, terminal: true })).status).not.toBe(0);
   });
 });

@@ -26,7 +26,14 @@ const session = startSession(
     loginUser: "root",
     sudo: true,
     script: {
-      settings: [{ whenExists: undefined, environmentFile: undefined, variables, workingDirectory: undefined }],
+      settings: [
+        {
+          whenExists: undefined,
+          environmentFile: undefined,
+          variables,
+          workingDirectory: undefined,
+        },
+      ],
       words: request.words,
       missingFolderHint: "",
     },
@@ -34,7 +41,8 @@ const session = startSession(
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
-    connect: (connectSignal) => pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
+    connect: (connectSignal) =>
+      pool.connect(destinationOf({ port: request.port, user: "root" }), connectSignal),
   },
   signal,
 );

@@ -19,7 +19,10 @@ import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const creationId = "0123456789abcdef";
-const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? undefined : "nothing can be mounted here";
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux"
+    ? undefined
+    : "nothing can be mounted here";
 
 interface Owner {
   readonly host: string;
@@ -28,7 +31,10 @@ interface Owner {
 }
 
 /** A creation that belongs to another process. */
-async function creationOf(root: string, change: (owner: Owner) => Owner | undefined): Promise<string> {
+async function creationOf(
+  root: string,
+  change: (owner: Owner) => Owner | undefined,
+): Promise<string> {
   const directory = creationDirectory(root, "default", creationId);
   await beginCreation(directory, "default", creationId);
   const path = creationFiles(directory).creation;
@@ -42,7 +48,9 @@ test("is private to this user, and locked by its process", async () => {
   const directory = await creationOf(folder.path, (owner) => owner);
   expect((await stat(directory)).mode & 0o777).toBe(0o700);
   expect((await stat(creationFiles(directory).creation)).mode & 0o777).toBe(0o600);
-  const creation = JSON.parse(await readFile(creationFiles(directory).creation, "utf8")) as { owner: Owner };
+  const creation = JSON.parse(await readFile(creationFiles(directory).creation, "utf8")) as {
+    owner: Owner;
+  };
   expect(creation.owner.pid).toBe(process.pid);
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
 });
@@ -50,7 +58,11 @@ test("is private to this user, and locked by its process", async () => {
 test.each([
   ["its process is gone", (owner: Owner) => ({ ...owner, pid: 2 ** 22 + 1 }), 1],
   ["another process has its number now", (owner: Owner) => ({ ...owner, startedAt: "boot:1" }), 1],
-  ["it runs on another host, perhaps", (owner: Owner) => ({ ...owner, host: "elsewhere", pid: 2 ** 22 + 1 }), 0],
+  [
+    "it runs on another host, perhaps",
+    (owner: Owner) => ({ ...owner, host: "elsewhere", pid: 2 ** 22 + 1 }),
+    0,
+  ],
   ["nobody knows whose it is", () => undefined, 0],
 ])("whether it counts as abandoned if %s", async (_, change, count) => {
   await using folder = await scratchFolder();
@@ -67,8 +79,13 @@ test("a creation in use is abandoned once its process is gone", async () => {
   expect(await isFinishedCreation(directory)).toBe(true);
   expect(await abandonedCreations(folder.path, "default")).toEqual([]);
   const path = creationFiles(directory).creation;
-  await writeFile(path, (await readFile(path, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
-  expect((await abandonedCreations(folder.path, /^def/)).map((creation) => creation.directory)).toEqual([directory]);
+  await writeFile(
+    path,
+    (await readFile(path, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'),
+  );
+  expect(
+    (await abandonedCreations(folder.path, /^def/)).map((creation) => creation.directory),
+  ).toEqual([directory]);
 });
 
 test.each(["finished", "removed"] as const)("a %s creation is not abandoned", async (state) => {
@@ -128,7 +145,11 @@ test.skipIf(mountLack !== undefined)(
       await Bun.$`cat /dev/zero >${join(folder.path, "filler")}`.nothrow().quiet();
       const path = creationFiles(directory).creation;
       const message = expect.stringContaining(`'${path}'`);
-      expect(await failureOf(endCreation(directory, "abandoned"))).toMatchObject({ code: "ENOSPC", message, path });
+      expect(await failureOf(endCreation(directory, "abandoned"))).toMatchObject({
+        code: "ENOSPC",
+        message,
+        path,
+      });
       await endRemovedCreation(directory);
       expect(await isEndedCreation(directory)).toBe(true);
     } finally {
@@ -161,7 +182,10 @@ test("a folder that is a link is not the creation's, wherever it leads", async (
   expect(await isOwnFolder(directory)).toBe(true);
   await symlink(elsewhere, directory);
   expect([await isOwnFolder(directory), await isCreationHere(directory)]).toEqual([false, false]);
-  expect([await isFinishedCreation(directory), await presentCreations(folder.path, "default")]).toEqual([false, []]);
+  expect([
+    await isFinishedCreation(directory),
+    await presentCreations(folder.path, "default"),
+  ]).toEqual([false, []]);
   await endRemovedCreation(directory);
   expect(await readFile(creationFiles(elsewhere).privateKey, "utf8")).toBe("key");
   await rename(elsewhere, `${elsewhere}-too`);

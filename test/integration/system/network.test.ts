@@ -14,13 +14,20 @@ import { neverAborted } from "../../support/never-aborted.ts";
 
 const whole = "0123456789";
 /** `hasArrived`: whether the client has received something of this answer. */
-type Answer = (request: IncomingMessage, response: ServerResponse, hasArrived: () => boolean) => unknown;
+type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  hasArrived: () => boolean,
+) => unknown;
 
 /** Sends the part that was asked for. */
 const sendRange: Answer = ({ headers }, response) => {
   const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? "")?.[1] ?? 0);
   if (start >= whole.length) response.writeHead(416).end();
-  else response.writeHead(start === 0 ? 200 : 206, { "content-length": whole.length - start }).end(whole.slice(start));
+  else
+    response
+      .writeHead(start === 0 ? 200 : 206, { "content-length": whole.length - start })
+      .end(whole.slice(start));
 };
 
 /** Promises everything, and closes the connection when four bytes have arrived. */
@@ -50,7 +57,11 @@ async function download(
   const server = createServer((request, response) => {
     ranges.push(request.headers.range);
     const shown = progress.length;
-    answers[Math.min(ranges.length, answers.length) - 1]!(request, response, () => progress.length > shown);
+    answers[Math.min(ranges.length, answers.length) - 1]!(
+      request,
+      response,
+      () => progress.length > shown,
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -61,7 +72,8 @@ async function download(
     clock,
     stallLimitMs,
     mostBytes: 1_000,
-    onProgress: (received: number, total: number | undefined) => void progress.push([received, total]),
+    onProgress: (received: number, total: number | undefined) =>
+      void progress.push([received, total]),
     shown: "the file",
     failure: { id: "artifact-unreachable", hint: "Try again." } as const,
   };
@@ -77,9 +89,18 @@ async function download(
 }
 
 test("an empty file gets everything, and a part of one the rest", async () => {
-  expect(await download("", [sendRange])).toMatchObject({ content: whole, ranges: [undefined], progress: [[10, 10]] });
+  expect(await download("", [sendRange])).toMatchObject({
+    content: whole,
+    ranges: [undefined],
+    progress: [[10, 10]],
+  });
   const rest = await download("0123", [sendRange]);
-  expect(rest).toMatchObject({ content: whole, ranges: ["bytes=4-"], progress: [[10, 10]], failure: undefined });
+  expect(rest).toMatchObject({
+    content: whole,
+    ranges: ["bytes=4-"],
+    progress: [[10, 10]],
+    failure: undefined,
+  });
 });
 
 test("a file that is there already is complete", async () => {
@@ -93,8 +114,12 @@ test("a file that is there already is complete", async () => {
 test("a server that sends everything again replaces the part", async () => {
   const all: Answer = (_, response) => void response.writeHead(200).end(whole);
   expect(await download("wrong", [all])).toMatchObject({ content: whole, failure: undefined });
-  const announced: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).end(whole);
-  expect(await download("wrong", [announced])).toMatchObject({ content: whole, progress: [[10, 10]] });
+  const announced: Answer = (_, response) =>
+    void response.writeHead(200, { "content-length": 10 }).end(whole);
+  expect(await download("wrong", [announced])).toMatchObject({
+    content: whole,
+    progress: [[10, 10]],
+  });
 });
 
 test("a part of a single byte is continued", async () => {
@@ -102,9 +127,13 @@ test("a part of a single byte is continued", async () => {
 });
 
 test("a transfer in which no data arrives is tried again, and says so in the end", async () => {
-  const stall: Answer = (_, response) => void response.writeHead(200, { "content-length": 10 }).write("0");
+  const stall: Answer = (_, response) =>
+    void response.writeHead(200, { "content-length": 10 }).write("0");
   const { failure, ranges } = await download("", [stall], { stallLimitMs: 500 });
-  expect(failure).toMatchObject({ id: "artifact-unreachable", message: expect.stringContaining("0.5 s") });
+  expect(failure).toMatchObject({
+    id: "artifact-unreachable",
+    message: expect.stringContaining("0.5 s"),
+  });
   expect(ranges).toHaveLength(5);
 });
 
@@ -122,11 +151,15 @@ const sendEncoded =
     const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? "")?.[1] ?? 0);
     const rest = body.subarray(start);
     const status = start === 0 ? 200 : 206;
-    response.writeHead(status, { "content-encoding": encoding, "content-length": rest.length }).end(rest);
+    response
+      .writeHead(status, { "content-encoding": encoding, "content-length": rest.length })
+      .end(rest);
   };
 const bomb = sendEncoded("gzip", gzipSync("x".repeat(1_500)));
-const announceMuch: Answer = (_, response) => void response.writeHead(200, { "content-length": 1_001 }).write("x");
-const announceMuchMore: Answer = (_, response) => void response.writeHead(206, { "content-length": 998 }).write("x");
+const announceMuch: Answer = (_, response) =>
+  void response.writeHead(200, { "content-length": 1_001 }).write("x");
+const announceMuchMore: Answer = (_, response) =>
+  void response.writeHead(206, { "content-length": 998 }).write("x");
 
 test.each([
   ["sends without end", endless, "012"],
@@ -145,17 +178,24 @@ test.each([
   ["GZIP", gzipSync(whole)],
   ["deflate", deflateSync(whole)],
   ["br", brotliCompressSync(whole)],
-])("an answer that is encoded as %s although it should not be is decoded", async (encoding, body) => {
-  const answer = sendEncoded(encoding, body);
-  expect(await download("", [answer])).toMatchObject({
-    content: whole,
-    failure: undefined,
-    progress: [[10, undefined]],
-  });
-  // The encoded file has no part that continues this one.
-  const rest = await download("0123", [answer]);
-  expect(rest).toMatchObject({ content: whole, failure: undefined, ranges: ["bytes=4-", undefined] });
-});
+])(
+  "an answer that is encoded as %s although it should not be is decoded",
+  async (encoding, body) => {
+    const answer = sendEncoded(encoding, body);
+    expect(await download("", [answer])).toMatchObject({
+      content: whole,
+      failure: undefined,
+      progress: [[10, undefined]],
+    });
+    // The encoded file has no part that continues this one.
+    const rest = await download("0123", [answer]);
+    expect(rest).toMatchObject({
+      content: whole,
+      failure: undefined,
+      ranges: ["bytes=4-", undefined],
+    });
+  },
+);
 
 test("an encoded transfer that is cut off begins again", async () => {
   const text = Array.from({ length: 300 }, (_, index) => index ** 2 % 97).join("");
@@ -167,14 +207,22 @@ test("an encoded transfer that is cut off begins again", async () => {
     response.destroy();
   };
   const ended = await download("", [cut, sendEncoded("gzip", body)]);
-  expect(ended).toMatchObject({ content: text, ranges: [undefined, undefined], failure: undefined });
+  expect(ended).toMatchObject({
+    content: text,
+    ranges: [undefined, undefined],
+    failure: undefined,
+  });
 });
 
 test.each(["zstd", "gzip, gzip", "\u009b2J"])(
   "an answer encoded as %j is refused with the reason",
   async (encoding) => {
-    const { failure, content, ranges } = await download("012", [sendEncoded(encoding, Bun.zstdCompressSync(whole))]);
-    expect(failure?.message).toStartWith("Cannot download the file: the server encodes the file as ");
+    const { failure, content, ranges } = await download("012", [
+      sendEncoded(encoding, Bun.zstdCompressSync(whole)),
+    ]);
+    expect(failure?.message).toStartWith(
+      "Cannot download the file: the server encodes the file as ",
+    );
     expect(failure?.message).not.toContain("\u009b");
     expect({ content, requests: ranges.length }).toEqual({ content: "012", requests: 1 });
   },
@@ -182,16 +230,26 @@ test.each(["zstd", "gzip, gzip", "\u009b2J"])(
 
 test("an interrupted download ends with the reason", async () => {
   const reason = new Error("interrupted");
-  expect((await download("", [sendRange], { signal: AbortSignal.abort(reason) })).failure).toBe(reason as never);
+  expect((await download("", [sendRange], { signal: AbortSignal.abort(reason) })).failure).toBe(
+    reason as never,
+  );
 });
 
 test("a transfer that is cut off continues where it ended", async () => {
   const ended = await download("", [cutOff, sendRange]);
-  expect(ended).toMatchObject({ content: whole, ranges: [undefined, "bytes=4-"], pauses: [1000], failure: undefined });
+  expect(ended).toMatchObject({
+    content: whole,
+    ranges: [undefined, "bytes=4-"],
+    pauses: [1000],
+    failure: undefined,
+  });
 });
 
 test("an answer that is shorter than it should be is no success", async () => {
-  const ended = await download("0123", [(_, response) => void response.writeHead(206).end("4567"), refuse(404)]);
+  const ended = await download("0123", [
+    (_, response) => void response.writeHead(206).end("4567"),
+    refuse(404),
+  ]);
   expect(ended.failure).toBeUndefined();
   const short = await download("", [cutOff]);
   expect(short.failure).toMatchObject({ id: "artifact-unreachable", hint: "Try again." });
@@ -209,6 +267,8 @@ test.each([
 ])("a server that answers with %d is asked %d times", async (status, times) => {
   const { failure, ranges, pauses } = await download("", [refuse(status)]);
   expect(pauses).toEqual([1000, 2000, 3000, 4000].slice(0, times - 1));
-  expect(failure?.message).toBe(`Cannot download the file: the server answered with HTTP ${status}.`);
+  expect(failure?.message).toBe(
+    `Cannot download the file: the server answered with HTTP ${status}.`,
+  );
   expect([ranges.length, pauses.length]).toEqual([times, times - 1]);
 });

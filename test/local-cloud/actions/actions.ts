@@ -13,7 +13,11 @@ import {
 import { modifyInstanceMetadataOptions } from "./modify-metadata-options.ts";
 import { revokeSecurityGroupIngress } from "./revoke-ingress.ts";
 import { runInstances } from "./run-instances.ts";
-import { createSecurityGroup, deleteSecurityGroup, describeSecurityGroups } from "./security-groups.ts";
+import {
+  createSecurityGroup,
+  deleteSecurityGroup,
+  describeSecurityGroups,
+} from "./security-groups.ts";
 import { createTags } from "./tags.ts";
 import { terminateInstances } from "./terminate-instances.ts";
 
@@ -39,4 +43,6 @@ const all: readonly Action[] = [
 ];
 
 /** By the name that requests pass as `Action`. */
-export const actions: ReadonlyMap<string, Action> = new Map(all.map((action) => [action.name, action]));
+export const actions: ReadonlyMap<string, Action> = new Map(
+  all.map((action) => [action.name, action]),
+);

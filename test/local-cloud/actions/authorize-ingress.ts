@@ -29,9 +29,14 @@ export const authorizeSecurityGroupIngress: Action = {
   run: ({ parameters, region, accountId, passDryRun }) => {
     const group = region.group(parameters.requiredText("GroupId"));
     readTagSpecifications(parameters, ["security-group-rule"]);
-    const rules = parameters.list("IpPermissions").flatMap((permission) => readRules(permission, region));
+    const rules = parameters
+      .list("IpPermissions")
+      .flatMap((permission) => readRules(permission, region));
     if (rules.length === 0)
-      throw new Ec2Error("MissingParameter", "Either 'ipPermissions' or 'securityGroupRules' should be provided.");
+      throw new Ec2Error(
+        "MissingParameter",
+        "Either 'ipPermissions' or 'securityGroupRules' should be provided.",
+      );
     refuseDuplicates([...group.rules, ...rules]);
     if (group.rules.length + rules.length > maximumRules) {
       throw new Ec2Error(
@@ -67,11 +72,16 @@ export function readRules(permission: Parameters, region: Region): readonly Ingr
   checkPorts(protocol, fromPort, toPort);
   const sources = readSources(permission, region);
   if (sources.length === 0)
-    throw invalid("Missing source specification: include source security group or CIDR information");
+    throw invalid(
+      "Missing source specification: include source security group or CIDR information",
+    );
   return sources.map((source) => ({ id: newId("sgr"), protocol, fromPort, toPort, ...source }));
 }
 
-function readSources(permission: Parameters, region: Region): readonly Pick<IngressRule, "source" | "description">[] {
+function readSources(
+  permission: Parameters,
+  region: Region,
+): readonly Pick<IngressRule, "source" | "description">[] {
   const description = (range: Parameters) => range.text("Description");
   return [
     ...permission.list("IpRanges").map((range) => ({
@@ -89,21 +99,34 @@ function readSources(permission: Parameters, region: Region): readonly Pick<Ingr
   ];
 }
 
-function checkPorts(protocol: string, fromPort: number | undefined, toPort: number | undefined): void {
+function checkPorts(
+  protocol: string,
+  fromPort: number | undefined,
+  toPort: number | undefined,
+): void {
   if (protocol === "-1" || protocol === "icmp" || protocol === "icmpv6") return;
   if (protocol !== "tcp" && protocol !== "udp")
     throw invalid(`Invalid value '${protocol}' for IP protocol. Unknown protocol.`);
   if (fromPort === undefined || toPort === undefined) {
-    throw invalid("Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.");
+    throw invalid(
+      "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+    );
   }
   if (fromPort < 0 || toPort > 65_535 || fromPort > toPort)
     throw invalid(`Invalid TCP/UDP port range (${fromPort}:${toPort})`);
 }
 
-function checkedCidr(cidr: string, isAddress: (text: string) => boolean, maximumBits: number): string {
+function checkedCidr(
+  cidr: string,
+  isAddress: (text: string) => boolean,
+  maximumBits: number,
+): string {
   const [address, bits, ...rest] = cidr.split("/");
   const isGood =
-    isAddress(address!) && /^\d{1,3}$/.test(bits ?? "") && Number(bits) <= maximumBits && rest.length === 0;
+    isAddress(address!) &&
+    /^\d{1,3}$/.test(bits ?? "") &&
+    Number(bits) <= maximumBits &&
+    rest.length === 0;
   if (!isGood) throw invalid(`CIDR block ${cidr} is malformed`);
   return cidr;
 }
@@ -112,7 +135,11 @@ function refuseDuplicates(rules: readonly IngressRule[]): void {
   const seen = new Set<string>();
   for (const { protocol, fromPort, toPort, source } of rules) {
     const key = JSON.stringify([protocol, fromPort, toPort, source]);
-    if (seen.has(key)) throw new Ec2Error("InvalidPermission.Duplicate", `the specified rule "${key}" already exists`);
+    if (seen.has(key))
+      throw new Ec2Error(
+        "InvalidPermission.Duplicate",
+        `the specified rule "${key}" already exists`,
+      );
     seen.add(key);
   }
 }

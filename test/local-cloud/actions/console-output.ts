@@ -10,7 +10,10 @@ export const getConsoleOutput: Action = {
   required: ["InstanceId"],
   run: async (request) => {
     const [instance] = instancesById(request, [request.parameters.requiredText("InstanceId")]);
-    if (request.parameters.boolean("Latest") === true && instance!.launch.type.hypervisor !== "nitro") {
+    if (
+      request.parameters.boolean("Latest") === true &&
+      instance!.launch.type.hypervisor !== "nitro"
+    ) {
       throw new Ec2Error(
         "UnsupportedOperation",
         "This instance type does not support retrieving the latest console logs.",

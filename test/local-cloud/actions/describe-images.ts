@@ -25,7 +25,9 @@ export const describeImages: Action = {
     // Only its owner sees a deprecated image, unless the request gives its id or asks for deprecated images.
     const showsDeprecated = ids.length > 0 || parameters.boolean("IncludeDeprecated") === true;
     const shown = asked.filter(
-      (image) => (owners.length === 0 || owners.includes(image.owner)) && (showsDeprecated || !image.deprecated),
+      (image) =>
+        (owners.length === 0 || owners.includes(image.owner)) &&
+        (showsDeprecated || !image.deprecated),
     );
     const filtered = applyFilters(shown, parameters, imageFields, () => new Map());
     const page = pageOf(filtered, parameters, { minimum: 1, maximum: 1000 });
@@ -40,7 +42,8 @@ export function imageById(region: Region, id: string): Image {
     throw new Ec2Error("InvalidAMIID.Malformed", `Invalid id: "${id}" (expecting "ami-...")`);
   }
   const found = region.images.find((image) => image.id === id);
-  if (found === undefined) throw new Ec2Error("InvalidAMIID.NotFound", `The image id '[${id}]' does not exist`);
+  if (found === undefined)
+    throw new Ec2Error("InvalidAMIID.NotFound", `The image id '[${id}]' does not exist`);
   return found;
 }
 

@@ -8,7 +8,12 @@ import { visibleTags } from "./visible-tags.ts";
 
 export const describeInstances: Action = {
   name: "DescribeInstances",
-  parameters: { ...filterParameters, ...pagingParameters, "InstanceId.N": "text", DryRun: "boolean" },
+  parameters: {
+    ...filterParameters,
+    ...pagingParameters,
+    "InstanceId.N": "text",
+    DryRun: "boolean",
+  },
   required: [],
   run: (request) => {
     const { parameters, region, cloud, passDryRun } = request;
@@ -24,7 +29,9 @@ export const describeInstances: Action = {
     const page = pageOf(filtered, parameters, { minimum: 5, maximum: 1000 });
     passDryRun();
     const { groupsOnlyAtInterfaces } = cloud.behaviour.current;
-    const reservationSet = reservationsXml(page.items, region, { hasGroups: !groupsOnlyAtInterfaces });
+    const reservationSet = reservationsXml(page.items, region, {
+      hasGroups: !groupsOnlyAtInterfaces,
+    });
     return { reservationSet, nextToken: page.nextToken };
   },
 };
@@ -32,11 +39,13 @@ export const describeInstances: Action = {
 /** Returns the instances with these ids. Throws EC2's error if an id is malformed, unknown or not visible yet. */
 export function instancesById(request: ActionRequest, ids: readonly string[]): readonly Instance[] {
   const malformed = ids.find((id) => !/^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$/.test(id));
-  if (malformed !== undefined) throw new Ec2Error("InvalidInstanceID.Malformed", `Invalid id: "${malformed}"`);
+  if (malformed !== undefined)
+    throw new Ec2Error("InvalidInstanceID.Malformed", `Invalid id: "${malformed}"`);
   const visible = new Map(visibleInstances(request).map((instance) => [instance.id, instance]));
   const unknown = ids.filter((id) => !visible.has(id));
   if (unknown.length > 0) {
-    const text = unknown.length === 1 ? `ID '${unknown[0]}' does` : `IDs '${unknown.join(", ")}' do`;
+    const text =
+      unknown.length === 1 ? `ID '${unknown[0]}' does` : `IDs '${unknown.join(", ")}' do`;
     throw new Ec2Error("InvalidInstanceID.NotFound", `The instance ${text} not exist`);
   }
   return ids.map((id) => visible.get(id)!);
@@ -47,8 +56,9 @@ function visibleInstances({ region, cloud }: ActionRequest): readonly Instance[]
 }
 
 /** A terminated instance no longer has a network, so filters on the network don't match it. */
-const whileAlive = (value: (instance: Instance) => readonly (string | undefined)[]) => (instance: Instance) =>
-  isAlive(instance) ? value(instance) : [];
+const whileAlive =
+  (value: (instance: Instance) => readonly (string | undefined)[]) => (instance: Instance) =>
+    isAlive(instance) ? value(instance) : [];
 
 const instanceFields = {
   "instance-id": (instance: Instance) => [instance.id],

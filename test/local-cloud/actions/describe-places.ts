@@ -9,7 +9,12 @@ const noTags = () => new Map<string, string>();
 
 export const describeRegions: Action = {
   name: "DescribeRegions",
-  parameters: { ...filterParameters, "RegionName.N": "text", AllRegions: "boolean", DryRun: "boolean" },
+  parameters: {
+    ...filterParameters,
+    "RegionName.N": "text",
+    AllRegions: "boolean",
+    DryRun: "boolean",
+  },
   required: [],
   run: ({ parameters, passDryRun }) => {
     const names = parameters.texts("RegionName");
@@ -58,7 +63,8 @@ export const describeAvailabilityZones: Action = {
     const unknown = names.find((name) => !zones.some((zone) => zone.name === name));
     if (unknown !== undefined) throw invalid(`Invalid availability zone: [${unknown}]`);
     const asked = zones.filter(
-      ({ name, id }) => (names.length === 0 || names.includes(name)) && (ids.length === 0 || ids.includes(id)),
+      ({ name, id }) =>
+        (names.length === 0 || names.includes(name)) && (ids.length === 0 || ids.includes(id)),
     );
     const filtered = applyFilters(
       asked,
@@ -89,14 +95,22 @@ export const describeAvailabilityZones: Action = {
 
 export const describeInstanceTypes: Action = {
   name: "DescribeInstanceTypes",
-  parameters: { ...filterParameters, ...pagingParameters, "InstanceType.N": "text", DryRun: "boolean" },
+  parameters: {
+    ...filterParameters,
+    ...pagingParameters,
+    "InstanceType.N": "text",
+    DryRun: "boolean",
+  },
   required: [],
   run: ({ parameters, passDryRun }) => {
     const names = parameters.texts("InstanceType");
     const unknown = names.filter((name) => !instanceTypes.some((type) => type.name === name));
     if (unknown.length > 0) {
       const list = unknown.join(", ");
-      throw new Ec2Error("InvalidInstanceType", `The following supplied instance types do not exist: [${list}]`);
+      throw new Ec2Error(
+        "InvalidInstanceType",
+        `The following supplied instance types do not exist: [${list}]`,
+      );
     }
     const asked = instanceTypes.filter((type) => names.length === 0 || names.includes(type.name));
     const filtered = applyFilters(
@@ -170,7 +184,11 @@ function instanceTypeXml(type: InstanceType) {
     supportedRootDeviceTypes: ["ebs"],
     supportedVirtualizationTypes: ["hvm"],
     processorInfo: { supportedArchitectures: [type.architecture] },
-    vCpuInfo: { defaultVCpus: type.vcpus, defaultCores: Math.max(1, type.vcpus / 2), defaultThreadsPerCore: 2 },
+    vCpuInfo: {
+      defaultVCpus: type.vcpus,
+      defaultCores: Math.max(1, type.vcpus / 2),
+      defaultThreadsPerCore: 2,
+    },
     memoryInfo: { sizeInMiB: type.memoryMiB },
     instanceStorageSupported: false,
   };

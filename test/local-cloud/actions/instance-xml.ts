@@ -34,7 +34,10 @@ export function reservationsXml(
 export function reservationXml(
   instances: readonly Instance[],
   region: Region,
-  { tagsOf, hasGroups }: { readonly tagsOf: (instance: Instance) => Tags; readonly hasGroups: boolean },
+  {
+    tagsOf,
+    hasGroups,
+  }: { readonly tagsOf: (instance: Instance) => Tags; readonly hasGroups: boolean },
 ): XmlObject {
   const { reservationId, accountId } = instances[0]!;
   return {
@@ -76,7 +79,10 @@ function instanceXml(instance: Instance, region: Region): XmlObject {
 
 function networkXml(instance: Instance, region: Region): XmlObject {
   const { subnet, groupIds } = instance.launch;
-  const groupSet = groupIds.map((groupId) => ({ groupId, groupName: region.groups.get(groupId)?.name }));
+  const groupSet = groupIds.map((groupId) => ({
+    groupId,
+    groupName: region.groups.get(groupId)?.name,
+  }));
   return {
     vpcId: subnet.vpcId,
     subnetId: subnet.id,
@@ -88,7 +94,11 @@ function networkXml(instance: Instance, region: Region): XmlObject {
     groupSet,
     blockDeviceMapping: instance.volumes.map((volume) => ({
       deviceName: volume.deviceName,
-      ebs: { volumeId: volume.id, status: "attached", deleteOnTermination: volume.deleteOnTermination },
+      ebs: {
+        volumeId: volume.id,
+        status: "attached",
+        deleteOnTermination: volume.deleteOnTermination,
+      },
     })),
     networkInterfaceSet: [
       {
@@ -111,5 +121,7 @@ function networkXml(instance: Instance, region: Region): XmlObject {
 
 /** EC2 returns the public address only while the machine runs or is about to. */
 function publicAddress(instance: Instance): string | undefined {
-  return instance.state === "pending" || instance.state === "running" ? instance.publicAddress : undefined;
+  return instance.state === "pending" || instance.state === "running"
+    ? instance.publicAddress
+    : undefined;
 }

@@ -9,11 +9,16 @@ type Place = Pick<LaunchSpecification, "subnet" | "groupIds" | "givesPublicAddre
 /** Where the instances are launched: their subnet, security groups, and whether they get public addresses. */
 export function readPlace(parameters: Parameters, region: Region): Place {
   const network = networkSettings(parameters);
-  const subnet = subnetOf(network.text("SubnetId"), parameters.text("Placement.AvailabilityZone"), region);
+  const subnet = subnetOf(
+    network.text("SubnetId"),
+    parameters.text("Placement.AvailabilityZone"),
+    region,
+  );
   const asked = network.texts("SecurityGroupId");
   const groupIds = asked.length === 0 ? [region.defaultGroupOf(subnet.vpcId).id] : asked;
   for (const id of groupIds) checkGroup(id, subnet, region);
-  const givesPublicAddress = network.boolean("AssociatePublicIpAddress") ?? subnet.givesPublicAddresses;
+  const givesPublicAddress =
+    network.boolean("AssociatePublicIpAddress") ?? subnet.givesPublicAddresses;
   return { subnet, groupIds, givesPublicAddress };
 }
 
@@ -30,7 +35,10 @@ function networkSettings(parameters: Parameters): Parameters {
   if (first.integer("DeviceIndex") === undefined)
     throw new Ec2Error("MissingParameter", "Each network interface requires a device index.");
   if (others.length > 0 || first.integer("DeviceIndex") !== 0) {
-    throw new Ec2Error("InvalidParameterCombination", "This cloud gives one network interface, with device index 0.");
+    throw new Ec2Error(
+      "InvalidParameterCombination",
+      "This cloud gives one network interface, with device index 0.",
+    );
   }
   return first;
 }
@@ -52,12 +60,16 @@ function subnetOf(id: string | undefined, zone: string | undefined, region: Regi
   const found = region.networks.subnets.find(
     (subnet) => subnet.isDefaultForZone && (zone === undefined || subnet.zone === zone),
   );
-  if (found === undefined) throw new Ec2Error("InvalidParameterValue", `Invalid availability zone: [${zone}]`);
+  if (found === undefined)
+    throw new Ec2Error("InvalidParameterValue", `Invalid availability zone: [${zone}]`);
   return found;
 }
 
 function checkGroup(id: string, subnet: Subnet, region: Region): void {
   const group = region.group(id);
   if (group.vpcId === subnet.vpcId) return;
-  throw new Ec2Error("InvalidParameter", `Security group ${id} and subnet ${subnet.id} belong to different networks.`);
+  throw new Ec2Error(
+    "InvalidParameter",
+    `Security group ${id} and subnet ${subnet.id} belong to different networks.`,
+  );
 }

@@ -41,7 +41,10 @@ const maximumUserDataBytes = 16 * 1024;
 const maximumTokenLength = 64;
 
 /** Parses and checks a RunInstances request, except for limits and capacity. */
-export function readLaunchSpecification(parameters: Parameters, region: Region): LaunchSpecification {
+export function readLaunchSpecification(
+  parameters: Parameters,
+  region: Region,
+): LaunchSpecification {
   const image = availableImage(region, parameters.requiredText("ImageId"));
   const type = instanceTypeNamed(parameters.text("InstanceType") ?? "m1.small");
   checkFit(image, type);
@@ -54,7 +57,8 @@ export function readLaunchSpecification(parameters: Parameters, region: Region):
     ...place,
     userData: readUserData(parameters.text("UserData")),
     clientToken: readClientToken(parameters),
-    shutdownBehavior: oneOf(parameters, "InstanceInitiatedShutdownBehavior", ["stop", "terminate"]) ?? "stop",
+    shutdownBehavior:
+      oneOf(parameters, "InstanceInitiatedShutdownBehavior", ["stop", "terminate"]) ?? "stop",
     metadataOptions: readMetadataOptions(parameters, image),
     volumes: readVolumes(parameters, image),
     instanceTags: tags.get("instance") ?? new Map(),
@@ -95,7 +99,8 @@ function refuseKeyPair(name: string | undefined): void {
 
 function readClientToken(parameters: Parameters): string | undefined {
   const token = parameters.text("ClientToken");
-  if (token !== undefined && !/^[\x20-\x7e]*$/.test(token)) throw invalid("ClientToken must be ASCII.");
+  if (token !== undefined && !/^[\x20-\x7e]*$/.test(token))
+    throw invalid("ClientToken must be ASCII.");
   if (token !== undefined && token.length > maximumTokenLength) {
     throw invalid(`ClientToken exceeds the maximum length of ${maximumTokenLength} characters`);
   }
@@ -108,7 +113,8 @@ function readUserData(encoded: string | undefined): Uint8Array {
     throw new Ec2Error("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.");
   }
   const bytes = Buffer.from(encoded, "base64");
-  if (bytes.length > maximumUserDataBytes) throw invalid(`User data is limited to ${maximumUserDataBytes} bytes`);
+  if (bytes.length > maximumUserDataBytes)
+    throw invalid(`User data is limited to ${maximumUserDataBytes} bytes`);
   return bytes;
 }
 
@@ -117,18 +123,24 @@ function readMetadataOptions(parameters: Parameters, image: Image): MetadataOpti
   const isNew = image.imdsSupport === "v2.0";
   return {
     httpTokens:
-      oneOf(parameters, "MetadataOptions.HttpTokens", ["optional", "required"]) ?? (isNew ? "required" : "optional"),
-    httpPutResponseHopLimit: readHopLimit(parameters, "MetadataOptions.HttpPutResponseHopLimit") ?? (isNew ? 2 : 1),
-    httpEndpoint: oneOf(parameters, "MetadataOptions.HttpEndpoint", ["enabled", "disabled"]) ?? "enabled",
+      oneOf(parameters, "MetadataOptions.HttpTokens", ["optional", "required"]) ??
+      (isNew ? "required" : "optional"),
+    httpPutResponseHopLimit:
+      readHopLimit(parameters, "MetadataOptions.HttpPutResponseHopLimit") ?? (isNew ? 2 : 1),
+    httpEndpoint:
+      oneOf(parameters, "MetadataOptions.HttpEndpoint", ["enabled", "disabled"]) ?? "enabled",
     instanceMetadataTags:
-      oneOf(parameters, "MetadataOptions.InstanceMetadataTags", ["enabled", "disabled"]) ?? "disabled",
+      oneOf(parameters, "MetadataOptions.InstanceMetadataTags", ["enabled", "disabled"]) ??
+      "disabled",
   };
 }
 
 export function readHopLimit(parameters: Parameters, name: string): number | undefined {
   const hopLimit = parameters.integer(name);
   if (hopLimit === undefined || (hopLimit >= 1 && hopLimit <= 64)) return hopLimit;
-  throw invalid(`Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`);
+  throw invalid(
+    `Invalid value '${hopLimit}' for HttpPutResponseHopLimit. It must be between 1 and 64.`,
+  );
 }
 
 /** Returns the image's volumes with the request's changes, and any further ones. */
@@ -136,16 +148,26 @@ function readVolumes(parameters: Parameters, image: Image): readonly Omit<Volume
   const asked = parameters.list("BlockDeviceMapping").map((mapping) => readVolume(mapping, image));
   const names = asked.map((volume) => volume.deviceName);
   if (new Set(names).size !== names.length) {
-    throw new Ec2Error("InvalidBlockDeviceMapping", "The device is used in more than one block-device mapping");
+    throw new Ec2Error(
+      "InvalidBlockDeviceMapping",
+      "The device is used in more than one block-device mapping",
+    );
   }
   const own = imageVolumes(image).filter(({ deviceName }) => !names.includes(deviceName));
   return [...own, ...asked];
 }
 
 const imageVolumes = (image: Image): readonly Omit<Volume, "id">[] => {
-  const root = { deviceName: image.rootDeviceName, sizeGiB: image.rootSizeGiB, deleteOnTermination: true };
-  return [root, ...image.furtherDevices].flatMap(({ deviceName, sizeGiB, deleteOnTermination = false }) =>
-    sizeGiB === undefined ? [] : [{ deviceName, sizeGiB, type: "gp2", encrypted: false, deleteOnTermination }],
+  const root = {
+    deviceName: image.rootDeviceName,
+    sizeGiB: image.rootSizeGiB,
+    deleteOnTermination: true,
+  };
+  return [root, ...image.furtherDevices].flatMap(
+    ({ deviceName, sizeGiB, deleteOnTermination = false }) =>
+      sizeGiB === undefined
+        ? []
+        : [{ deviceName, sizeGiB, type: "gp2", encrypted: false, deleteOnTermination }],
   );
 };
 
@@ -165,7 +187,8 @@ function readVolume(mapping: Parameters, image: Image): Omit<Volume, "id"> {
     sizeGiB,
     type: oneOf(mapping, "Ebs.VolumeType", volumeTypes) ?? "gp2",
     encrypted: mapping.boolean("Ebs.Encrypted") ?? false,
-    deleteOnTermination: mapping.boolean("Ebs.DeleteOnTermination") ?? own?.deleteOnTermination ?? false,
+    deleteOnTermination:
+      mapping.boolean("Ebs.DeleteOnTermination") ?? own?.deleteOnTermination ?? false,
   };
 }
 
@@ -178,7 +201,9 @@ export function oneOf<Value extends string>(
   if (text === undefined) return undefined;
   const found = values.find((value) => value === text);
   if (found === undefined)
-    throw invalid(`Value (${text}) for parameter ${name} is invalid. Valid values: ${values.join(", ")}.`);
+    throw invalid(
+      `Value (${text}) for parameter ${name} is invalid. Valid values: ${values.join(", ")}.`,
+    );
   return found;
 }
 

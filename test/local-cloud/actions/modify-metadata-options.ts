@@ -27,10 +27,12 @@ export const modifyInstanceMetadataOptions: Action = {
     const now = instance!.metadataOptions;
     const options = {
       httpTokens: oneOf(parameters, "HttpTokens", ["optional", "required"]) ?? now.httpTokens,
-      httpPutResponseHopLimit: readHopLimit(parameters, "HttpPutResponseHopLimit") ?? now.httpPutResponseHopLimit,
+      httpPutResponseHopLimit:
+        readHopLimit(parameters, "HttpPutResponseHopLimit") ?? now.httpPutResponseHopLimit,
       httpEndpoint: oneOf(parameters, "HttpEndpoint", ["enabled", "disabled"]) ?? now.httpEndpoint,
       instanceMetadataTags:
-        oneOf(parameters, "InstanceMetadataTags", ["enabled", "disabled"]) ?? now.instanceMetadataTags,
+        oneOf(parameters, "InstanceMetadataTags", ["enabled", "disabled"]) ??
+        now.instanceMetadataTags,
     };
     request.passDryRun();
     instance!.metadataOptions = options;

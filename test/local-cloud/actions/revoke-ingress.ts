@@ -10,12 +10,20 @@ export const revokeSecurityGroupIngress: Action = {
   required: ["GroupId"],
   run: ({ parameters, region, passDryRun }) => {
     const group = region.group(parameters.requiredText("GroupId"));
-    const revoked = new Set(parameters.list("IpPermissions").flatMap((each) => readRules(each, region).map(keyOf)));
+    const revoked = new Set(
+      parameters.list("IpPermissions").flatMap((each) => readRules(each, region).map(keyOf)),
+    );
     const present = new Set(group.rules.map(keyOf));
     if (revoked.size === 0)
-      throw new Ec2Error("MissingParameter", "Either 'ipPermissions' or 'securityGroupRuleIds' should be provided.");
+      throw new Ec2Error(
+        "MissingParameter",
+        "Either 'ipPermissions' or 'securityGroupRuleIds' should be provided.",
+      );
     if (!revoked.isSubsetOf(present)) {
-      throw new Ec2Error("InvalidPermission.NotFound", "The specified rule does not exist in this security group.");
+      throw new Ec2Error(
+        "InvalidPermission.NotFound",
+        "The specified rule does not exist in this security group.",
+      );
     }
     passDryRun();
     const kept = group.rules.filter((rule) => !revoked.has(keyOf(rule)));

@@ -30,8 +30,11 @@ export const runInstances: Action = {
     }
     passDryRun();
     const reservationId = newId("r");
-    if (launch.clientToken !== undefined) region.launches.set(launch.clientToken, { fingerprint, reservationId });
-    const instances = Array.from({ length: count }, (_, index) => newInstance(request, launch, reservationId, index));
+    if (launch.clientToken !== undefined)
+      region.launches.set(launch.clientToken, { fingerprint, reservationId });
+    const instances = Array.from({ length: count }, (_, index) =>
+      newInstance(request, launch, reservationId, index),
+    );
     for (const instance of instances) {
       region.instances.set(instance.id, instance);
       cloud.lifecycle.launch(instance, scriptedFailure(request));
@@ -41,7 +44,10 @@ export const runInstances: Action = {
 };
 
 /** Returns the instances that an identical request with the same client token has launched. Rejects a different request with that token. */
-function formerLaunch({ parameters, region }: ActionRequest, fingerprint: string): XmlObject | undefined {
+function formerLaunch(
+  { parameters, region }: ActionRequest,
+  fingerprint: string,
+): XmlObject | undefined {
   const launched = region.launches.get(parameters.text("ClientToken") ?? "");
   if (launched === undefined) return undefined;
   if (launched.fingerprint !== fingerprint) {
@@ -115,7 +121,11 @@ function newInstance(
 
 /** Returns the reason why this machine must end in `terminated`, if a test has scripted one. */
 function scriptedFailure({ cloud, region, parameters }: ActionRequest): StateReason | undefined {
-  const occasion = { action: "RunInstances", region: region.name, fields: new Map(parameters.entries()) };
+  const occasion = {
+    action: "RunInstances",
+    region: region.name,
+    fields: new Map(parameters.entries()),
+  };
   const fault = cloud.faults.take("launch", occasion);
   if (fault === undefined) return undefined;
   const code = fault.code ?? "Server.InternalError";

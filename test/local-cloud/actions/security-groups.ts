@@ -4,7 +4,12 @@ import { applyFilters, filterParameters } from "../endpoint/filters.ts";
 import { pageOf, pagingParameters } from "../endpoint/paging.ts";
 import type { IngressRule, Region, SecurityGroup } from "../state/region.ts";
 import type { Action } from "./action.ts";
-import { checkTagPolicy, readTagSpecifications, tagsXml, tagSpecificationParameters } from "./tags.ts";
+import {
+  checkTagPolicy,
+  readTagSpecifications,
+  tagsXml,
+  tagSpecificationParameters,
+} from "./tags.ts";
 
 const allowedName = /^[a-zA-Z0-9 ._\-:/()#,@[\]+=&;{}!$*]{1,255}$/;
 
@@ -24,10 +29,14 @@ export const createSecurityGroup: Action = {
     checkNames(name, description);
     const vpcId = vpcOf(region, parameters.text("VpcId"));
     const tags =
-      readTagSpecifications(parameters, ["security-group"]).get("security-group") ?? new Map<string, string>();
+      readTagSpecifications(parameters, ["security-group"]).get("security-group") ??
+      new Map<string, string>();
     // The name is taken at once, even while the id is not visible yet. So a name can be used as a lock.
     if ([...region.groups.values()].some((group) => group.vpcId === vpcId && group.name === name)) {
-      throw new Ec2Error("InvalidGroup.Duplicate", `The security group '${name}' already exists for VPC '${vpcId}'`);
+      throw new Ec2Error(
+        "InvalidGroup.Duplicate",
+        `The security group '${name}' already exists for VPC '${vpcId}'`,
+      );
     }
     const count = [...region.groups.values()].filter((group) => group.vpcId === vpcId).length;
     if (count >= cloud.behaviour.current.groupLimit)
@@ -39,7 +48,15 @@ export const createSecurityGroup: Action = {
     passDryRun();
     const id = newId("sg");
     const visibleAt = Date.now() + cloud.behaviour.current.groupsVisibleAfterMs;
-    region.groups.set(id, { id, name, description, vpcId, tags: new Map(tags), rules: [], visibleAt });
+    region.groups.set(id, {
+      id,
+      name,
+      description,
+      vpcId,
+      tags: new Map(tags),
+      rules: [],
+      visibleAt,
+    });
     const securityGroupArn = `arn:aws:ec2:${region.name}:${accountId}:security-group/${id}`;
     return { return: true, groupId: id, tagSet: tagsXml(tags), securityGroupArn };
   },
@@ -66,7 +83,8 @@ export const describeSecurityGroups: Action = {
     }
     const visible = [...region.groups.values()].filter((group) => group.visibleAt <= Date.now());
     const asked = ids.length === 0 ? visible : ids.map((id) => region.group(id));
-    const named = names.length === 0 ? asked : names.map((name) => groupByName(region, asked, name));
+    const named =
+      names.length === 0 ? asked : names.map((name) => groupByName(region, asked, name));
     const filtered = applyFilters(
       named,
       parameters,
@@ -81,7 +99,10 @@ export const describeSecurityGroups: Action = {
     );
     const page = pageOf(filtered, parameters, { minimum: 5, maximum: 1000 });
     passDryRun();
-    return { securityGroupInfo: page.items.map((group) => groupXml(group, accountId)), nextToken: page.nextToken };
+    return {
+      securityGroupInfo: page.items.map((group) => groupXml(group, accountId)),
+      nextToken: page.nextToken,
+    };
   },
 };
 
@@ -125,15 +146,25 @@ function checkNames(name: string, description: string): void {
 
 function vpcOf(region: Region, given: string | undefined): string {
   if (given !== undefined) return region.vpc(given).id;
-  if (region.defaultVpc === undefined) throw new Ec2Error("VPCIdNotSpecified", "No default VPC for this user");
+  if (region.defaultVpc === undefined)
+    throw new Ec2Error("VPCIdNotSpecified", "No default VPC for this user");
   return region.defaultVpc.id;
 }
 
 /** EC2 finds groups by name only in the default VPC. */
-function groupByName(region: Region, groups: readonly SecurityGroup[], name: string): SecurityGroup {
-  const found = groups.find((group) => group.name === name && group.vpcId === region.defaultVpc?.id);
+function groupByName(
+  region: Region,
+  groups: readonly SecurityGroup[],
+  name: string,
+): SecurityGroup {
+  const found = groups.find(
+    (group) => group.name === name && group.vpcId === region.defaultVpc?.id,
+  );
   if (found === undefined)
-    throw new Ec2Error("InvalidGroup.NotFound", `The security group '${name}' does not exist in default VPC`);
+    throw new Ec2Error(
+      "InvalidGroup.NotFound",
+      `The security group '${name}' does not exist in default VPC`,
+    );
   return found;
 }
 
@@ -146,18 +177,28 @@ function groupXml(group: SecurityGroup, accountId: string) {
     vpcId: group.vpcId,
     ipPermissions: group.rules.map((rule) => ruleXml(rule, accountId)),
     ipPermissionsEgress: [
-      { ipProtocol: "-1", groups: [], ipRanges: [{ cidrIp: "0.0.0.0/0" }], ipv6Ranges: [], prefixListIds: [] },
+      {
+        ipProtocol: "-1",
+        groups: [],
+        ipRanges: [{ cidrIp: "0.0.0.0/0" }],
+        ipv6Ranges: [],
+        prefixListIds: [],
+      },
     ],
     tagSet: tagsXml(group.tags),
   };
 }
 
-function ruleXml({ protocol, fromPort, toPort, source, description }: IngressRule, accountId: string) {
+function ruleXml(
+  { protocol, fromPort, toPort, source, description }: IngressRule,
+  accountId: string,
+) {
   return {
     ipProtocol: protocol,
     fromPort,
     toPort,
-    groups: "groupId" in source ? [{ groupId: source.groupId, userId: accountId, description }] : [],
+    groups:
+      "groupId" in source ? [{ groupId: source.groupId, userId: accountId, description }] : [],
     ipRanges: "cidr" in source ? [{ cidrIp: source.cidr, description }] : [],
     ipv6Ranges: "cidrIpv6" in source ? [{ cidrIpv6: source.cidrIpv6, description }] : [],
     prefixListIds: [],

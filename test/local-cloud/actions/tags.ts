@@ -16,7 +16,12 @@ const maximumTags = 50;
 
 export const createTags: Action = {
   name: "CreateTags",
-  parameters: { "ResourceId.N": "text", "Tag.N.Key": "text", "Tag.N.Value": "text", DryRun: "boolean" },
+  parameters: {
+    "ResourceId.N": "text",
+    "Tag.N.Key": "text",
+    "Tag.N.Value": "text",
+    DryRun: "boolean",
+  },
   required: ["ResourceId"],
   run: ({ parameters, region, passDryRun }) => {
     const targets = parameters.texts("ResourceId").map((id) => tagsOfResource(region, id));
@@ -28,11 +33,15 @@ export const createTags: Action = {
 };
 
 /** Returns the tags that a request sets on new resources, by resource type. Rejects types that are not `known`. */
-export function readTagSpecifications(parameters: Parameters, known: readonly string[]): ReadonlyMap<string, Tags> {
+export function readTagSpecifications(
+  parameters: Parameters,
+  known: readonly string[],
+): ReadonlyMap<string, Tags> {
   const result = new Map<string, Tags>();
   for (const specification of parameters.list("TagSpecification")) {
     const type = specification.requiredText("ResourceType");
-    if (!known.includes(type)) throw invalid(`'${type}' is not a valid taggable resource type for this operation.`);
+    if (!known.includes(type))
+      throw invalid(`'${type}' is not a valid taggable resource type for this operation.`);
     if (result.has(type)) throw invalid(`Tag specifications for '${type}' are given twice.`);
     result.set(type, readTags(specification));
   }
@@ -63,14 +72,20 @@ function readTags(parameters: Parameters): Tags {
     tags.set(key, value);
   }
   if (tags.size > maximumTags)
-    throw new Ec2Error("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.");
+    throw new Ec2Error(
+      "TagLimitExceeded",
+      "The maximum number of Tags for a resource has been reached.",
+    );
   return tags;
 }
 
 function checkTag(key: string, value: string): void {
-  if (/^aws:/i.test(key)) throw invalid(`Tag keys starting with 'aws:' are reserved for internal use`);
-  if (key.length > 128) throw invalid(`Tag key exceeds the maximum length of 128 characters: '${key}'`);
-  if (value.length > 256) throw invalid(`Tag value exceeds the maximum length of 256 characters: '${value}'`);
+  if (/^aws:/i.test(key))
+    throw invalid(`Tag keys starting with 'aws:' are reserved for internal use`);
+  if (key.length > 128)
+    throw invalid(`Tag key exceeds the maximum length of 128 characters: '${key}'`);
+  if (value.length > 256)
+    throw invalid(`Tag value exceeds the maximum length of 256 characters: '${value}'`);
 }
 
 function tagsOfResource(region: Region, id: string): Map<string, string> {

@@ -14,7 +14,11 @@ export const terminateInstances: Action = {
       instancesSet: instances.map((instance) => {
         const previous = instance.state;
         request.cloud.lifecycle.terminate(instance);
-        return { instanceId: instance.id, currentState: stateXml(instance.state), previousState: stateXml(previous) };
+        return {
+          instanceId: instance.id,
+          currentState: stateXml(instance.state),
+          previousState: stateXml(previous),
+        };
       }),
     };
   },

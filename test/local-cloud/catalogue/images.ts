@@ -41,14 +41,48 @@ interface Family {
   readonly furtherDevices?: readonly Device[];
 }
 
-const redHat = { owner: "309956199498", user: "ec2-user", rootDeviceName: "/dev/sda1", rootSizeGiB: 10 };
-const rocky = { owner: "792107900819", user: "rocky", rootDeviceName: "/dev/sda1", rootSizeGiB: 10, arm: "aarch64" };
-const alma = { owner: "764336703387", user: "ec2-user", rootDeviceName: "/dev/sda1", rootSizeGiB: 10, arm: "aarch64" };
-const debian = { owner: "136693071363", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8, arm: "arm64" };
-const ubuntu = { owner: "099720109477", user: "ubuntu", rootDeviceName: "/dev/sda1", rootSizeGiB: 8, arm: "arm64" };
+const redHat = {
+  owner: "309956199498",
+  user: "ec2-user",
+  rootDeviceName: "/dev/sda1",
+  rootSizeGiB: 10,
+};
+const rocky = {
+  owner: "792107900819",
+  user: "rocky",
+  rootDeviceName: "/dev/sda1",
+  rootSizeGiB: 10,
+  arm: "aarch64",
+};
+const alma = {
+  owner: "764336703387",
+  user: "ec2-user",
+  rootDeviceName: "/dev/sda1",
+  rootSizeGiB: 10,
+  arm: "aarch64",
+};
+const debian = {
+  owner: "136693071363",
+  user: "admin",
+  rootDeviceName: "/dev/xvda",
+  rootSizeGiB: 8,
+  arm: "arm64",
+};
+const ubuntu = {
+  owner: "099720109477",
+  user: "ubuntu",
+  rootDeviceName: "/dev/sda1",
+  rootSizeGiB: 8,
+  arm: "arm64",
+};
 /** The main account's images (endpoint/accounts.ts). */
 const own = { owner: "111122223333", user: "admin", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
-const amazon = { owner: "137112412989", user: "ec2-user", rootDeviceName: "/dev/xvda", rootSizeGiB: 8 };
+const amazon = {
+  owner: "137112412989",
+  user: "ec2-user",
+  rootDeviceName: "/dev/xvda",
+  rootSizeGiB: 8,
+};
 
 /** Names, owners and users as published. Versions are listed from old to new, each with its date as yyyymmdd. */
 const families: readonly Family[] = [
@@ -63,7 +97,10 @@ const families: readonly Family[] = [
     rootSizeGiB: 8,
     deprecated: true,
   },
-  published(redHat, "rhel-7", "RHEL-7.9_HVM-VERSION-ARCH-0-Hourly2-GP2", ["20231116 20231116", "20240930 20240930"]),
+  published(redHat, "rhel-7", "RHEL-7.9_HVM-VERSION-ARCH-0-Hourly2-GP2", [
+    "20231116 20231116",
+    "20240930 20240930",
+  ]),
   published(redHat, "rhel-8", "RHEL-8VERSION-ARCH-0-Hourly2-GP3", [
     ".9.0_HVM-20240327 20240327",
     ".10.0_HVM-20250909 20250909",
@@ -72,17 +109,35 @@ const families: readonly Family[] = [
     ".5.0_HVM-20250313 20250313",
     ".6.0_HVM-20250910 20250910",
   ]),
-  published(rocky, "rocky-8", "Rocky-8-EC2-Base-VERSION.ARCH", ["8.9-20231119.0 20231119", "8.10-20240528.0 20240528"]),
-  published(rocky, "rocky-9", "Rocky-9-EC2-Base-VERSION.ARCH", ["9.5-20241118.0 20241118", "9.6-20250531.0 20250531"]),
-  published(alma, "almalinux-8", "AlmaLinux OS 8.VERSION ARCH", ["9.20231123 20231123", "10.20240530 20240530"]),
-  published(alma, "almalinux-9", "AlmaLinux OS 9.VERSION ARCH", ["5.20241120 20241120", "6.20250522 20250522"]),
-  published(debian, "debian-11", "debian-11-ARCH-VERSION", ["20241202-1949 20241202", "20250505-2103 20250505"]),
+  published(rocky, "rocky-8", "Rocky-8-EC2-Base-VERSION.ARCH", [
+    "8.9-20231119.0 20231119",
+    "8.10-20240528.0 20240528",
+  ]),
+  published(rocky, "rocky-9", "Rocky-9-EC2-Base-VERSION.ARCH", [
+    "9.5-20241118.0 20241118",
+    "9.6-20250531.0 20250531",
+  ]),
+  published(alma, "almalinux-8", "AlmaLinux OS 8.VERSION ARCH", [
+    "9.20231123 20231123",
+    "10.20240530 20240530",
+  ]),
+  published(alma, "almalinux-9", "AlmaLinux OS 9.VERSION ARCH", [
+    "5.20241120 20241120",
+    "6.20250522 20250522",
+  ]),
+  published(debian, "debian-11", "debian-11-ARCH-VERSION", [
+    "20241202-1949 20241202",
+    "20250505-2103 20250505",
+  ]),
   published(debian, "debian-12", "debian-12-ARCH-VERSION", [
     "20250316-2053 20250316",
     "20250814-2204 20250814",
     "20250903-2225 20250903",
   ]),
-  published(debian, "debian-13", "debian-13-ARCH-VERSION", ["20250814-2205 20250814", "20250924-2246 20250924"]),
+  published(debian, "debian-13", "debian-13-ARCH-VERSION", [
+    "20250814-2205 20250814",
+    "20250924-2246 20250924",
+  ]),
   published(ubuntu, "ubuntu-20", "ubuntu/images/hvm-ssd/ubuntu-focal-20.04-ARCH-server-VERSION", [
     "20250213 20250213",
     "20250624 20250624",
@@ -91,10 +146,12 @@ const families: readonly Family[] = [
     "20250712 20250712",
     "20250916 20250916",
   ]),
-  published(ubuntu, "ubuntu-24", "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-ARCH-server-VERSION", [
-    "20250704 20250704",
-    "20250821 20250821",
-  ]),
+  published(
+    ubuntu,
+    "ubuntu-24",
+    "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-ARCH-server-VERSION",
+    ["20250704 20250704", "20250821 20250821"],
+  ),
   published(amazon, "amazon-2", "amzn2-ami-kernel-5.10-hvm-2.0.VERSION-ARCH-gp2", [
     "20250728.1 20250728",
     "20250902.3 20250902",
@@ -123,7 +180,9 @@ export const lookAlikeOwner = "666666666666";
 /** Returns all images of a region: every version of every family, the same for arm64, look-alikes, and one that is still being created. */
 export function imagesOf(region: string): readonly Image[] {
   // ap-southeast-2 represents the regions in which a publisher has no images.
-  const present = families.filter((one) => region !== "ap-southeast-2" || one.distribution !== "centos-7");
+  const present = families.filter(
+    (one) => region !== "ap-southeast-2" || one.distribution !== "centos-7",
+  );
   return present.flatMap((one) => [...versionsOf(one, region), ...trapsOf(one, region)]);
 }
 
@@ -133,7 +192,15 @@ function versionsOf(family: Family, region: string): readonly Image[] {
     const intel = imageOf(family, name, date, region);
     if (family.arm === undefined) return [intel];
     const armName = nameOf(family, name, family.arm);
-    return [intel, { ...intel, id: fixedId("ami", region + armName), name: armName, architecture: "arm64" as const }];
+    return [
+      intel,
+      {
+        ...intel,
+        id: fixedId("ami", region + armName),
+        name: armName,
+        architecture: "arm64" as const,
+      },
+    ];
   });
 }
 
@@ -176,7 +243,9 @@ function nameOf({ name }: Family, version: string, architecture: string): string
 }
 
 function published(
-  maker: Pick<Family, "owner" | "user" | "rootDeviceName" | "rootSizeGiB"> & { readonly arm?: string },
+  maker: Pick<Family, "owner" | "user" | "rootDeviceName" | "rootSizeGiB"> & {
+    readonly arm?: string;
+  },
   distribution: string,
   name: string,
   versions: readonly string[],

@@ -27,7 +27,11 @@ export interface Networks {
  */
 export function networksOf(region: RegionDescription, range: string): Networks {
   const parts = eighths(range);
-  const standard: Vpc = { id: fixedId("vpc", `${region.name}/default`), cidr: range, isDefault: true };
+  const standard: Vpc = {
+    id: fixedId("vpc", `${region.name}/default`),
+    cidr: range,
+    isDefault: true,
+  };
   const own: Vpc = { id: fixedId("vpc", `${region.name}/own`), cidr: range, isDefault: false };
   const standardSubnets = region.zones.slice(0, 6).map((zone, index) => ({
     id: fixedId("subnet", zone),
@@ -52,7 +56,10 @@ export function networksOf(region: RegionDescription, range: string): Networks {
 function eighths(cidr: string): readonly string[] {
   const [address, bits] = cidr.split("/") as [string, string];
   const prefix = Number(bits) + 3;
-  return Array.from({ length: 8 }, (_, index) => `${addressAt(address, index * 2 ** (32 - prefix))}/${prefix}`);
+  return Array.from(
+    { length: 8 },
+    (_, index) => `${addressAt(address, index * 2 ** (32 - prefix))}/${prefix}`,
+  );
 }
 
 /** Adds `offset` to an address: `addressAt("10.0.0.0", 257)` is `10.0.1.1`. */

@@ -7,7 +7,11 @@ export interface RegionDescription {
   readonly hasDefaultVpc: boolean;
 }
 
-const enabled = { optInStatus: "opt-in-not-required", refusal: undefined, hasDefaultVpc: true } as const;
+const enabled = {
+  optInStatus: "opt-in-not-required",
+  refusal: undefined,
+  hasDefaultVpc: true,
+} as const;
 
 /** The regions of this cloud: ordinary ones, one without a default VPC, and two that the account hasn't enabled. */
 export const regions: readonly RegionDescription[] = [

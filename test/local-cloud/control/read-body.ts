@@ -1,7 +1,17 @@
 import { type Behaviour, usualBehaviour } from "../behaviour.ts";
 import { answerChanges, type Fault, faultEffects } from "../endpoint/faults.ts";
 
-const faultKeys = ["action", "when", "times", "forMs", "skip", "region", "match", "message", ...faultEffects];
+const faultKeys = [
+  "action",
+  "when",
+  "times",
+  "forMs",
+  "skip",
+  "region",
+  "match",
+  "message",
+  ...faultEffects,
+];
 
 /** Parses a fault. `times` is 1 by default. Rejects unknown keys: a test with a misspelt key would test nothing. */
 export function readFault(body: unknown): Fault {
@@ -9,7 +19,8 @@ export function readFault(body: unknown): Fault {
   refuseUnknown(given, faultKeys);
   const { action, when } = given;
   if (typeof action !== "string") throw new Error("a fault needs an action");
-  if (when !== "before" && when !== "after" && when !== "launch") throw new Error("when is before, after or launch");
+  if (when !== "before" && when !== "after" && when !== "launch")
+    throw new Error("when is before, after or launch");
   if (when !== "launch" && !faultEffects.some((key) => key in given)) {
     throw new Error(`a fault needs one of ${faultEffects.join(", ")}`);
   }
@@ -39,5 +50,6 @@ function asRecord(body: unknown): Record<string, unknown> {
 
 function refuseUnknown(given: Record<string, unknown>, known: readonly string[]): void {
   const unknown = Object.keys(given).filter((key) => !known.includes(key));
-  if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(", ")}; known: ${known.join(", ")}`);
+  if (unknown.length > 0)
+    throw new Error(`unknown: ${unknown.join(", ")}; known: ${known.join(", ")}`);
 }

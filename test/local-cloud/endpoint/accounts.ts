@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Credentials } from "./signature.ts";
 
 const keyId = (prefix: string): string =>
-  prefix + [...randomBytes(16)].map((byte) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32]).join("");
+  prefix +
+  [...randomBytes(16)].map((byte) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32]).join("");
 
 const secret = (): string => randomBytes(30).toString("base64");
 

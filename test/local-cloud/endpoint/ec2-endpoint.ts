@@ -45,7 +45,12 @@ export class Ec2Endpoint {
     const fields = new Map(new URLSearchParams(body));
     const action = fields.get("Action") ?? "";
     const region = claimedRegion(request.headers);
-    const finish = this.#parts.log.begin({ action, region, requestId, parameters: loggedParameters(fields) });
+    const finish = this.#parts.log.begin({
+      action,
+      region,
+      requestId,
+      parameters: loggedParameters(fields),
+    });
     try {
       const caller = this.#authenticated(request, body);
       const xml = await this.#perform(this.#read(fields, caller), requestId, request.signal);
@@ -58,7 +63,11 @@ export class Ec2Endpoint {
       }
       const shown = shownError(error);
       finish(shown.code);
-      return this.#response(shown.status, requestId, errorXml(shown.code, shown.message, requestId));
+      return this.#response(
+        shown.status,
+        requestId,
+        errorXml(shown.code, shown.message, requestId),
+      );
     }
   }
 
@@ -106,7 +115,11 @@ export class Ec2Endpoint {
     const { behaviour, faults } = this.#parts;
     const { name } = call.action;
     const { accountId } = call.caller.credentials;
-    const throttle = getOrMake(this.#throttles, `${accountId}/${call.region.name}`, () => new Throttle());
+    const throttle = getOrMake(
+      this.#throttles,
+      `${accountId}/${call.region.name}`,
+      () => new Throttle(),
+    );
     throttle.pass(behaviour.current.throttle, performance.now());
     if (behaviour.current.apiDelayMs > 0) await delay(behaviour.current.apiDelayMs);
     await strike(faults.take("before", call.occasion), name, left);

@@ -85,7 +85,13 @@ export class Faults {
   add(...faults: readonly Fault[]): AddedFaults {
     const added = faults.map((fault): Planned => {
       const timesLeft = fault.times === "always" ? Infinity : fault.times;
-      return { fault, timesLeft, skipsLeft: fault.skip ?? 0, endsAtMs: undefined, hasApplied: false };
+      return {
+        fault,
+        timesLeft,
+        skipsLeft: fault.skip ?? 0,
+        endsAtMs: undefined,
+        hasApplied: false,
+      };
     });
     this.#planned.push(...added);
     return {

@@ -14,7 +14,11 @@ export interface Page<Item> {
 }
 
 /** Returns one page of `items`, whose order must be stable. The token contains only the position. */
-export function pageOf<Item>(items: readonly Item[], parameters: Parameters, limits: PageLimits): Page<Item> {
+export function pageOf<Item>(
+  items: readonly Item[],
+  parameters: Parameters,
+  limits: PageLimits,
+): Page<Item> {
   const size = parameters.integer("MaxResults") ?? limits.maximum;
   if (size < limits.minimum || size > limits.maximum) {
     throw new Ec2Error(
@@ -24,7 +28,10 @@ export function pageOf<Item>(items: readonly Item[], parameters: Parameters, lim
   }
   const start = startOf(parameters.text("NextToken"));
   const end = start + size;
-  return { items: items.slice(start, end), nextToken: end < items.length ? tokenFor(end) : undefined };
+  return {
+    items: items.slice(start, end),
+    nextToken: end < items.length ? tokenFor(end) : undefined,
+  };
 }
 
 function tokenFor(position: number): string {
@@ -34,6 +41,7 @@ function tokenFor(position: number): string {
 function startOf(token: string | undefined): number {
   if (token === undefined) return 0;
   const match = /^position=(\d+)$/.exec(Buffer.from(token, "base64").toString());
-  if (match === null) throw new Ec2Error("InvalidParameterValue", "The token for the next page is invalid");
+  if (match === null)
+    throw new Ec2Error("InvalidParameterValue", "The token for the next page is invalid");
   return Number(match[1]);
 }

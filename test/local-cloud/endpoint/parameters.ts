@@ -41,7 +41,9 @@ export class Parameters {
 
   /** The members of a list of structures: `list("Filter")` reads `Filter.1.…`, `Filter.2.…`. */
   list(name: string): readonly Parameters[] {
-    return this.#positions(name).map((position) => new Parameters(this.#fields, `${this.#prefix}${name}.${position}.`));
+    return this.#positions(name).map(
+      (position) => new Parameters(this.#fields, `${this.#prefix}${name}.${position}.`),
+    );
   }
 
   /** The members of a list of plain values: `texts("InstanceId")` reads `InstanceId.1`, `InstanceId.2`. */
@@ -72,7 +74,8 @@ export function checkParameters(
 ): void {
   for (const [name, value] of fields) {
     const kind = declaration[name.replaceAll(/\.[1-9]\d*(?=\.|$)/g, ".N")];
-    if (kind === undefined) throw new Ec2Error("UnknownParameter", `The parameter ${name} is not recognized`);
+    if (kind === undefined)
+      throw new Ec2Error("UnknownParameter", `The parameter ${name} is not recognized`);
     checkKind(name, value, kind);
   }
   for (const name of required) {
@@ -82,10 +85,16 @@ export function checkParameters(
 
 function checkKind(name: string, value: string, kind: ParameterKind): void {
   if (kind === "integer" && !/^-?\d{1,10}$/.test(value)) {
-    throw new Ec2Error("InvalidParameterValue", `Invalid value '${value}' for ${name}. It must be an integer.`);
+    throw new Ec2Error(
+      "InvalidParameterValue",
+      `Invalid value '${value}' for ${name}. It must be an integer.`,
+    );
   }
   if (kind === "boolean" && !/^(?:true|false)$/i.test(value)) {
-    throw new Ec2Error("InvalidParameterValue", `Invalid value '${value}' for ${name}. It must be true or false.`);
+    throw new Ec2Error(
+      "InvalidParameterValue",
+      `Invalid value '${value}' for ${name}. It must be true or false.`,
+    );
   }
 }
 

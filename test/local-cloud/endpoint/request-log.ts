@@ -15,9 +15,16 @@ export class RequestLog {
   #entries: LoggedRequest[] = [];
 
   /** Logs a received call. Call the returned function with its outcome. */
-  begin(call: Pick<LoggedRequest, "action" | "region" | "requestId" | "parameters">): (outcome: string) => void {
+  begin(
+    call: Pick<LoggedRequest, "action" | "region" | "requestId" | "parameters">,
+  ): (outcome: string) => void {
     const startMs = performance.now();
-    const entry = { ...call, time: new Date().toISOString(), outcome: "unanswered", durationMs: undefined };
+    const entry = {
+      ...call,
+      time: new Date().toISOString(),
+      outcome: "unanswered",
+      durationMs: undefined,
+    };
     this.#entries.push(entry);
     return (outcome) => {
       Object.assign(entry, { outcome, durationMs: Math.round(performance.now() - startMs) });
@@ -46,8 +53,13 @@ export function claimedRegion(headers: Headers): string {
 }
 
 /** Returns the parameters for the log, which contains only the length of user data: it is long and contains a private key. */
-export function loggedParameters(fields: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
+export function loggedParameters(
+  fields: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    [...fields].map(([name, value]) => [name, name === "UserData" ? `(${value.length} characters)` : value]),
+    [...fields].map(([name, value]) => [
+      name,
+      name === "UserData" ? `(${value.length} characters)` : value,
+    ]),
   );
 }

@@ -30,17 +30,24 @@ const authorizationForm =
  * Verifies Signature Version 4, and returns the caller and the region.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
-export function authenticate(request: SignedRequest, known: readonly Credentials[], now: Date): Caller {
+export function authenticate(
+  request: SignedRequest,
+  known: readonly Credentials[],
+  now: Date,
+): Caller {
   const match = authorizationForm.exec(request.headers.get("authorization") ?? "");
   if (match === null) throw notAuthenticated();
-  const [, accessKeyId, day, region, service, signedHeaders, signature] = match as unknown as string[];
+  const [, accessKeyId, day, region, service, signedHeaders, signature] =
+    match as unknown as string[];
   const credentials = known.find((one) => one.accessKeyId === accessKeyId);
   if (credentials === undefined || service !== "ec2") throw notAuthenticated();
   const time = request.headers.get("x-amz-date") ?? "";
   if (!time.startsWith(day!)) throw wrongSignature();
   const scope = `${day}/${region}/ec2/aws4_request`;
   const text = textToSign(canonicalRequest(request, signedHeaders!.split(";")), time, scope);
-  const expected = sign(signingKey(credentials.secretAccessKey, day!, region!), text).toString("hex");
+  const expected = sign(signingKey(credentials.secretAccessKey, day!, region!), text).toString(
+    "hex",
+  );
   if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature!))) throw wrongSignature();
   checkTime(time, now);
   checkToken(request, credentials);
@@ -48,8 +55,11 @@ export function authenticate(request: SignedRequest, known: readonly Credentials
 }
 
 function canonicalRequest(request: SignedRequest, signedHeaders: readonly string[]): string {
-  if (!signedHeaders.includes("host") || !signedHeaders.includes("x-amz-date")) throw wrongSignature();
-  const headers = signedHeaders.map((name) => `${name}:${(request.headers.get(name) ?? "").trim()}\n`).join("");
+  if (!signedHeaders.includes("host") || !signedHeaders.includes("x-amz-date"))
+    throw wrongSignature();
+  const headers = signedHeaders
+    .map((name) => `${name}:${(request.headers.get(name) ?? "").trim()}\n`)
+    .join("");
   const query = [...request.url.searchParams]
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
     .toSorted()
@@ -57,7 +67,14 @@ function canonicalRequest(request: SignedRequest, signedHeaders: readonly string
   const bodyHash = sha256(request.body);
   const declaredHash = request.headers.get("x-amz-content-sha256") ?? bodyHash;
   if (declaredHash !== bodyHash) throw wrongSignature();
-  return [request.method, request.url.pathname, query, headers, signedHeaders.join(";"), bodyHash].join("\n");
+  return [
+    request.method,
+    request.url.pathname,
+    query,
+    headers,
+    signedHeaders.join(";"),
+    bodyHash,
+  ].join("\n");
 }
 
 function textToSign(canonical: string, time: string, scope: string): string {
@@ -77,7 +94,9 @@ function sha256(text: string): string {
 }
 
 function checkTime(time: string, now: Date): void {
-  const signed = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+  const signed = Date.parse(
+    time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"),
+  );
   if (!(Math.abs(signed - now.getTime()) <= allowedClockDifferenceMs)) {
     throw new Ec2Error("RequestExpired", "Request has expired.");
   }
@@ -90,7 +109,10 @@ function checkToken(request: SignedRequest, credentials: Credentials): void {
 }
 
 function notAuthenticated(): Ec2Error {
-  return new Ec2Error("AuthFailure", "AWS was not able to validate the provided access credentials");
+  return new Ec2Error(
+    "AuthFailure",
+    "AWS was not able to validate the provided access credentials",
+  );
 }
 
 function wrongSignature(): Ec2Error {

@@ -17,13 +17,19 @@ export class AnswerReplaced extends Error {
 }
 
 /** `left` is aborted when the client disconnects. */
-export async function strike(fault: Fault | undefined, action: string, left: AbortSignal): Promise<void> {
+export async function strike(
+  fault: Fault | undefined,
+  action: string,
+  left: AbortSignal,
+): Promise<void> {
   if (fault === undefined) return;
   if (fault.delayMs !== undefined) await delay(fault.delayMs);
   if (fault.hangs === true && !left.aborted) await once(left, "abort");
-  if (fault.lost === true || fault.hangs === true) throw new AnswerReplaced("lost", cutConnection(""));
+  if (fault.lost === true || fault.hangs === true)
+    throw new AnswerReplaced("lost", cutConnection(""));
   if (fault.raw !== undefined) throw new AnswerReplaced("raw", rawResponse(fault.raw, action));
-  if (fault.code !== undefined) throw new Ec2Error(fault.code, fault.message ?? `Scripted by a test: ${fault.code}`);
+  if (fault.code !== undefined)
+    throw new Ec2Error(fault.code, fault.message ?? `Scripted by a test: ${fault.code}`);
 }
 
 /** Changes a response as a fault that struck after the action says. */
@@ -37,11 +43,15 @@ const changes = {
   "first-half": (xml: string) => firstHalf(xml),
   /** Every second tag of each machine. */
   "half-tags": (xml: string) =>
-    xml.replaceAll(/<tagSet>(.*?)<\/tagSet>/gs, (_, tags: string) => `<tagSet>${everySecond(tags)}</tagSet>`),
+    xml.replaceAll(
+      /<tagSet>(.*?)<\/tagSet>/gs,
+      (_, tags: string) => `<tagSet>${everySecond(tags)}</tagSet>`,
+    ),
   /** No public addresses. */
   "no-address": (xml: string) => xml.replaceAll(/<ipAddress>[^<]*<\/ipAddress>/g, ""),
   /** No machine. */
-  "no-machines": (xml: string) => xml.replace(/<instancesSet>.*<\/instancesSet>/s, "<instancesSet></instancesSet>"),
+  "no-machines": (xml: string) =>
+    xml.replace(/<instancesSet>.*<\/instancesSet>/s, "<instancesSet></instancesSet>"),
 } as const satisfies Readonly<Record<AnswerChange, (xml: string) => string>>;
 
 const everySecond = (tags: string): string =>
@@ -49,8 +59,14 @@ const everySecond = (tags: string): string =>
 
 const firstHalf = (text: string): string => text.slice(0, Math.floor(text.length / 2));
 
-function rawResponse({ status, body, contentType = "text/xml", location }: RawAnswer, action: string): Response {
-  const headers = { "Content-Type": contentType, ...(location !== undefined && { Location: location }) };
+function rawResponse(
+  { status, body, contentType = "text/xml", location }: RawAnswer,
+  action: string,
+): Response {
+  const headers = {
+    "Content-Type": contentType,
+    ...(location !== undefined && { Location: location }),
+  };
   return new Response(body.replaceAll("ACTION", action), { status, headers });
 }
 
@@ -63,5 +79,7 @@ function cutConnection(first: string): Response {
     }
     controller.error();
   };
-  return new Response(new ReadableStream({ start }), { headers: { "Content-Type": "text/xml;charset=UTF-8" } });
+  return new Response(new ReadableStream({ start }), {
+    headers: { "Content-Type": "text/xml;charset=UTF-8" },
+  });
 }

@@ -1,5 +1,12 @@
 /** The content of a response. An array becomes `<item>` elements. Undefined fields are left out. */
-export type XmlValue = string | number | boolean | Date | undefined | readonly XmlValue[] | XmlObject;
+export type XmlValue =
+  | string
+  | number
+  | boolean
+  | Date
+  | undefined
+  | readonly XmlValue[]
+  | XmlObject;
 export interface XmlObject {
   readonly [name: string]: XmlValue;
 }
@@ -39,5 +46,9 @@ function isList(value: XmlValue): value is readonly XmlValue[] {
 }
 
 function escapeText(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\r", "&#13;");
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll("\r", "&#13;");
 }

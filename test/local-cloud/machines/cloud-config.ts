@@ -28,10 +28,13 @@ interface CloudConfig {
 export function readLoginSettings(userData: Uint8Array, imageUser: string): LoginSettings {
   const text = decoded(userData);
   if (text.trim() === "") return { users: new Map([[imageUser, []]]), hostKey: undefined };
-  if (!text.startsWith("#cloud-config")) throw new Error(`user data isn't #cloud-config: ${text.slice(0, 30)}`);
+  if (!text.startsWith("#cloud-config"))
+    throw new Error(`user data isn't #cloud-config: ${text.slice(0, 30)}`);
   const config = (parse(text) ?? {}) as CloudConfig;
   const users = new Map<string, readonly string[]>();
-  for (const { name, keys } of (config.users ?? ["default"]).map((entry) => userOf(entry, config, imageUser))) {
+  for (const { name, keys } of (config.users ?? ["default"]).map((entry) =>
+    userOf(entry, config, imageUser),
+  )) {
     // A further entry for the image's own user adds to it.
     users.set(name, [...(users.get(name) ?? []), ...keys]);
   }
@@ -39,9 +42,13 @@ export function readLoginSettings(userData: Uint8Array, imageUser: string): Logi
 }
 
 function userOf(entry: string | UserEntry, config: CloudConfig, imageUser: string) {
-  if (typeof entry !== "string") return { name: entry.name ?? "", keys: entry.ssh_authorized_keys ?? [] };
+  if (typeof entry !== "string")
+    return { name: entry.name ?? "", keys: entry.ssh_authorized_keys ?? [] };
   if (entry !== "default") return { name: entry, keys: [] };
-  return { name: config.system_info?.default_user?.name ?? imageUser, keys: config.ssh_authorized_keys ?? [] };
+  return {
+    name: config.system_info?.default_user?.name ?? imageUser,
+    keys: config.ssh_authorized_keys ?? [],
+  };
 }
 
 function decoded(userData: Uint8Array): string {

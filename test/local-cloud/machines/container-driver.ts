@@ -52,7 +52,10 @@ export class ContainerDriver implements MachineDriver {
   /** Removes the remains of a cloud of this folder that was killed, then creates the network. Throws if Docker or the image is missing. */
   static async open(folder: string, debianImage?: string): Promise<ContainerDriver> {
     const directory = resolve(folder);
-    const images = { ...machineImages, ...(debianImage !== undefined && { "debian-12": debianImage }) };
+    const images = {
+      ...machineImages,
+      ...(debianImage !== undefined && { "debian-12": debianImage }),
+    };
     await using resources = new AsyncDisposableStack();
     resources.use(await claimDirectory(directory));
     const label = `${cloudLabel}=${directory}`;
@@ -65,12 +68,22 @@ export class ContainerDriver implements MachineDriver {
     const resolverFile = join(directory, "resolv.conf");
     // Docker's own resolver would wait for unreachable servers. Nothing listens at this address, so lookups fail at once.
     await Bun.write(resolverFile, `nameserver ${network.gatewayAddress}\n`);
-    return new ContainerDriver({ label, images, block, network, system, resolverFile, resources: resources.move() });
+    return new ContainerDriver({
+      label,
+      images,
+      block,
+      network,
+      system,
+      resolverFile,
+      resources: resources.move(),
+    });
   }
 
   private constructor(opened: Opened) {
     this.#opened = opened;
-    this.#watch = watchContainerEnds({ cloud: opened.label, instance: instanceLabel }, (end) => this.#ended(end));
+    this.#watch = watchContainerEnds({ cloud: opened.label, instance: instanceLabel }, (end) =>
+      this.#ended(end),
+    );
   }
 
   get addressRange(): string {
@@ -85,13 +98,19 @@ export class ContainerDriver implements MachineDriver {
     const { images } = this.#opened;
     const image = images[request.distribution];
     if (image === undefined) {
-      throw new Error(`no container image for ${request.distribution}; there is ${Object.keys(images).join(", ")}`);
+      throw new Error(
+        `no container image for ${request.distribution}; there is ${Object.keys(images).join(", ")}`,
+      );
     }
     const publicAddress = this.#opened.block.next();
     return this.#limit.run(async () => {
       signal.throwIfAborted();
       const containerId = await docker(this.#createWords(request, publicAddress, image), undefined);
-      this.#machines.set(request.instanceId, { containerId, isEnding: false, lastConsole: undefined });
+      this.#machines.set(request.instanceId, {
+        containerId,
+        isEnding: false,
+        lastConsole: undefined,
+      });
       await docker(["cp", "-", `${containerId}:/`], await seed(request));
       return { publicAddress, detail: { containerId } };
     });
@@ -117,7 +136,9 @@ export class ContainerDriver implements MachineDriver {
     await this.#limit.run(async () => {
       machine.lastConsole = await consoleOf(machine);
       const words = ["rm", "--force", "--volumes", machine.containerId];
-      await docker(words, undefined).catch(async () => remove("container", `id=${machine.containerId}`));
+      await docker(words, undefined).catch(async () =>
+        remove("container", `id=${machine.containerId}`),
+      );
     });
   }
 
@@ -169,9 +190,13 @@ export class ContainerDriver implements MachineDriver {
 }
 
 async function present(image: string): Promise<string> {
-  await docker(["image", "inspect", "--format={{.Id}}", image], undefined).catch((error: unknown) => {
-    throw new Error(`the machines' image ${image} is needed: scripts/setup builds it`, { cause: error });
-  });
+  await docker(["image", "inspect", "--format={{.Id}}", image], undefined).catch(
+    (error: unknown) => {
+      throw new Error(`the machines' image ${image} is needed: scripts/setup builds it`, {
+        cause: error,
+      });
+    },
+  );
   return image;
 }
 
@@ -179,7 +204,10 @@ async function present(image: string): Promise<string> {
 async function seed({ instanceId, hostname, userData }: MachineRequest): Promise<Uint8Array> {
   const folder = "var/lib/cloud/seed/nocloud";
   const metaData = `instance-id: ${instanceId}\nlocal-hostname: ${hostname}\n`;
-  return new Bun.Archive({ [`${folder}/meta-data`]: metaData, [`${folder}/user-data`]: userData }).bytes();
+  return new Bun.Archive({
+    [`${folder}/meta-data`]: metaData,
+    [`${folder}/user-data`]: userData,
+  }).bytes();
 }
 
 async function consoleOf(machine: Machine): Promise<string> {

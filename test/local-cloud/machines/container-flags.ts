@@ -34,10 +34,16 @@ export async function systemFlags(image: string): Promise<SystemFlags> {
     return { flags: [...everywhere, ...named, ...tree], command: ["/sbin/init"] };
   }
   if (await canBePrivileged(image)) {
-    return { flags: [...everywhere, "--privileged", "--cgroupns=private"], command: ["/sbin/init"] };
+    return {
+      flags: [...everywhere, "--privileged", "--cgroupns=private"],
+      command: ["/sbin/init"],
+    };
   }
   const remount = "mount -o remount,rw /sys/fs/cgroup && exec /sbin/init";
-  return { flags: [...everywhere, ...named, "--cgroupns=private"], command: ["/bin/sh", "-c", remount] };
+  return {
+    flags: [...everywhere, ...named, "--cgroupns=private"],
+    command: ["/bin/sh", "-c", remount],
+  };
 }
 
 async function canBePrivileged(image: string): Promise<boolean> {

@@ -24,7 +24,10 @@ export async function createNetwork(name: string, label: string): Promise<Contai
     const range = `${start}/${prefix}`;
     const words = ["network", "create", "--driver=bridge", `--subnet=${range}`, `--label=${label}`];
     try {
-      await docker([...words, "--opt=com.docker.network.bridge.enable_ip_masquerade=false", name], undefined);
+      await docker(
+        [...words, "--opt=com.docker.network.bridge.enable_ip_masquerade=false", name],
+        undefined,
+      );
       return { name, range, gatewayAddress: addressAt(start, 1) };
     } catch (error) {
       if (tries === 20 || !String(error).includes("overlap")) throw error;

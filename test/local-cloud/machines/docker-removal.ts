@@ -18,7 +18,10 @@ export async function removeAll(label: string): Promise<void> {
  */
 export async function remove(kind: "container" | "network", filter: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const found = await docker([...lists[kind], "--quiet", "--no-trunc", `--filter=${filter}`], undefined);
+    const found = await docker(
+      [...lists[kind], "--quiet", "--no-trunc", `--filter=${filter}`],
+      undefined,
+    );
     if (found === "") return;
     try {
       await docker([...removals[kind], ...found.split("\n")], undefined);

@@ -1,6 +1,13 @@
 /** Runs a docker command and returns its output. If it fails, throws an error with docker's message. */
-export async function docker(words: readonly string[], stdin: Uint8Array | undefined): Promise<string> {
-  const child = Bun.spawn(["docker", ...words], { stdin: stdin ?? "ignore", stdout: "pipe", stderr: "pipe" });
+export async function docker(
+  words: readonly string[],
+  stdin: Uint8Array | undefined,
+): Promise<string> {
+  const child = Bun.spawn(["docker", ...words], {
+    stdin: stdin ?? "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [stdout, stderr, status] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -53,7 +60,10 @@ export function watchContainerEnds(
   };
 }
 
-async function followLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+async function followLines(
+  stream: ReadableStream<Uint8Array>,
+  onLine: (line: string) => void,
+): Promise<void> {
   const decoder = new TextDecoder();
   const kept = { text: "" };
   for await (const chunk of stream) {

@@ -1,6 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server as NetServer, type Socket } from "node:net";
-import { type Connection, Server as SshServer, type ServerChannel, type Session, utils } from "ssh2";
+import {
+  type Connection,
+  Server as SshServer,
+  type ServerChannel,
+  type Session,
+  utils,
+} from "ssh2";
 import { answerLogin } from "../../support/ssh-login.ts";
 import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
 import type { ExecHandler, ExecMachine, ExecResult, LoginShell } from "./exec.ts";
@@ -49,7 +55,10 @@ export class InProcessMachine {
     const { userData, imageUser, hostname } = this.#request;
     this.#login = readLoginSettings(userData, imageUser);
     const { hostKeyFile } = this.#settings;
-    const kept = hostKeyFile !== undefined && existsSync(hostKeyFile) ? readFileSync(hostKeyFile, "utf8") : undefined;
+    const kept =
+      hostKeyFile !== undefined && existsSync(hostKeyFile)
+        ? readFileSync(hostKeyFile, "utf8")
+        : undefined;
     this.#replaceHostKey(kept ?? this.#login.hostKey ?? newHostKey());
     const listener = createServer((socket) => this.#connected(socket));
     this.#listener = listener;
@@ -57,7 +66,10 @@ export class InProcessMachine {
       listener.once("error", reject);
       listener.listen(this.#settings.sshPort, this.#settings.publicAddress, resolve);
     });
-    this.#console.push(`cloud-init: users ${[...this.#login.users.keys()].join(", ")}`, `${hostname} login:`);
+    this.#console.push(
+      `cloud-init: users ${[...this.#login.users.keys()].join(", ")}`,
+      `${hostname} login:`,
+    );
   }
 
   /** Closes all connections at once, like a power cut. */
@@ -115,7 +127,9 @@ export class InProcessMachine {
     session.on("exec", (accept, _reject, { command }) => {
       const channel = accept();
       channel.on("close", onClose);
-      this.#exec(channel, user, command).catch((error: unknown) => this.#console.push(String(error)));
+      this.#exec(channel, user, command).catch((error: unknown) =>
+        this.#console.push(String(error)),
+      );
     });
   }
 
@@ -128,7 +142,8 @@ export class InProcessMachine {
       const { before, instead } = this.#settings.loginShell();
       channel.stderr.write(before?.stderr ?? "");
       channel.write(before?.stdout ?? "");
-      const result = instead ?? (await this.#execute({ channel, user, command, stdin }, gone.signal));
+      const result =
+        instead ?? (await this.#execute({ channel, user, command, stdin }, gone.signal));
       if (gone.signal.aborted) return;
       channel.stderr.write(result.stderr);
       channel.write(result.stdout);
@@ -141,11 +156,17 @@ export class InProcessMachine {
     channel.end();
   }
 
-  async #execute({ channel, user, command, stdin }: Execution, signal: AbortSignal): Promise<ExecResult> {
+  async #execute(
+    { channel, user, command, stdin }: Execution,
+    signal: AbortSignal,
+  ): Promise<ExecResult> {
     const { begin, end } = marksOf(command);
     channel.stderr.write(begin.stderr);
     channel.write(begin.stdout);
-    const result = await this.#settings.onExec({ machine: this.#execMachine(), user, command, stdin }, signal);
+    const result = await this.#settings.onExec(
+      { machine: this.#execMachine(), user, command, stdin },
+      signal,
+    );
     return { ...result, stderr: result.stderr + end(result.status) };
   }
 
@@ -156,7 +177,13 @@ export class InProcessMachine {
       if (hostKeyFile !== undefined) writeFileSync(hostKeyFile, privateKey, { mode: 0o600 });
       return this.#replaceHostKey(privateKey);
     };
-    return { instanceId, hostname, privateAddress, publicAddress: this.#settings.publicAddress, replaceHostKey };
+    return {
+      instanceId,
+      hostname,
+      privateAddress,
+      publicAddress: this.#settings.publicAddress,
+      replaceHostKey,
+    };
   }
 }
 
@@ -171,7 +198,10 @@ function marksOf(line: string): {
   const mark = (text: string): string => `\u001e${token} ${text}\n`;
   const begun = mark("begun");
   const group = own === undefined ? "" : mark("group 4242");
-  return { begin: { stdout: begun, stderr: group + begun }, end: (status) => mark(`end ${status}`) };
+  return {
+    begin: { stdout: begun, stderr: group + begun },
+    end: (status) => mark(`end ${status}`),
+  };
 }
 
 async function readAll(channel: ServerChannel): Promise<Uint8Array> {

@@ -125,14 +125,19 @@ export class Lifecycle {
 
   #endAfterError(instance: Instance, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    const reason = { code: "Server.InternalError", message: `Server.InternalError: Internal error on launch: ${text}` };
+    const reason = {
+      code: "Server.InternalError",
+      message: `Server.InternalError: Internal error on launch: ${text}`,
+    };
     this.#end(instance, reason, "Server.InternalError");
   }
 
   #poweredOff(instanceId: string): void {
     const instance = this.#instances.get(instanceId);
-    if (instance === undefined || (instance.state !== "running" && instance.state !== "pending")) return;
-    if (instance.launch.shutdownBehavior === "terminate") this.#end(instance, instanceInitiated, "");
+    if (instance === undefined || (instance.state !== "running" && instance.state !== "pending"))
+      return;
+    if (instance.launch.shutdownBehavior === "terminate")
+      this.#end(instance, instanceInitiated, "");
     else this.#stop(instance);
   }
 
@@ -166,7 +171,9 @@ export class Lifecycle {
 
   #step(instance: Instance, work: () => Promise<void>): void {
     const before = this.#steps.get(instance.id) ?? Promise.resolve();
-    const step = before.then(work).catch((error: unknown) => console.error(`${instance.id}: ${String(error)}`));
+    const step = before
+      .then(work)
+      .catch((error: unknown) => console.error(`${instance.id}: ${String(error)}`));
     this.#steps.set(instance.id, step);
   }
 
@@ -174,7 +181,9 @@ export class Lifecycle {
     const { bootDelayMs } = this.#parts.behaviour.current;
     const turn = this.#launched;
     this.#launched += 1;
-    return typeof bootDelayMs === "number" ? bootDelayMs : (bootDelayMs[turn % bootDelayMs.length] ?? 0);
+    return typeof bootDelayMs === "number"
+      ? bootDelayMs
+      : (bootDelayMs[turn % bootDelayMs.length] ?? 0);
   }
 }
 

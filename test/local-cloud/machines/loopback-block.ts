@@ -27,7 +27,9 @@ export class LoopbackBlock implements AsyncDisposable {
       const claim = await listen(`127.${second}.${third}.0`);
       if (claim !== undefined) return new LoopbackBlock(claim, second, third);
     }
-    throw new Error("no free block of loopback addresses: macOS has only 127.0.0.1 unless aliases are added to lo0");
+    throw new Error(
+      "no free block of loopback addresses: macOS has only 127.0.0.1 unless aliases are added to lo0",
+    );
   }
 
   /** Returns the next address of the block, round robin, so that an address isn't reused soon. */

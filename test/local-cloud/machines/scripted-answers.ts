@@ -35,7 +35,10 @@ export class ScriptedAnswers {
   readonly #answered: AnsweredCommand[] = [];
 
   replace(answers: readonly ScriptedAnswer[]): void {
-    this.#answers = answers.map((answer) => ({ ...answer, expression: new RegExp(answer.pattern, "s") }));
+    this.#answers = answers.map((answer) => ({
+      ...answer,
+      expression: new RegExp(answer.pattern, "s"),
+    }));
   }
 
   /** All commands, also those that still run. */
@@ -52,16 +55,26 @@ export class ScriptedAnswers {
     this.#begun.push(exec.command);
     const result = await this.#resultOf(exec, signal);
     const { user, command } = exec;
-    this.#answered.push({ instanceId: exec.machine.instanceId, user, command, status: result.status });
+    this.#answered.push({
+      instanceId: exec.machine.instanceId,
+      user,
+      command,
+      status: result.status,
+    });
     return result;
   };
 
   async #resultOf(exec: Exec, signal: AbortSignal): Promise<ExecResult> {
     for (const answer of this.#answers) {
       const match = answer.expression.exec(exec.command);
-      if (match !== null && (await hasStdin(answer, exec))) return perform(answer, match[1] ?? "", exec, signal);
+      if (match !== null && (await hasStdin(answer, exec)))
+        return perform(answer, match[1] ?? "", exec, signal);
     }
-    return { status: notScripted, stdout: "", stderr: `no answer is scripted for: ${exec.command}\n` };
+    return {
+      status: notScripted,
+      stdout: "",
+      stderr: `no answer is scripted for: ${exec.command}\n`,
+    };
   }
 }
 
@@ -69,10 +82,16 @@ async function hasStdin({ stdinHas }: ScriptedAnswer, { stdin }: Exec): Promise<
   return stdinHas === undefined || Buffer.from(await stdin).includes(stdinHas);
 }
 
-async function perform(answer: ScriptedAnswer, group: string, exec: Exec, signal: AbortSignal): Promise<ExecResult> {
+async function perform(
+  answer: ScriptedAnswer,
+  group: string,
+  exec: Exec,
+  signal: AbortSignal,
+): Promise<ExecResult> {
   if (answer.readsStdin === true) await exec.stdin;
   if (answer.delayMs !== undefined) await delay(answer.delayMs, undefined, { signal });
-  const newKey = answer.replaceHostKey === true ? `${exec.machine.replaceHostKey(newHostKey())}\n` : "";
+  const newKey =
+    answer.replaceHostKey === true ? `${exec.machine.replaceHostKey(newHostKey())}\n` : "";
   return {
     status: answer.status ?? 0,
     stdout: filledIn(answer.stdout ?? newKey, group, exec),

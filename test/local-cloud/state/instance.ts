@@ -3,7 +3,13 @@ import type { InstanceType } from "../catalogue/instance-types.ts";
 import type { Subnet } from "../catalogue/networks.ts";
 import type { Tags } from "../endpoint/filters.ts";
 
-export type InstanceState = "pending" | "running" | "stopping" | "stopped" | "shutting-down" | "terminated";
+export type InstanceState =
+  | "pending"
+  | "running"
+  | "stopping"
+  | "stopped"
+  | "shutting-down"
+  | "terminated";
 
 export interface Volume {
   readonly id: string;
@@ -74,5 +80,7 @@ export function isAlive(instance: Instance): boolean {
 
 /** Whether it counts towards capacity and vCPU limits. */
 export function isPowered(instance: Instance): boolean {
-  return instance.state === "pending" || instance.state === "running" || instance.state === "stopping";
+  return (
+    instance.state === "pending" || instance.state === "running" || instance.state === "stopping"
+  );
 }

@@ -20,13 +20,18 @@ export class PrivateAddresses {
         return address;
       }
     }
-    throw new Ec2Error("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in the subnet");
+    throw new Ec2Error(
+      "InsufficientFreeAddressesInSubnet",
+      "There are not enough free addresses in the subnet",
+    );
   }
 
   free(cidr: string): number {
     const start = addressNumber(cidr.split("/")[0]!);
     const end = start + 2 ** (32 - Number(cidr.split("/")[1]));
-    const used = [...this.#used].map(addressNumber).filter((address) => address >= start && address < end);
+    const used = [...this.#used]
+      .map(addressNumber)
+      .filter((address) => address >= start && address < end);
     return sizeOf(cidr) - used.length;
   }
 

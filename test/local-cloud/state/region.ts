@@ -10,7 +10,10 @@ export interface IngressRule {
   readonly protocol: string;
   readonly fromPort: number | undefined;
   readonly toPort: number | undefined;
-  readonly source: { readonly cidr: string } | { readonly cidrIpv6: string } | { readonly groupId: string };
+  readonly source:
+    | { readonly cidr: string }
+    | { readonly cidrIpv6: string }
+    | { readonly groupId: string };
   readonly description: string | undefined;
 }
 
@@ -57,13 +60,15 @@ export class Region {
 
   vpc(id: string): Vpc {
     const found = this.networks.vpcs.find((vpc) => vpc.id === id);
-    if (found === undefined) throw new Ec2Error("InvalidVpcID.NotFound", `The vpc ID '${id}' does not exist`);
+    if (found === undefined)
+      throw new Ec2Error("InvalidVpcID.NotFound", `The vpc ID '${id}' does not exist`);
     return found;
   }
 
   subnet(id: string): Subnet {
     const found = this.networks.subnets.find((subnet) => subnet.id === id);
-    if (found === undefined) throw new Ec2Error("InvalidSubnetID.NotFound", `The subnet ID '${id}' does not exist`);
+    if (found === undefined)
+      throw new Ec2Error("InvalidSubnetID.NotFound", `The subnet ID '${id}' does not exist`);
     return found;
   }
 
@@ -77,13 +82,18 @@ export class Region {
   }
 
   defaultGroupOf(vpcId: string): SecurityGroup {
-    return [...this.groups.values()].find((group) => group.vpcId === vpcId && group.name === "default")!;
+    return [...this.groups.values()].find(
+      (group) => group.vpcId === vpcId && group.name === "default",
+    )!;
   }
 
   /** The instances that calls can see now, oldest first. Forgets terminated ones after a while, like EC2. */
   visibleInstances(now: Date, terminatedShownMs: number): readonly Instance[] {
     for (const { id, terminatedAt } of this.instances.values()) {
-      if (terminatedAt !== undefined && now.getTime() - terminatedAt.getTime() >= terminatedShownMs) {
+      if (
+        terminatedAt !== undefined &&
+        now.getTime() - terminatedAt.getTime() >= terminatedShownMs
+      ) {
         this.instances.delete(id);
       }
     }
@@ -94,13 +104,24 @@ export class Region {
     const byInstance = [...this.instances.values()].some(
       (instance) => isAlive(instance) && instance.launch.groupIds.includes(groupId),
     );
-    return byInstance || [...this.groups.values()].some((group) => group.id !== groupId && admits(group, groupId));
+    return (
+      byInstance ||
+      [...this.groups.values()].some((group) => group.id !== groupId && admits(group, groupId))
+    );
   }
 
   #addDefaultGroup(vpc: Vpc): void {
     const id = fixedId("sg", `${vpc.id}/default`);
     const description = "default VPC security group";
-    this.groups.set(id, { id, name: "default", description, vpcId: vpc.id, tags: new Map(), rules: [], visibleAt: 0 });
+    this.groups.set(id, {
+      id,
+      name: "default",
+      description,
+      vpcId: vpc.id,
+      tags: new Map(),
+      rules: [],
+      visibleAt: 0,
+    });
   }
 }
 
@@ -108,10 +129,16 @@ export class Region {
 export function callableRegion(name: string): RegionDescription {
   const found = regions.find((region) => region.name === name);
   if (found === undefined) {
-    throw new Ec2Error("AuthFailure", `Credential should be scoped to a valid region, not '${name}'.`);
+    throw new Ec2Error(
+      "AuthFailure",
+      `Credential should be scoped to a valid region, not '${name}'.`,
+    );
   }
   if (found.refusal === "AuthFailure") {
-    throw new Ec2Error("AuthFailure", "AWS was not able to validate the provided access credentials");
+    throw new Ec2Error(
+      "AuthFailure",
+      "AWS was not able to validate the provided access credentials",
+    );
   }
   if (found.refusal === "OptInRequired") {
     throw new Ec2Error(

@@ -1,7 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DescribeImagesCommand, EC2Client, type RunInstancesCommandInput } from "@aws-sdk/client-ec2";
+import {
+  DescribeImagesCommand,
+  EC2Client,
+  type RunInstancesCommandInput,
+} from "@aws-sdk/client-ec2";
 import { LocalCloud, type LocalCloudOptions } from "../local-cloud.ts";
 
 /** Port 22 if this process may use it, otherwise any other. */
@@ -38,7 +42,11 @@ export function clientOf(cloud: LocalCloud, settings: ClientSettings): EC2Client
     endpoint: cloud.endpoint,
     region,
     maxAttempts: 1,
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    credentials: {
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken !== undefined && { sessionToken }),
+    },
   });
 }
 
@@ -78,7 +86,10 @@ export async function eventually<Value>(
 }
 
 /** The minimal request that launches one machine of an image. */
-export function launchOf(imageId: string, changes: Partial<RunInstancesCommandInput>): RunInstancesCommandInput {
+export function launchOf(
+  imageId: string,
+  changes: Partial<RunInstancesCommandInput>,
+): RunInstancesCommandInput {
   return { ImageId: imageId, InstanceType: "m5.large", MinCount: 1, MaxCount: 1, ...changes };
 }
 
@@ -86,6 +97,8 @@ export function launchOf(imageId: string, changes: Partial<RunInstancesCommandIn
 export async function debianImage(client: EC2Client): Promise<string> {
   const wanted = { name: "debian-12-amd64-*", state: "available", "virtualization-type": "hvm" };
   const Filters = Object.entries(wanted).map(([Name, value]) => ({ Name, Values: [value] }));
-  const { Images = [] } = await client.send(new DescribeImagesCommand({ Owners: ["136693071363"], Filters }));
+  const { Images = [] } = await client.send(
+    new DescribeImagesCommand({ Owners: ["136693071363"], Filters }),
+  );
   return Images.toSorted((a, b) => b.CreationDate!.localeCompare(a.CreationDate!))[0]!.ImageId!;
 }

@@ -68,7 +68,9 @@ test("a value is one of its choices, a file or a folder", () => {
   expect(offered("greet", "--tone=")).toEqual(["words", "warm", "cold"]);
   expect(offered("greet", "--license", "")).toEqual(["files"]);
   expect(offered("greet", "--times", "")).toEqual(["words"]);
-  expect(completionOffer(declared, ["fish", "create", "./artifact.sh", ""]).lines).toEqual(["directories"]);
+  expect(completionOffer(declared, ["fish", "create", "./artifact.sh", ""]).lines).toEqual([
+    "directories",
+  ]);
 });
 
 test("the words of another program get nothing, from the second one on", () => {
@@ -78,7 +80,15 @@ test("the words of another program get nothing, from the second one on", () => {
 });
 
 test("an argument that the program can list is listed by a command, with the options that it shares", () => {
-  const { lines, command } = completionOffer(example, ["fish", "greet", "--since", "now", "--tone", "warm", "A"]);
+  const { lines, command } = completionOffer(example, [
+    "fish",
+    "greet",
+    "--since",
+    "now",
+    "--tone",
+    "warm",
+    "A",
+  ]);
   expect([lines, command]).toEqual([["words"], ["people", "--since=now"]]);
   expect(completionOffer(example, ["fish", "greet", "Ada", ""]).command).toBeUndefined();
 });
@@ -87,7 +97,9 @@ test("a command that lists candidates gets the options with a value that it shar
   const program = { ...declared, commands: [run, list] };
   const { command } = completionOffer(program, ["fish", "run", "-v", "--region", "eu-west-1", ""]);
   expect(command).toEqual(["list", "--region=eu-west-1"]);
-  expect(completionOffer(program, ["fish", "run", "master_0", "ls", "--"])).toEqual({ lines: ["words"] });
+  expect(completionOffer(program, ["fish", "run", "master_0", "ls", "--"])).toEqual({
+    lines: ["words"],
+  });
 });
 
 test("bash's own words around = are joined again", () => {

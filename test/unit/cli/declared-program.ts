@@ -24,18 +24,41 @@ export const create = defineCommand({
   summary: "Creates a cluster",
   description: "Takes a while; it's worth it.\n\nCosts: a [little] money, say 24 cents\\instance.",
   positionals: {
-    url: argument(path, { name: "ARTIFACT_URL", summary: "Link to a release artifact", required: true }),
-    folder: argument(directoryPath, { name: "DIR", summary: "A folder", environment: "DIR", defaultText: "here" }),
+    url: argument(path, {
+      name: "ARTIFACT_URL",
+      summary: "Link to a release artifact",
+      required: true,
+    }),
+    folder: argument(directoryPath, {
+      name: "DIR",
+      summary: "A folder",
+      environment: "DIR",
+      defaultText: "here",
+    }),
   },
   options: {
-    variant: option(choice(["oss", "enterprise"]), { flag: "--variant", summary: "The variant", required: true }),
-    masters: option(count({ minimum: 1, maximum: 9 }), { flag: "--masters", summary: "Master count", default: 1 }),
-    publicAgents: option(count({ minimum: 0, maximum: 9 }), {
-      flag: "--public-agents-with-a-rather-long-name",
-      summary: "How many of those there are to be, told at such a length that the line has to be broken",
+    variant: option(choice(["oss", "enterprise"]), {
+      flag: "--variant",
+      summary: "The variant",
+      required: true,
+    }),
+    masters: option(count({ minimum: 1, maximum: 9 }), {
+      flag: "--masters",
+      summary: "Master count",
       default: 1,
     }),
-    tags: option(text, { flag: "--tag", placeholder: "<KEY>:<VALUE>", summary: "Adds a tag", repeatable: true }),
+    publicAgents: option(count({ minimum: 0, maximum: 9 }), {
+      flag: "--public-agents-with-a-rather-long-name",
+      summary:
+        "How many of those there are to be, told at such a length that the line has to be broken",
+      default: 1,
+    }),
+    tags: option(text, {
+      flag: "--tag",
+      placeholder: "<KEY>:<VALUE>",
+      summary: "Adds a tag",
+      repeatable: true,
+    }),
     dryRun: flag({ flag: "--dry-run", summary: "Touch nothing" }),
     id,
     output: outputFormat(["text", "json"]),

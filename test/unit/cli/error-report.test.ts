@@ -19,10 +19,18 @@ const wait = defineCommand({
   run: async () => {},
 });
 const circumstances = {
-  program: { name: "cluster-x", summary: "", licenses: async () => Promise.resolve(""), commands: [wait] },
+  program: {
+    name: "cluster-x",
+    summary: "",
+    licenses: async () => Promise.resolve(""),
+    commands: [wait],
+  },
   logPath: undefined,
 };
-const gone = new ClusterError("connection-failed", "agent_0 is gone", { hint: "Look.", facts: { node: "agent_0" } });
+const gone = new ClusterError("connection-failed", "agent_0 is gone", {
+  hint: "Look.",
+  facts: { node: "agent_0" },
+});
 
 test("an error is told with what to do, the log and its id", () => {
   expect(reportError(gone, { ...circumstances, logPath: "/logs/one" })).toMatchObject({
@@ -40,7 +48,10 @@ test("an error is told with what to do, the log and its id", () => {
 
 test("an error without a hint has none", () => {
   const lost = reportError(new ClusterError("output-lost", "It is lost."), circumstances);
-  expect(lost).toMatchObject({ text: "Error: It is lost.\n[output-lost]", data: { hint: undefined, facts: {} } });
+  expect(lost).toMatchObject({
+    text: "Error: It is lost.\n[output-lost]",
+    data: { hint: undefined, facts: {} },
+  });
 });
 
 test("options are named by their flags, other backquoted words stay", () => {
@@ -48,13 +59,24 @@ test("options are named by their flags, other backquoted words stay", () => {
     hint: "Give `timeout 90m` or more.",
   });
   const report = reportError(late, circumstances);
-  expect(report.text).toBe("Error: --subnet and `wait` are late\nGive --timeout 90m or more.\n[deadline-passed]");
-  expect(report.data).toMatchObject({ message: "--subnet and `wait` are late", hint: "Give --timeout 90m or more." });
+  expect(report.text).toBe(
+    "Error: --subnet and `wait` are late\nGive --timeout 90m or more.\n[deadline-passed]",
+  );
+  expect(report.data).toMatchObject({
+    message: "--subnet and `wait` are late",
+    hint: "Give --timeout 90m or more.",
+  });
 });
 
 test.each([
-  ["thrown by a scope that could not be left either", new SuppressedError(new Error("close"), gone)],
-  ["among several", new AggregateError([new TypeError("x"), gone, new ClusterError("cloud-failed", "later")])],
+  [
+    "thrown by a scope that could not be left either",
+    new SuppressedError(new Error("close"), gone),
+  ],
+  [
+    "among several",
+    new AggregateError([new TypeError("x"), gone, new ClusterError("cloud-failed", "later")]),
+  ],
   ["deep inside both", new AggregateError([new SuppressedError(new Error("close"), gone)])],
 ])("the failure that a user can act on is told: %s", (_, thrown) => {
   expect(reportError(thrown, circumstances).data).toMatchObject({ id: "connection-failed" });
@@ -63,10 +85,19 @@ test.each([
 test.each([
   ["the reason itself", new Interrupted("SIGTERM")],
   ["an aborted request", new DOMException("The operation was aborted", "AbortError")],
-  ["an error that was caused by it", new ClusterError("connection-failed", "x", { cause: new Interrupted("SIGTERM") })],
+  [
+    "an error that was caused by it",
+    new ClusterError("connection-failed", "x", { cause: new Interrupted("SIGTERM") }),
+  ],
 ])("after an interruption %s is no failure of its own", (_, thrown) => {
-  const report = reportError(thrown, { ...circumstances, interruption: new Interrupted("SIGTERM") });
-  expect(report).toMatchObject({ exitCode: 1, text: "Error: Interrupted by SIGTERM\n[interrupted]" });
+  const report = reportError(thrown, {
+    ...circumstances,
+    interruption: new Interrupted("SIGTERM"),
+  });
+  expect(report).toMatchObject({
+    exitCode: 1,
+    text: "Error: Interrupted by SIGTERM\n[interrupted]",
+  });
 });
 
 /** An error with so many others around it. */
@@ -94,12 +125,22 @@ test.each([
   ["a text", "oops", "oops"],
   ["nothing", undefined, "undefined"],
   ["the first of several errors", new AggregateError([new TypeError("first"), new TypeError("second")]), "TypeError: first"], // prettier-ignore
-  ["a collection of no errors", new AggregateError([], "all of none"), "AggregateError: all of none"],
-  ["an aborted request that nobody asked to abort", new DOMException("aborted", "AbortError"), "AbortError: aborted"],
+  [
+    "a collection of no errors",
+    new AggregateError([], "all of none"),
+    "AggregateError: all of none",
+  ],
+  [
+    "an aborted request that nobody asked to abort",
+    new DOMException("aborted", "AbortError"),
+    "AbortError: aborted",
+  ],
 ])("%s that nobody meant to throw is a bug", (_, thrown, what) => {
   const report = reportError(thrown, circumstances);
   expect(report.exitCode).toBe(70);
-  expect(unmarked(report.text)).toStartWith(`Error: Internal error in cluster-x: ${what}\nPlease report this bug`);
+  expect(unmarked(report.text)).toStartWith(
+    `Error: Internal error in cluster-x: ${what}\nPlease report this bug`,
+  );
   expect(report.text).toEndWith("\n[bug]");
 });
 
@@ -117,13 +158,22 @@ test("stacks show where an error and its causes were thrown, as deep as eight ca
 test("stacks show every error that was thrown together with others", () => {
   const several = new AggregateError([new Error("one"), new Error("two")]);
   const { stack } = reportError(new SuppressedError(new Error("close"), several), circumstances);
-  for (const message of ["one", "two", "close"]) expect(unmarked(stack)).toContain(`Caused by Error: ${message}\n`);
+  for (const message of ["one", "two", "close"])
+    expect(unmarked(stack)).toContain(`Caused by Error: ${message}\n`);
 });
 
 test.each([
   ["a full disk", { code: "ENOSPC", syscall: "write" }, "Free some space"],
-  ["a home that is no folder", { code: "ENOTDIR", syscall: "mkdir", path: "/dev/null/.cache" }, "XDG_CACHE_HOME"],
-  ["a folder of somebody else's", { code: "EACCES", syscall: "mkdir", path: "/root/x" }, "permission"],
+  [
+    "a home that is no folder",
+    { code: "ENOTDIR", syscall: "mkdir", path: "/dev/null/.cache" },
+    "XDG_CACHE_HOME",
+  ],
+  [
+    "a folder of somebody else's",
+    { code: "EACCES", syscall: "mkdir", path: "/root/x" },
+    "permission",
+  ],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
   const thrown = Object.assign(new Error("the system's words"), properties);

@@ -11,7 +11,8 @@ function openInterrupts() {
   const host = Object.assign(events, {
     pid: 4711,
     exitCode: 0,
-    kill: (pid: number, signal: string) => heard.push({ pid, signal, listeners: events.eventNames() }),
+    kill: (pid: number, signal: string) =>
+      heard.push({ pid, signal, listeners: events.eventNames() }),
   });
   const interrupts = new Interrupts(host as unknown as ProcessLike, {
     onFirst: () => heard.push("cleaning up"),
@@ -59,23 +60,31 @@ test("what is still left is described on the second signal, even if a descriptio
   });
   host.emit("SIGINT");
   host.emit("SIGINT");
-  expect(heard[1]).toEqual(["2 machines are left", `Cannot tell what is left: ${outside("no answer")}`]);
+  expect(heard[1]).toEqual([
+    "2 machines are left",
+    `Cannot tell what is left: ${outside("no answer")}`,
+  ]);
 });
 
-test.each(["uncaughtException", "unhandledRejection"])("after an %s the work can clean up", (event) => {
-  const { host, interrupts, heard } = openInterrupts();
-  const error = new Error("nobody catches this");
-  host.emit(event, error);
-  host.emit(event, new Error("a later one"));
-  expect(heard).toEqual(["crashed", "crashed"]);
-  expect(interrupts.crash).toEqual({ status: "rejected", reason: error });
-  expect(interrupts.signal.reason).toBe(error);
-  expect(interrupts.interruption).toBeUndefined();
-});
+test.each(["uncaughtException", "unhandledRejection"])(
+  "after an %s the work can clean up",
+  (event) => {
+    const { host, interrupts, heard } = openInterrupts();
+    const error = new Error("nobody catches this");
+    host.emit(event, error);
+    host.emit(event, new Error("a later one"));
+    expect(heard).toEqual(["crashed", "crashed"]);
+    expect(interrupts.crash).toEqual({ status: "rejected", reason: error });
+    expect(interrupts.signal.reason).toBe(error);
+    expect(interrupts.interruption).toBeUndefined();
+  },
+);
 
 test("after the end, signals and errors have their usual effect again", () => {
   const { host, interrupts } = openInterrupts();
-  expect(host.eventNames()).toEqual(expect.arrayContaining(["SIGINT", "SIGTERM", "uncaughtException"]));
+  expect(host.eventNames()).toEqual(
+    expect.arrayContaining(["SIGINT", "SIGTERM", "uncaughtException"]),
+  );
   interrupts.close();
   expect(host.eventNames()).toEqual([]);
 });

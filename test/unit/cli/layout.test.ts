@@ -41,10 +41,22 @@ test("cells of wide characters move no column", () => {
 test("cells that quote others stay marked on each line, which changes no width", () => {
   const cells = [["WHO", "WHAT", "WHY"], ["me", outside("one two"), "x"]]; // prettier-ignore
   expect(table(cells, 80)).toBe(`WHO  WHAT     WHY\nme   ${outside("one two")}  x`);
-  expect(table(cells, 13)).toBe(`WHO  WHAT  WHY\nme   ${outside("one")}   x\n     ${outside("two")}`);
+  expect(table(cells, 13)).toBe(
+    `WHO  WHAT  WHY\nme   ${outside("one")}   x\n     ${outside("two")}`,
+  );
 });
 
-const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE", "TIME LEFT", "COST AT MOST"];
+const head = [
+  "ID",
+  "STATE",
+  "VARIANT",
+  "MASTERS",
+  "AGENTS",
+  "PUBLIC AGENTS",
+  "AGE",
+  "TIME LEFT",
+  "COST AT MOST",
+];
 
 test("a table that is too wide wraps at words", () => {
   const rows = [head, ["nightly-of-team-storage", "incomplete", "enterprise", "1", "0", "1", "1 h 1 min", "58 min", "$0.72"]]; // prettier-ignore

@@ -18,7 +18,10 @@ interface Bench {
   readonly written: () => string;
 }
 
-function bench({ verbosity = 0, isInterrupted = false }: { verbosity?: number; isInterrupted?: boolean } = {}): Bench {
+function bench({
+  verbosity = 0,
+  isInterrupted = false,
+}: { verbosity?: number; isInterrupted?: boolean } = {}): Bench {
   const time = { now: 1_000_000 };
   const clock: Clock = { now: () => time.now, sleep: () => Promise.resolve() };
   const texts: string[] = [];
@@ -45,7 +48,8 @@ function work({ progress, time }: Bench): void {
   launch.done("2 machines");
   launch.done("twice counts once");
   const nodes = ["agent_0", "agent_1"].map((node) => progress.start("Prepare", node));
-  for (const reason of ["booting", "booting", "no answer", "no answer"]) progress.waiting(`agent_0: ${reason}`);
+  for (const reason of ["booting", "booting", "no answer", "no answer"])
+    progress.waiting(`agent_0: ${reason}`);
   time.now += 65_000;
   progress.waiting("");
   nodes[0]?.done();
@@ -286,18 +290,21 @@ function fillWith(write: (text: string) => void, bytes: number): void {
   for (let written = 0; written < bytes; written += text.length) write(text);
 }
 
-test.each(["waiting", "note", "warn", "step"] as const)("only one line of %s begins at the margin", (way) => {
-  const { progress, written } = bench();
-  const text = `a node says no\nWarning: x run: curl\n  ::set-output name=a::b\n##vso[task.complete]${"y".repeat(4_000_000)}`;
-  if (way === "step") progress.start("Wait").done(text);
-  else progress[way](text);
-  const [, ...later] = written()
-    .trimEnd()
-    .split("\n")
-    .slice(way === "step" ? 1 : 0);
-  expect(later).toEqual([
-    "  Warning: x run: curl",
-    "  : :set-output name=a::b",
-    expect.stringMatching(/^ {2}# #vso\[task\.complete\]y{3000,4000}…$/),
-  ]);
-});
+test.each(["waiting", "note", "warn", "step"] as const)(
+  "only one line of %s begins at the margin",
+  (way) => {
+    const { progress, written } = bench();
+    const text = `a node says no\nWarning: x run: curl\n  ::set-output name=a::b\n##vso[task.complete]${"y".repeat(4_000_000)}`;
+    if (way === "step") progress.start("Wait").done(text);
+    else progress[way](text);
+    const [, ...later] = written()
+      .trimEnd()
+      .split("\n")
+      .slice(way === "step" ? 1 : 0);
+    expect(later).toEqual([
+      "  Warning: x run: curl",
+      "  : :set-output name=a::b",
+      expect.stringMatching(/^ {2}# #vso\[task\.complete\]y{3000,4000}…$/),
+    ]);
+  },
+);

@@ -2,7 +2,12 @@ import { EventEmitter } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { type Command, type Program, defineCommand, type ProcessLike } from "../../../src/cli/command.ts";
+import {
+  type Command,
+  type Program,
+  defineCommand,
+  type ProcessLike,
+} from "../../../src/cli/command.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { habitsOf } from "../../../src/commands/habits.ts";
 import { ClusterError } from "../../../src/errors.ts";
@@ -80,11 +85,16 @@ test.each([
   const program: Program = {
     ...programOf({}),
     missingCommands: new Map([["destroy", "clusters end by themselves"]]),
-    habits: async () => ({ ...habitsOf("example"), hints: new Map([["ssh", "type example work"]]) }),
+    habits: async () => ({
+      ...habitsOf("example"),
+      hints: new Map([["ssh", "type example work"]]),
+    }),
   };
   const { exitCode, stderr } = await openProcess().run(program, [word]);
   expect(exitCode).toBe(2);
-  expect(stderr).toBe(`Error: "${word}": no such command${advice}\nSee example --help\n[bad-usage]\n`);
+  expect(stderr).toBe(
+    `Error: "${word}": no such command${advice}\nSee example --help\n[bad-usage]\n`,
+  );
 });
 
 const wrongFile = new ClusterError("bad-usage", "The file is wrong", { hint: "Look at it." });
@@ -99,24 +109,30 @@ test.each([
     "Error: 2 problems:\n  --one: wrong\n  The file is wrong\nSee example work --help\n[bad-usage]\n",
   ],
   ["--one: wrong", noAnswer, "Error: --one: wrong\nSee example work --help\n[bad-usage]\n"],
-])("after a check that finds %p and throws %p, the command doesn't run", async (problem, error, printed) => {
-  const ran: string[] = [];
-  const program = programOf({
-    check: (_, problems) => {
-      if (problem !== undefined) problems.add(problem);
-      if (error !== undefined) throw error;
-    },
-    run: async () => void ran.push("work"),
-  });
-  const { exitCode, stderr } = await openProcess().run(program);
-  expect({ exitCode, stderr, ran }).toEqual({ exitCode: 2, stderr: printed, ran: [] });
-});
+])(
+  "after a check that finds %p and throws %p, the command doesn't run",
+  async (problem, error, printed) => {
+    const ran: string[] = [];
+    const program = programOf({
+      check: (_, problems) => {
+        if (problem !== undefined) problems.add(problem);
+        if (error !== undefined) throw error;
+      },
+      run: async () => void ran.push("work"),
+    });
+    const { exitCode, stderr } = await openProcess().run(program);
+    expect({ exitCode, stderr, ran }).toEqual({ exitCode: 2, stderr: printed, ran: [] });
+  },
+);
 
 test("variables that control the runtime are named to the command, and taken from its environment", async () => {
   const env = { BUN_OPTIONS: "--smol", BUN_BE_BUN: "", KEPT: "yes" };
   const program = programOf({
     run: async (_, { environment, runtimeVariables, output }) =>
-      output.result({ text: `${runtimeVariables.join()} ${Object.keys(environment).join()}`, data: {} }),
+      output.result({
+        text: `${runtimeVariables.join()} ${Object.keys(environment).join()}`,
+        data: {},
+      }),
   });
   expect((await openProcess({ env }).run(program)).stdout).toBe("BUN_OPTIONS CI,KEPT\n");
 });
@@ -176,11 +192,15 @@ test("a command that finishes just as it is interrupted ends by the signal, with
 });
 
 test("if the result is lost, that is reported before the program ends by a signal", async () => {
-  const { host, run } = openProcess({ stdoutFailure: Object.assign(new Error("disk full"), { code: "ENOSPC" }) });
+  const { host, run } = openProcess({
+    stdoutFailure: Object.assign(new Error("disk full"), { code: "ENOSPC" }),
+  });
   const work: Command["run"] = async (_, { output }) => {
     output.result({ text: "the result", data: {} });
     host.emit("SIGTERM");
   };
   const { kills } = await run(programOf({ run: work }));
-  expect(kills).toEqual([{ signal: "SIGTERM", stdout: "", stderr: expect.stringMatching(/\n\[output-lost\]\n$/) }]);
+  expect(kills).toEqual([
+    { signal: "SIGTERM", stdout: "", stderr: expect.stringMatching(/\n\[output-lost\]\n$/) },
+  ]);
 });

@@ -12,9 +12,12 @@ async function printed(argv: readonly string[], columns?: string): Promise<strin
   return texts.join("\n");
 }
 
-test.each([[[]], [["-h"]], [["--help"]], [["--help", "create"]]])("%j prints the program's help", async (argv) => {
-  expect(await printed(argv)).toStartWith("Usage: cluster-x [OPTIONS] COMMAND");
-});
+test.each([[[]], [["-h"]], [["--help"]], [["--help", "create"]]])(
+  "%j prints the program's help",
+  async (argv) => {
+    expect(await printed(argv)).toStartWith("Usage: cluster-x [OPTIONS] COMMAND");
+  },
+);
 
 test.each([
   [undefined, 100],

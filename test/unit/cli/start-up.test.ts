@@ -5,7 +5,9 @@ import { basename, join } from "node:path";
 const root = join(import.meta.dir, "..", "..", "..");
 
 /** Modules of the runtime that the program's first file imports, and the bytes of our own, by way of others too, but not by `import()`. */
-async function loadedAtOnce(file: string): Promise<{ readonly modules: readonly string[]; readonly bytes: number }> {
+async function loadedAtOnce(
+  file: string,
+): Promise<{ readonly modules: readonly string[]; readonly bytes: number }> {
   const entry = join(root, "src", file);
   const { outputs } = await Bun.build({
     entrypoints: [entry],
@@ -23,7 +25,9 @@ async function loadedAtOnce(file: string): Promise<{ readonly modules: readonly 
     if (seen.has(name)) return;
     seen.add(name);
     // Not the end of a text, such as the name of the command `import` or the option `--from`.
-    for (const [, path = ""] of (texts.get(name) ?? "").matchAll(/(?<!["-])(?:\bfrom|\bimport)\s*"([^"]+)"/g)) {
+    for (const [, path = ""] of (texts.get(name) ?? "").matchAll(
+      /(?<!["-])(?:\bfrom|\bimport)\s*"([^"]+)"/g,
+    )) {
       if (path.startsWith("./")) visit(path.slice(2));
       else modules.add(path);
     }
@@ -33,11 +37,14 @@ async function loadedAtOnce(file: string): Promise<{ readonly modules: readonly 
   return { modules: [...modules].toSorted(), bytes };
 }
 
-test.each(["cluster-cloud", "cluster-container", "cluster-vm"])("%s begins with next to nothing", async (program) => {
-  const { modules, bytes } = await loadedAtOnce(`bin/${program}.ts`);
-  expect(modules).toEqual([]);
-  expect(bytes).toBeWithin(500, 3_000);
-});
+test.each(["cluster-cloud", "cluster-container", "cluster-vm"])(
+  "%s begins with next to nothing",
+  async (program) => {
+    const { modules, bytes } = await loadedAtOnce(`bin/${program}.ts`);
+    expect(modules).toEqual([]);
+    expect(bytes).toBeWithin(500, 3_000);
+  },
+);
 
 test.each([
   "backend/cloud/cloud-kind.ts",

@@ -51,7 +51,8 @@ test.each([
 ])("a terminal that says %p columns and %p rows is taken for %p", (columns, rows, taken) => {
   class TTY {
     constructor(descriptor: number) {
-      if (descriptor !== 2 || columns === undefined) throw new TypeError(`fd${descriptor} is not a tty`);
+      if (descriptor !== 2 || columns === undefined)
+        throw new TypeError(`fd${descriptor} is not a tty`);
     }
 
     getWindowSize(size: [number, number]): void {
@@ -123,7 +124,10 @@ test("a question that names something from outside is one printable line", async
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   });
   await failureOf(
-    confirm("Remove the cluster: a\x1b[2J\nNothing to remove\u202E?", AbortSignal.abort(new Error("over"))),
+    confirm(
+      "Remove the cluster: a\x1b[2J\nNothing to remove\u202E?",
+      AbortSignal.abort(new Error("over")),
+    ),
   );
   expect(asked).toEqual(["Remove the cluster: a\uFFFD[2J Nothing to remove\uFFFD? [y/N] "]);
 });

@@ -18,12 +18,15 @@ test.each([
   ["cloud", true],
   ["container", false],
   ["vm", false],
-] as const)("if the key of a cluster of the backend %s is missing, the hint names export: %p", (backend, isNamed) => {
-  const { id, hint = "" } = keyMissing({ ...exampleCluster([], "oss"), backend });
-  expect(id).toBe("key-missing");
-  expect(hint.includes("export command")).toBe(isNamed);
-  expect(hint).toContain("/nowhere/id_ed25519");
-});
+] as const)(
+  "if the key of a cluster of the backend %s is missing, the hint names export: %p",
+  (backend, isNamed) => {
+    const { id, hint = "" } = keyMissing({ ...exampleCluster([], "oss"), backend });
+    expect(id).toBe("key-missing");
+    expect(hint.includes("export command")).toBe(isNamed);
+    expect(hint).toContain("/nowhere/id_ed25519");
+  },
+);
 
 const node = (index: number, changes: object) =>
   ({
@@ -39,7 +42,12 @@ test("the configuration for ssh has the running nodes that have an address", asy
   await using folder = await scratchFolder();
   await writeFile(join(folder.path, "id_ed25519"), "a key");
   const ssh = { host: "", port: 22, user: "admin" };
-  const nodes = [node(0, {}), node(1, { state: "ended" }), node(2, { ssh }), node(3, { role: "agent" })];
+  const nodes = [
+    node(0, {}),
+    node(1, { state: "ended" }),
+    node(2, { ssh }),
+    node(3, { role: "agent" }),
+  ];
   const text = await sshConfig({ ...exampleCluster(nodes, "oss"), directory: folder.path });
   expect(text.match(/^Host .*$/gm)).toEqual(["Host master_0", "Host agent_3"]);
 });
@@ -51,14 +59,20 @@ test("without the key there is no configuration for ssh", async () => {
 test.each([
   [true, "cluster-not-found", 'Cluster "example" was destroyed meanwhile.'],
   [false, "key-missing", "The cluster's SSH key cannot be read"],
-] as const)("a key that vanishes while its cluster is used (destroyed: %p) is %s", async (isDestroyed, id, text) => {
-  await using folder = await scratchFolder();
-  const directory = creationDirectory(folder.path, "example", "0123456789abcdef");
-  await beginCreation(directory, "example", "0123456789abcdef");
-  await endCreation(directory, "finished");
-  await using connections = openConnections(directory, { clock: systemClock, progress: silentProgress });
-  if (isDestroyed) await endRemovedCreation(directory);
-  const failure = await failureOf(connections.connect(node(0, {}), new AbortController().signal));
-  expect(failure.id).toBe(id);
-  expect(failure.message).toContain(text);
-});
+] as const)(
+  "a key that vanishes while its cluster is used (destroyed: %p) is %s",
+  async (isDestroyed, id, text) => {
+    await using folder = await scratchFolder();
+    const directory = creationDirectory(folder.path, "example", "0123456789abcdef");
+    await beginCreation(directory, "example", "0123456789abcdef");
+    await endCreation(directory, "finished");
+    await using connections = openConnections(directory, {
+      clock: systemClock,
+      progress: silentProgress,
+    });
+    if (isDestroyed) await endRemovedCreation(directory);
+    const failure = await failureOf(connections.connect(node(0, {}), new AbortController().signal));
+    expect(failure.id).toBe(id);
+    expect(failure.message).toContain(text);
+  },
+);

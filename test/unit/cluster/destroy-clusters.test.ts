@@ -8,11 +8,17 @@ import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 
-const creation = (creationId: string): ClusterRecord => ({ ...exampleCluster([], "oss"), creationId });
+const creation = (creationId: string): ClusterRecord => ({
+  ...exampleCluster([], "oss"),
+  creationId,
+});
 const left = new ClusterError("cloud-failed", "A network is left.");
 
 /** A backend that finds these clusters in turn, and then none. */
-function backendWith(found: readonly ClusterRecord[], remove: (name: ClusterName) => Promise<void>): Backend<unknown> {
+function backendWith(
+  found: readonly ClusterRecord[],
+  remove: (name: ClusterName) => Promise<void>,
+): Backend<unknown> {
   const rest = [...found];
   return { name: "cloud", find: async () => rest.shift(), remove } as unknown as Backend<unknown>;
 }
@@ -29,7 +35,10 @@ async function destroy(found: readonly ClusterRecord[]) {
 test("what another creation of the same id has left is removed too", async () => {
   const { removed, steps, told } = await destroy([creation("c1"), creation("c2")]);
   expect(removed).toEqual(["c1", "c2"]);
-  expect({ steps, told }).toEqual({ steps: ["Destroy example: done", "Destroy example: done"], told: [] });
+  expect({ steps, told }).toEqual({
+    steps: ["Destroy example: done", "Destroy example: done"],
+    told: [],
+  });
 });
 
 test("a cluster that is still listed after its removal is not removed again", async () => {
@@ -44,14 +53,18 @@ async function fail(isInterrupted: boolean) {
     if (isInterrupted) stop.abort(left);
     throw left;
   });
-  expect(await failureOf(destroyEach(backend, [creation("c1")], { progress, environment: {} }, stop.signal))).toBe(
-    left,
-  );
+  expect(
+    await failureOf(
+      destroyEach(backend, [creation("c1")], { progress, environment: {} }, stop.signal),
+    ),
+  ).toBe(left);
   expect(steps).toEqual(["Destroy example: failed"]);
   return told;
 }
 
 test("only after an interruption, the user is told to run the command again", async () => {
   expect(await fail(false)).toEqual([]);
-  expect(await fail(true)).toEqual(['Cluster "example" may be partly removed: run the same command again.']);
+  expect(await fail(true)).toEqual([
+    'Cluster "example" may be partly removed: run the same command again.',
+  ]);
 });

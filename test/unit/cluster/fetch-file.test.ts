@@ -41,14 +41,27 @@ test.each([
 });
 
 test.each([
-  ["tar fails", whole, { status: 2, stderr: "tar: first\ntar: ./b: Cannot open\n" }, "tar: ./b: Cannot open."],
-  ["the shell says a whole sentence", whole, { status: 255, stderr: "There is no folder.\n" }, "There is no folder."],
+  [
+    "tar fails",
+    whole,
+    { status: 2, stderr: "tar: first\ntar: ./b: Cannot open\n" },
+    "tar: ./b: Cannot open.",
+  ],
+  [
+    "the shell says a whole sentence",
+    whole,
+    { status: 255, stderr: "There is no folder.\n" },
+    "There is no folder.",
+  ],
   ["tar is killed", whole.subarray(0, 100), { status: 137 }, "the archive is incomplete."],
   ["nothing is said", whole, { status: 2 }, "tar exited with 2."],
 ])("if %s, nothing is kept, and the reason is shown", async (_, archive, end, reason) => {
   await using folder = await scratchFolder();
   const failure = await failureOf(fetchFrom(archive, end, folder.path));
-  expect(failure).toMatchObject({ id: "transfer-failed", facts: { node: "master_0", remote: "/a" } });
+  expect(failure).toMatchObject({
+    id: "transfer-failed",
+    facts: { node: "master_0", remote: "/a" },
+  });
   expect(failure.message).toBe(`Cannot fetch /a from master_0: ${reason}`);
   expect(failure.hint).toStartWith("Nothing was written.");
   expect(await readdir(folder.path)).toEqual([]);
@@ -56,10 +69,14 @@ test.each([
 
 test("a lost connection is the failure itself", async () => {
   await using folder = await scratchFolder();
-  const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
+  const lost = new ClusterError("connection-failed", "The connection was lost.", {
+    transient: true,
+  });
   const connection = { run: async () => Promise.reject(lost) } as unknown as Connection;
   const request = { remote: "/a", local: join(folder.path, "a") };
-  expect(await failureOf(fetchFile(request, { connection, node: "master_0", settings: [] }, signal))).toBe(lost);
+  expect(
+    await failureOf(fetchFile(request, { connection, node: "master_0", settings: [] }, signal)),
+  ).toBe(lost);
 });
 
 test("a node that sends nothing for a minute is given up, however long it sent before", async () => {
@@ -81,7 +98,9 @@ test("a node that sends nothing for a minute is given up, however long it sent b
       throw limit.reason;
     };
     const source = { connection: { run } as unknown as Connection, node: "master_0", settings: [] };
-    const { message } = await failureOf(fetchFile({ remote: "/a", local: join(folder.path, "a") }, source, signal));
+    const { message } = await failureOf(
+      fetchFile({ remote: "/a", local: join(folder.path, "a") }, source, signal),
+    );
     expect(message).toBe("Cannot fetch /a from master_0: no data arrived for 60 s.");
     expect(seen).toEqual([false, true]);
   } finally {

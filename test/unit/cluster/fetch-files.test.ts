@@ -49,13 +49,18 @@ async function fetchThree(status: number) {
   await using scratch = await scratchFolder();
   const { progress, steps, told } = recordingProgress();
   const sources = [lost("The first"), sending(file), lost("The third")];
-  const requests = ["/a", "/b", "/c"].map((remote) => ({ remote, local: join(scratch.path, remote) }));
+  const requests = ["/a", "/b", "/c"].map((remote) => ({
+    remote,
+    local: join(scratch.path, remote),
+  }));
   const open = async (): Promise<FetchSource> => {
     const source = sources.shift()!;
     if (source instanceof Error) throw source;
     return source;
   };
-  const ended = await fetchFiles(status, requests, { open, progress }, signal).catch((error: unknown) => error);
+  const ended = await fetchFiles(status, requests, { open, progress }, signal).catch(
+    (error: unknown) => error,
+  );
   expect(steps).toEqual(["Fetch /a: failed", "Fetch /b: 1 file, 5 bytes", "Fetch /c: failed"]);
   return { ended, told };
 }
@@ -65,7 +70,10 @@ test("after a successful command, the first failure is the error, and the others
 });
 
 test("after a failed command, all failures are warnings, and its status stays", async () => {
-  expect(await fetchThree(7)).toEqual({ ended: 7, told: ["The first was lost.", "The third was lost."] });
+  expect(await fetchThree(7)).toEqual({
+    ended: 7,
+    told: ["The first was lost.", "The third was lost."],
+  });
 });
 
 test("after an interruption, nothing more is fetched", async () => {

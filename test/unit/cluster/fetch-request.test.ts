@@ -16,7 +16,9 @@ test.each([
   await using folder = await scratchFolder();
   await mkdir(join(folder.path, "results"));
   await writeFile(join(folder.path, "file"), "");
-  expect(await parseFetchRequest(text, folder.path)).toEqual({ value: { remote, local: join(folder.path, local) } });
+  expect(await parseFetchRequest(text, folder.path)).toEqual({
+    value: { remote, local: join(folder.path, local) },
+  });
 });
 
 test.each([

@@ -45,7 +45,10 @@ const cluster: ClusterRecord = {
 
 test("where a cluster isn't found, it may have ended, so what such clusters have left is removed", async () => {
   const calls: string[] = [];
-  const backend = { find: async () => undefined, removeExpired: async () => void calls.push("removed") };
+  const backend = {
+    find: async () => undefined,
+    removeExpired: async () => void calls.push("removed"),
+  };
   const failure = await failureOf(findCluster(backend, "nightly", neverAborted));
   expect(failure.id).toBe("cluster-not-found");
   expect(failure.facts).toEqual({ cluster: "nightly", elsewhere: [] });
@@ -60,7 +63,10 @@ test("a cluster whose folder is a link to another one is not used", async () => 
   const find = async (directory: string) =>
     findCluster({ find: async () => ({ ...cluster, directory }) }, "nightly", neverAborted);
   expect((await find(own)).directory).toBe(own);
-  expect(await failureOf(find(link))).toMatchObject({ id: "machine-not-set-up", facts: { directory: link } });
+  expect(await failureOf(find(link))).toMatchObject({
+    id: "machine-not-set-up",
+    facts: { directory: link },
+  });
 });
 
 test("programs learn where else a cluster is, and where it may be", async () => {
@@ -89,22 +95,31 @@ test.each([
   ["master_2", 'Cluster "nightly" has no node "master_2" (it has terminated: it stopped).'],
   ["master_3", 'Cluster "nightly" has no node "master_3".'],
 ])("%s cannot be reached, and it says why", (name, message) => {
-  expect(() => findNode(cluster, name)).toThrow(expect.objectContaining({ id: "node-not-found", message }));
+  expect(() => findNode(cluster, name)).toThrow(
+    expect.objectContaining({ id: "node-not-found", message }),
+  );
 });
 
 test.each([
-  ["all that have not ended", cluster.nodes, "The cluster's nodes are master_0, master_1.", ["master_0", "master_1"]],
+  [
+    "all that have not ended",
+    cluster.nodes,
+    "The cluster's nodes are master_0, master_1.",
+    ["master_0", "master_1"],
+  ],
   ["the only one", [node(0)], "The cluster's nodes are master_0.", ["master_0"]],
   ["none", [node(2, { state: "ended" })], "The cluster has no nodes.", []],
 ])("for an unknown node, it names the nodes that exist: %s", (_, nodes, hint, names) => {
   const facts = { cluster: "nightly", node: "agent_9", nodes: names };
-  expect(() => findNode({ ...cluster, nodes }, "agent_9")).toThrow(expect.objectContaining({ hint, facts }));
+  expect(() => findNode({ ...cluster, nodes }, "agent_9")).toThrow(
+    expect.objectContaining({ hint, facts }),
+  );
 });
 
 test("of a node that ended for no known reason, it says nothing more", () => {
-  expect(() => findNode({ ...cluster, nodes: [node(0), node(1, { state: "ended" })] }, "master_1")).toThrow(
-    expect.objectContaining({ message: 'Cluster "nightly" has no node "master_1".' }),
-  );
+  expect(() =>
+    findNode({ ...cluster, nodes: [node(0), node(1, { state: "ended" })] }, "master_1"),
+  ).toThrow(expect.objectContaining({ message: 'Cluster "nightly" has no node "master_1".' }));
 });
 
 const machineId = /^i-[0-9a-f]+$/;
@@ -113,11 +128,14 @@ test.each(["master_0", "public_agent_12", "192.0.2.1", "i-0abc"])("%s may be a n
   expect(nodeSelectorProblem(text, machineId)).toBeUndefined();
 });
 
-test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])("%j is no node", (text) => {
-  expect(nodeSelectorProblem(text, machineId)).toBe(
-    `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`,
-  );
-});
+test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])(
+  "%j is no node",
+  (text) => {
+    expect(nodeSelectorProblem(text, machineId)).toBe(
+      `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`,
+    );
+  },
+);
 
 const mixed: ClusterRecord = {
   ...cluster,
@@ -137,30 +155,47 @@ test.each([
   expect(findNodes(mixed, selectors).map(({ id }) => id)).toEqual(ids);
 });
 
-test.each(["public_agents", "agent_1", "master_2", "constructor"])("%s names no node of the cluster", (selector) => {
-  expect(() => findNodes(mixed, [selector])).toThrow(expect.objectContaining({ id: "node-not-found" }));
-});
+test.each(["public_agents", "agent_1", "master_2", "constructor"])(
+  "%s names no node of the cluster",
+  (selector) => {
+    expect(() => findNodes(mixed, [selector])).toThrow(
+      expect.objectContaining({ id: "node-not-found" }),
+    );
+  },
+);
 
 test("the names of a cluster's nodes and of its groups can be completed", () => {
-  expect(nodeNamesOf(mixed)).toEqual(["all", "masters", "agents", "master_0", "master_1", "agent_0"]);
+  expect(nodeNamesOf(mixed)).toEqual([
+    "all",
+    "masters",
+    "agents",
+    "master_0",
+    "master_1",
+    "agent_0",
+  ]);
 });
 
 test("a selector is a node or a group", () => {
-  const problems = ["agents", "agent_0", "toString", "everything"].map((text) => nodeSelectorProblem(text, machineId));
+  const problems = ["agents", "agent_0", "toString", "everything"].map((text) =>
+    nodeSelectorProblem(text, machineId),
+  );
   expect(problems.map((problem) => problem === undefined)).toEqual([true, true, false, false]);
 });
 
 test.each([
   ["stopped", "start", "Start it", {}],
   ["paused", "resume", "Let it continue", { stateReason: "it was tired" }],
-] as const)("a node that is %s is named so, with the command to %s it", (state, action, advice, why) => {
-  const idle = { ...cluster, nodes: [node(0, { state, ...why })] };
-  expect(() => findNode(idle, "m0")).toThrow(
-    expect.objectContaining({
-      id: "node-stopped",
-      message: `master_0 of cluster "nightly" is ${state}${"stateReason" in why ? " (it was tired)" : ""}.`,
-      hint: `${advice}: run the command "node ${action} master_0"`,
-    }),
-  );
-  expect(findNodes(idle, ["masters"])).toHaveLength(1);
-});
+] as const)(
+  "a node that is %s is named so, with the command to %s it",
+  (state, action, advice, why) => {
+    const idle = { ...cluster, nodes: [node(0, { state, ...why })] };
+    expect(() => findNode(idle, "m0")).toThrow(
+      expect.objectContaining({
+        id: "node-stopped",
+        message: `master_0 of cluster "nightly" is ${state}${"stateReason" in why ? " (it was tired)" : ""}.`,
+        hint: `${advice}: run the command "node ${action} master_0"`,
+      }),
+    );
+    expect(findNodes(idle, ["masters"])).toHaveLength(1);
+  },
+);

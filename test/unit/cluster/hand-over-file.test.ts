@@ -6,7 +6,9 @@ import { failureOf } from "../../support/failure-of.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 
 const key = generateKeyPair("cluster-e2e-nightly");
-const hostKeys = [generateKeyPair("a"), generateKeyPair("b")].map(({ publicKey }) => wireKey(publicKey));
+const hostKeys = [generateKeyPair("a"), generateKeyPair("b")].map(({ publicKey }) =>
+  wireKey(publicKey),
+);
 const handOver: HandOver = {
   clusterId: "nightly",
   creationId: "0123456789abcdef",
@@ -21,8 +23,14 @@ const text = handOverText(handOver);
 
 /** The file with some of its members replaced, and a checksum that fits. */
 function changed(changes: Readonly<Record<string, unknown>>): string {
-  const { sha256: _, ...content } = { ...(JSON.parse(text) as Record<string, unknown>), ...changes };
-  return JSON.stringify({ ...content, sha256: createHash("sha256").update(JSON.stringify(content)).digest("hex") });
+  const { sha256: _, ...content } = {
+    ...(JSON.parse(text) as Record<string, unknown>),
+    ...changes,
+  };
+  return JSON.stringify({
+    ...content,
+    sha256: createHash("sha256").update(JSON.stringify(content)).digest("hex"),
+  });
 }
 
 const refusal = async (given: string): Promise<string> => {
@@ -62,7 +70,13 @@ test.each([
 
 test("one changed character is found anywhere", async () => {
   const { clusterId, region, privateKey } = handOver;
-  for (const part of [clusterId, region, handOver.creationId, privateKey.slice(60, 80), "203.0.113.1"]) {
+  for (const part of [
+    clusterId,
+    region,
+    handOver.creationId,
+    privateKey.slice(60, 80),
+    "203.0.113.1",
+  ]) {
     const given = text.replace(part, `${part.slice(0, -1)}${part.endsWith("A") ? "B" : "A"}`);
     expect(given).not.toBe(text);
     expect(await refusal(given)).toBe("bad-usage: x.json is damaged: its checksum is wrong.");
@@ -81,7 +95,10 @@ test.each([
   [{ knownHosts: ["@cert-authority * ssh-ed25519 AAAA"] }, "it has no usable host keys"],
   [{ knownHosts: ["203.0.113.1 ssh-rsa AAAA"] }, "it has no usable host keys"],
   [{ knownHosts: [7] }, "it has no usable host keys"],
-  [{ knownHosts: [`203.0.113.1 ${key.publicKey}`, "203.0.113.2 ssh-rsa AAAA"] }, "it has no usable host keys"],
+  [
+    { knownHosts: [`203.0.113.1 ${key.publicKey}`, "203.0.113.2 ssh-rsa AAAA"] },
+    "it has no usable host keys",
+  ],
 ])("values are parsed even if the checksum fits: %j", async (changes, reason) => {
   expect(await refusal(changed(changes))).toBe(`bad-usage: x.json is damaged: ${reason}.`);
 });

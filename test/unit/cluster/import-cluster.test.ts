@@ -22,10 +22,20 @@ async function failedImport(nodes: readonly NodeRecord[], parts: Partial<Backend
   const directory = join(scratch.path, "cluster");
   const cluster = { ...exampleCluster(nodes, "oss"), directory };
   const { id: clusterId, creationId } = cluster;
-  const handOver: HandOver = { clusterId, creationId, region: "us-west-2", privateKey: "", hostKeys: new Map() };
+  const handOver: HandOver = {
+    clusterId,
+    creationId,
+    region: "us-west-2",
+    privateKey: "",
+    hostKeys: new Map(),
+  };
   const { progress, told } = recordingProgress();
   const runtime = { environment: {}, clock: systemClock, progress };
-  const backend = { name: "cloud", find: async () => cluster, ...parts } as unknown as Backend<unknown>;
+  const backend = {
+    name: "cloud",
+    find: async () => cluster,
+    ...parts,
+  } as unknown as Backend<unknown>;
   const failure = await failureOf(importCluster(backend, handOver, runtime, neverAborted));
   expect(existsSync(directory)).toBe(false);
   return { failure, told };
@@ -36,7 +46,9 @@ const admission = {} as NonNullable<Backend<unknown>["admission"]>;
 test("clusters whose nodes only one machine can reach can't be imported", async () => {
   const { failure } = await failedImport([node(0, {})], { name: "vm" });
   expect(failure.id).toBe("bad-usage");
-  expect(failure.message).toBe("Clusters of this kind (vm) are reached from their own machine only.");
+  expect(failure.message).toBe(
+    "Clusters of this kind (vm) are reached from their own machine only.",
+  );
 });
 
 test("if no node can be logged in to, the first failure is the reason", async () => {
@@ -52,5 +64,7 @@ test("nodes that have ended, or have no address, are not logged in to", async ()
   const nodes = [node(0, { state: "ended" }), node(1, { ssh: { ...ssh, host: "" } })];
   const { failure } = await failedImport(nodes, { admission });
   expect(failure.id).toBe("connection-failed");
-  expect(failure.message).toBe('Cluster "example" has no running node whose host key could be checked.');
+  expect(failure.message).toBe(
+    'Cluster "example" has no running node whose host key could be checked.',
+  );
 });

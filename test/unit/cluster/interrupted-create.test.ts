@@ -9,7 +9,12 @@ import { type NodesRun, runOnNodes } from "../../../src/cluster/run-on-nodes.ts"
 import { waitForCluster } from "../../../src/cluster/wait-for-cluster.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -21,7 +26,12 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const { signal } = new AbortController();
 const says: string =
   "The create of this cluster was interrupted. Repeat it, which first removes what is left, or run the destroy command.";
-const node = { id: "i-0", role: "master", index: 0, ssh: { host: "127.0.0.1", port: 1, user: "root" } } as NodeRecord;
+const node = {
+  id: "i-0",
+  role: "master",
+  index: 0,
+  ssh: { host: "127.0.0.1", port: 1, user: "root" },
+} as NodeRecord;
 
 /** A cluster without known hosts. Its `create` was killed, or is still running. */
 async function openCluster(wasKilled: boolean) {
@@ -32,7 +42,10 @@ async function openCluster(wasKilled: boolean) {
   const files = creationFiles(directory);
   if (wasKilled) {
     const creation = await readFile(files.creation, "utf8");
-    await writeFile(files.creation, creation.replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
+    await writeFile(
+      files.creation,
+      creation.replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'),
+    );
   }
   await writeFile(files.privateKey, generateKeyPair("login").privateKey, { mode: 0o600 });
   const cluster = { ...exampleCluster([node], "oss"), creationId, directory };
@@ -47,7 +60,9 @@ test.each<[boolean, readonly string[]]>([
   const { cluster, runtime, folder } = await openCluster(wasKilled);
   await using _ = folder;
   const request = { login: {}, variables: {} } as unknown as RunRequest;
-  const failure = await failureOf(runOnNode(cluster, request, { ...runtime, onConnecting: () => {} }, signal));
+  const failure = await failureOf(
+    runOnNode(cluster, request, { ...runtime, onConnecting: () => {} }, signal),
+  );
   expect(failure.id).toBe("node-not-found");
   expect([failure.hint].filter((hint) => hint === says)).toEqual([...hints]);
 });
@@ -59,12 +74,22 @@ test.each([
   [false, "connection-failed", undefined, expect.stringContaining("inspect command")],
   [false, "connection-failed", "own", "own"],
   [false, "node-not-found", undefined, undefined],
-] as const)("advice (killed: %p) on %s with the hint %p: %p", async (wasKilled, id, hint, advice) => {
-  const { cluster, folder } = await openCluster(wasKilled);
-  await using _ = folder;
-  const error = new ClusterError(id, "It failed.", { transient: true, ...(hint !== undefined && { hint }) });
-  expect(await withAdvice(error, cluster.directory)).toMatchObject({ id, hint: advice, transient: true });
-});
+] as const)(
+  "advice (killed: %p) on %s with the hint %p: %p",
+  async (wasKilled, id, hint, advice) => {
+    const { cluster, folder } = await openCluster(wasKilled);
+    await using _ = folder;
+    const error = new ClusterError(id, "It failed.", {
+      transient: true,
+      ...(hint !== undefined && { hint }),
+    });
+    expect(await withAdvice(error, cluster.directory)).toMatchObject({
+      id,
+      hint: advice,
+      transient: true,
+    });
+  },
+);
 
 test("a login that fails says so", async () => {
   const { cluster, runtime, folder } = await openCluster(true);
@@ -84,7 +109,9 @@ test.each<[boolean, readonly string[]]>([
   const backend = { name: "cloud", find: async () => running } as unknown as Backend<unknown>;
   const deadlineMs = systemClock.now() + 200;
   const request = { clusterId: cluster.id, login: undefined, skipHttpChecks: true, deadlineMs };
-  expect((await failureOf(waitForCluster(backend, request, runtime, signal))).id).toBe("deadline-passed");
+  expect((await failureOf(waitForCluster(backend, request, runtime, signal))).id).toBe(
+    "deadline-passed",
+  );
   expect(told.filter((text) => text === says)).toEqual([...warnings]);
 });
 
@@ -92,7 +119,9 @@ test("run on all nodes says so, also if it works", async () => {
   const { cluster, told, runtime, folder } = await openCluster(true);
   await using _ = folder;
   const request = { login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
-  expect(await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal)).toEqual([]);
+  expect(
+    await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal),
+  ).toEqual([]);
   expect(told).toEqual([says]);
 });
 

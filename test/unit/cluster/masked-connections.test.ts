@@ -18,10 +18,14 @@ const agent = node({ id: "i-1", role: "agent" });
 async function open(nodes: readonly NodeRecord[]) {
   const folder = await scratchFolder();
   const { progress, told } = recordingProgress();
-  const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
+  const detail = (level: number, text: string): void =>
+    void told.push(`-${"v".repeat(level)}: ${text}`);
   const cluster = { ...exampleCluster(nodes, "oss"), directory: folder.path };
   return {
-    connections: openMaskedConnections(cluster, { clock: scriptedClock(), progress: { ...progress, detail } }),
+    connections: openMaskedConnections(cluster, {
+      clock: scriptedClock(),
+      progress: { ...progress, detail },
+    }),
     told,
     key: join(folder.path, "id_ed25519"),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assertWorkspace, installationProblems, planInstallation } from "../../../src/cluster/plan-installation.ts";
+import {
+  assertWorkspace,
+  installationProblems,
+  planInstallation,
+} from "../../../src/cluster/plan-installation.ts";
 import { checkedHead } from "../../../src/cluster/upgrade/plan-upgrade.ts";
 import { platformHead } from "../../../src/platform/folder/platform-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
@@ -10,7 +14,11 @@ import { examplePlan } from "../../support/install-example.ts";
 import { leastFacts } from "../../support/platform-facts.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
-const folder = { kind: "folder", platform: { facts: leastFacts, files: [] }, shown: "/meter" } as const;
+const folder = {
+  kind: "folder",
+  platform: { facts: leastFacts, files: [] },
+  shown: "/meter",
+} as const;
 const { signal } = new AbortController();
 
 const missing = "/nowhere/license.txt";
@@ -31,15 +39,32 @@ test("create and upgrade refuse plain http from another computer without a check
     checkedHead({ artifact: web("http://192.0.2.7/a.sh"), sha256: undefined }, runtime, signal),
   );
   expect(failure).toMatchObject({ id: "bad-usage", exitCode: 2, message: plainHttp });
-  const configuration = { kind: "added", values: {}, securityMode: undefined, licenseFile: undefined } as const;
+  const configuration = {
+    kind: "added",
+    values: {},
+    securityMode: undefined,
+    licenseFile: undefined,
+  } as const;
   const request = { ...examplePlan("", {}), configuration, artifact: web("http://192.0.2.7/a.sh") };
-  expect(await failureOf(planInstallation(request, runtime, signal))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(planInstallation(request, runtime, signal))).toMatchObject({
+    id: "bad-usage",
+  });
 });
 
 test.each([
-  [{ variant: "oss", securityMode: "strict" }, ["`securityMode`: only the enterprise variant has security modes"]],
+  [
+    { variant: "oss", securityMode: "strict" },
+    ["`securityMode`: only the enterprise variant has security modes"],
+  ],
   [{ variant: "oss", licenseKey: missing }, []],
-  [{ variant: "enterprise", securityMode: "strict", extraConfig: { license_key_contents: "text" } }, []],
+  [
+    {
+      variant: "enterprise",
+      securityMode: "strict",
+      extraConfig: { license_key_contents: "text" },
+    },
+    [],
+  ],
   [{ variant: "enterprise", licenseKey: missing }, [unreadable("`licenseKey`")]],
   [{ variant: "enterprise" }, [unreadable("CLUSTER_LICENSE_KEY_PATH")]],
   [
@@ -50,7 +75,13 @@ test.each([
   [{ artifact: folder }, []],
   [{ artifact: folder, licenseKey: missing, extraConfig: { a: 1 } }, [releaseOnly("licenseKey")]],
   [
-    { artifact: folder, variant: "oss", securityMode: "strict", artifactSha256: "ab", superuserPassword: "x" },
+    {
+      artifact: folder,
+      variant: "oss",
+      securityMode: "strict",
+      artifactSha256: "ab",
+      superuserPassword: "x",
+    },
     ["variant", "artifactSha256", "securityMode", "superuserPassword"].map(releaseOnly),
   ],
   [{ variant: "oss", artifact: web("http://host.example/a.sh") }, [plainHttp]],
@@ -63,7 +94,9 @@ test.each([
     (host) => [{ variant: "oss", artifact: web(`http://${host}/a.sh`) }, []] as const,
   ),
 ] as const)("the installation options %j have the problems %j", async (given, problems) => {
-  expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([...problems]);
+  expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([
+    ...problems,
+  ]);
 });
 
 const packed = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(leastFacts)}\n`;
@@ -74,7 +107,11 @@ test("the variant is required for a local artifact that has variants, but first 
   const path = join(scratch.path, "artifact.sh");
   const problems = async (text: string, given: object = {}): Promise<readonly string[]> => {
     await writeFile(path, text);
-    return installationProblems({ artifact: { kind: "file", path, shown: path }, ...given }, {}, signal);
+    return installationProblems(
+      { artifact: { kind: "file", path, shown: path }, ...given },
+      {},
+      signal,
+    );
   };
   expect(await problems("#!/bin/bash\n# variant: oss\n")).toEqual([required]);
   expect(await problems("#!/bin/bash\n# variant: oss\n", { variant: "oss" })).toEqual([]);
@@ -87,13 +124,28 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
   await using scratch = await scratchFolder();
   const path = join(scratch.path, "artifact.sh");
   await writeFile(path, packed);
-  const runtime = { environment: { CLUSTER_LICENSE_KEY_PATH: missing }, clock: systemClock, progress: silentProgress };
-  const given = { kind: "added", values: {}, securityMode: undefined, licenseFile: undefined } as const;
+  const runtime = {
+    environment: { CLUSTER_LICENSE_KEY_PATH: missing },
+    clock: systemClock,
+    progress: silentProgress,
+  };
+  const given = {
+    kind: "added",
+    values: {},
+    securityMode: undefined,
+    licenseFile: undefined,
+  } as const;
   const plan = async (changes: object, configuration = given) =>
     planInstallation({ ...examplePlan(path, changes), configuration }, runtime, signal);
   const found = await plan({ variant: undefined });
-  expect(found).toMatchObject({ variant: "none", platform: leastFacts, layout: { name: "folder" } });
-  const failure = await failureOf(plan({ variant: "oss" }, { ...given, securityMode: "strict" } as never));
+  expect(found).toMatchObject({
+    variant: "none",
+    platform: leastFacts,
+    layout: { name: "folder" },
+  });
+  const failure = await failureOf(
+    plan({ variant: "oss" }, { ...given, securityMode: "strict" } as never),
+  );
   expect(failure).toMatchObject({ id: "bad-usage" });
   expect(failure.message).toBe(
     ["variant", "securityMode"].map((name) => releaseOnly(name).replace("/meter", path)).join("; "),
@@ -101,12 +153,18 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
   await writeFile(path, "#!/bin/bash\n# variant: oss\n");
   expect((await failureOf(plan({ variant: undefined }))).message).toBe(required);
   expect(await plan({ variant: "oss" })).toMatchObject({ variant: "oss" });
-  expect(await failureOf(plan({ variant: "enterprise" }))).toMatchObject({ id: "variant-mismatch" });
-  expect(await failureOf(plan({ variant: "oss", sha256: "0".repeat(64) }))).toMatchObject({ id: "artifact-invalid" });
+  expect(await failureOf(plan({ variant: "enterprise" }))).toMatchObject({
+    id: "variant-mismatch",
+  });
+  expect(await failureOf(plan({ variant: "oss", sha256: "0".repeat(64) }))).toMatchObject({
+    id: "artifact-invalid",
+  });
 });
 
 test("a workspace must be a folder with room for an artifact", async () => {
   await using scratch = await scratchFolder();
   expect(await assertWorkspace(scratch.path)).toBeUndefined();
-  expect(await failureOf(assertWorkspace(join(scratch.path, "none")))).toMatchObject({ id: "machine-not-set-up" });
+  expect(await failureOf(assertWorkspace(join(scratch.path, "none")))).toMatchObject({
+    id: "machine-not-set-up",
+  });
 });

@@ -11,11 +11,18 @@ test("an interrupt ends the wait for the backend", async () => {
     clusterId: "demo",
     find: (inner: AbortSignal): Promise<never> => {
       asked.resolve();
-      return new Promise((_resolve, reject) => inner.addEventListener("abort", () => reject(inner.reason)));
+      return new Promise((_resolve, reject) =>
+        inner.addEventListener("abort", () => reject(inner.reason)),
+      );
     },
     request: {} as never,
   };
-  const runtime = { environment: {}, clock: systemClock, progress: silentProgress, onConnecting: () => {} };
+  const runtime = {
+    environment: {},
+    clock: systemClock,
+    progress: silentProgress,
+    onConnecting: () => {},
+  };
   const ended = failureOf(runOnCluster(work, runtime, stop.signal));
   await asked.promise;
   stop.abort(new Error("interrupted"));

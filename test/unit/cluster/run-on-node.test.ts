@@ -8,10 +8,17 @@ import { exampleCluster } from "../../support/install-example.ts";
 async function maskedOf(request: Partial<RunRequest>): Promise<readonly string[]> {
   const masked: string[] = [];
   const progress = { ...silentProgress, hide: (secret: string) => void masked.push(secret) };
-  const whole = { login: { name: undefined, password: undefined }, variables: {}, node: undefined, ...request };
+  const whole = {
+    login: { name: undefined, password: undefined },
+    variables: {},
+    node: undefined,
+    ...request,
+  };
   const runtime = { environment: {}, clock: systemClock, progress, onConnecting: () => {} };
   const { signal } = new AbortController();
-  const failure = await failureOf(runOnNode(exampleCluster([], "oss"), whole as RunRequest, runtime, signal));
+  const failure = await failureOf(
+    runOnNode(exampleCluster([], "oss"), whole as RunRequest, runtime, signal),
+  );
   expect(failure.id).toBe("node-not-found");
   return masked;
 }

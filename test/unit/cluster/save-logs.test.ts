@@ -27,7 +27,11 @@ interface Given {
 }
 
 /** Saves the logs of a cluster whose key is on another machine. */
-function save(state: string, { console = [], folder, onAsked }: Given, stop = new AbortController()) {
+function save(
+  state: string,
+  { console = [], folder, onAsked }: Given,
+  stop = new AbortController(),
+) {
   const { progress, steps, told } = recordingProgress();
   const clock = scriptedClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const cluster = { ...exampleCluster(nodes, "oss"), directory: state };
@@ -36,7 +40,12 @@ function save(state: string, { console = [], folder, onAsked }: Given, stop = ne
     return console;
   };
   const request = { cluster, folder: folder === undefined ? undefined : join(state, folder) };
-  const saving = saveLogs({ consoleOutput }, request, { environment: {}, clock, progress }, stop.signal);
+  const saving = saveLogs(
+    { consoleOutput },
+    request,
+    { environment: {}, clock, progress },
+    stop.signal,
+  );
   return { saving, steps, told };
 }
 
@@ -50,7 +59,9 @@ test("nodes whose logs can't be read are named, once for each reason", async () 
   expect(await saving).toEqual({ folder: join(scratch.path, "logs"), files });
   expect(steps).toEqual(["Collect logs: 2 files"]);
   expect(told.slice(1)).toEqual([`no logs from master_0, agent_0: ${keyless(scratch.path)}`]);
-  expect(await readFile(join(scratch.path, "logs", files[0]!), "utf8")).toBe(`${keyless(scratch.path)}\n`);
+  expect(await readFile(join(scratch.path, "logs", files[0]!), "utf8")).toBe(
+    `${keyless(scratch.path)}\n`,
+  );
 });
 
 test("if the cluster's secrets are not known, other logs may show them", async () => {
@@ -86,7 +97,10 @@ test("after an interruption, nothing is saved", async () => {
   const onAsked = (): void => stop.abort(new Error("interrupted"));
   const { saving, steps } = save(scratch.path, { folder: "logs", onAsked }, stop);
   expect((await failureOf(saving)).message).toBe("interrupted");
-  expect([steps, await readdir(join(scratch.path, "logs"))]).toEqual([["Collect logs: failed"], []]);
+  expect([steps, await readdir(join(scratch.path, "logs"))]).toEqual([
+    ["Collect logs: failed"],
+    [],
+  ]);
 });
 
 const lost = new ClusterError("connection-failed", "The node is gone.");
@@ -97,14 +111,24 @@ async function saveAfterFailure(own: readonly NodeRecord[], console: readonly Na
   const { progress, steps, told } = recordingProgress();
   const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
   const request = { cluster: exampleCluster(own, "oss"), connections, directory: scratch.path };
-  await saveFailureLogs({ consoleOutput: async () => console }, request, { progress }, neverAborted);
-  return { steps, told: told.map((line) => line.replace(scratch.path, "FOLDER")), files: await readdir(scratch.path) };
+  await saveFailureLogs(
+    { consoleOutput: async () => console },
+    request,
+    { progress },
+    neverAborted,
+  );
+  return {
+    steps,
+    told: told.map((line) => line.replace(scratch.path, "FOLDER")),
+    files: await readdir(scratch.path),
+  };
 }
 
 const booted = { name: "agent_0.console.txt", text: "it booted\n" };
 const installed = { name: "agent_0.install.log", text: "a password\n" };
 const saved = "The nodes' logs are in FOLDER";
-const secrets = "these logs may show secrets: cannot read from the first master what to mask (The node is gone.)";
+const secrets =
+  "these logs may show secrets: cannot read from the first master what to mask (The node is gone.)";
 const outsider = { name: "../evil", text: "" };
 
 test.each<[string, readonly NodeRecord[], readonly NamedText[], readonly string[]]>([
@@ -112,10 +136,23 @@ test.each<[string, readonly NodeRecord[], readonly NamedText[], readonly string[
   ["a console", nodes, [booted], [saved]],
   ["the log of an installation", nodes, [booted, installed], [saved, secrets]],
   ["that log, but no first master", nodes.slice(1), [installed], [saved]],
-  ["a text with another name", [], [outsider], ['a log was not saved: "../evil" is not a valid name for a log']],
-])("after a failure, %s: the user sees what was saved, and what it may show", async (_, own, console, told) => {
-  const outcome = await saveAfterFailure(own, console);
-  expect([outcome.steps, outcome.told]).toEqual([["Save failure logs: done"], [...told]]);
-  const texts = [...own.map(({ role }) => `${role}_0.no-logs.txt`), ...console.map(({ name }) => name)];
-  expect(outcome.files.toSorted()).toEqual(texts.filter((name) => name !== outsider.name).toSorted());
-});
+  [
+    "a text with another name",
+    [],
+    [outsider],
+    ['a log was not saved: "../evil" is not a valid name for a log'],
+  ],
+])(
+  "after a failure, %s: the user sees what was saved, and what it may show",
+  async (_, own, console, told) => {
+    const outcome = await saveAfterFailure(own, console);
+    expect([outcome.steps, outcome.told]).toEqual([["Save failure logs: done"], [...told]]);
+    const texts = [
+      ...own.map(({ role }) => `${role}_0.no-logs.txt`),
+      ...console.map(({ name }) => name),
+    ];
+    expect(outcome.files.toSorted()).toEqual(
+      texts.filter((name) => name !== outsider.name).toSorted(),
+    );
+  },
+);

@@ -27,12 +27,18 @@ const snapshot = { clusterId: cluster.id, name: "installed" };
 test("without the cluster's key, a restore ends when the nodes run, and says so", async () => {
   const restored: string[] = [];
   const snapshots = { restore: async (_: unknown, name: string) => void restored.push(name) };
-  const backend = { name: "container", find: async () => cluster, snapshots } as unknown as Backend<unknown>;
+  const backend = {
+    name: "container",
+    find: async () => cluster,
+    snapshots,
+  } as unknown as Backend<unknown>;
   const { progress, steps, told } = recordingProgress();
   const runtime = { environment: {}, clock: systemClock, progress };
   expect(await restoreSnapshot(backend, snapshot, runtime, signal)).toBe(cluster);
   expect([restored, steps]).toEqual([["installed"], []]);
-  expect(told).toEqual(["This machine doesn't have the cluster's key, so it does not wait for logins to the nodes."]);
+  expect(told).toEqual([
+    "This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.",
+  ]);
 });
 
 /** Restores a snapshot of a node on which nobody listens. `onPause` gets the key's path at each pause. */
@@ -47,10 +53,19 @@ async function restoreSilentNode(
   await writeFile(files.privateKey, generateKeyPair("login").privateKey, { mode: 0o600 });
   const hostKey = wireKey(generateKeyPair("host").publicKey);
   await createKnownHosts(files.knownHosts).pin("127.0.0.1", port, hostKey);
-  const node = { id: "i-0", role: "master", index: 0, ssh: { host: "127.0.0.1", port, user: "root" } } as NodeRecord;
+  const node = {
+    id: "i-0",
+    role: "master",
+    index: 0,
+    ssh: { host: "127.0.0.1", port, user: "root" },
+  } as NodeRecord;
   const own = { ...exampleCluster([node], "oss"), directory: folder.path };
   const snapshots = { restore: async () => {}, holdsMemory: true };
-  const backend = { name: "vm", find: async () => find(own), snapshots } as unknown as Backend<unknown>;
+  const backend = {
+    name: "vm",
+    find: async () => find(own),
+    snapshots,
+  } as unknown as Backend<unknown>;
   const { progress, steps } = recordingProgress();
   const time = { ms: 0 };
   const sleep = async (ms: number): Promise<void> => {
@@ -59,7 +74,9 @@ async function restoreSilentNode(
     await onPause(files.privateKey);
   };
   const clock = { now: () => time.ms, sleep };
-  const failure = await failureOf(restoreSnapshot(backend, snapshot, { environment: {}, clock, progress }, signal));
+  const failure = await failureOf(
+    restoreSnapshot(backend, snapshot, { environment: {}, clock, progress }, signal),
+  );
   expect(steps).toEqual(["Log in to the nodes: failed"]);
   return { failure, passedMs: time.ms };
 }
@@ -76,38 +93,51 @@ test("a restored node that accepts no login is tried again for five minutes", as
 test.each([
   [true, "cluster-not-found"],
   [false, "key-missing"],
-] as const)("if the key vanishes during a restore, with the cluster: %p, that is %s", async (isDestroyed, id) => {
-  const state = { isGone: false };
-  const { failure } = await restoreSilentNode(
-    (own) => (state.isGone ? undefined : own),
-    async (key) => {
-      await rm(key, { force: true });
-      state.isGone = isDestroyed;
-    },
-  );
-  expect(failure).toMatchObject({ id });
-});
+] as const)(
+  "if the key vanishes during a restore, with the cluster: %p, that is %s",
+  async (isDestroyed, id) => {
+    const state = { isGone: false };
+    const { failure } = await restoreSilentNode(
+      (own) => (state.isGone ? undefined : own),
+      async (key) => {
+        await rm(key, { force: true });
+        state.isGone = isDestroyed;
+      },
+    );
+    expect(failure).toMatchObject({ id });
+  },
+);
 
-const noAnswer = async (): Promise<undefined> => Promise.reject(new ClusterError("engine-failed", "no answer"));
+const noAnswer = async (): Promise<undefined> =>
+  Promise.reject(new ClusterError("engine-failed", "no answer"));
 
 test.each<[string, () => Promise<ClusterRecord | undefined>, string]>([
   ["gone", async () => undefined, "cluster-not-found"],
   ["there", async () => cluster, "machine-failed"],
   ["unknown", noAnswer, "machine-failed"],
-])("if a snapshot fails, and the cluster is %s by then, the right error is thrown", async (_, find, id) => {
-  const state = { find: async (): Promise<ClusterRecord | undefined> => cluster };
-  const create = async (): Promise<void> => {
-    state.find = find;
-    throw new ClusterError("machine-failed", "Its machines are missing.");
-  };
-  const backend = { name: "vm", find: async () => state.find(), snapshots: { create } } as unknown as Backend<unknown>;
-  expect(await failureOf(createSnapshot(backend, snapshot, signal))).toMatchObject({ id });
-});
+])(
+  "if a snapshot fails, and the cluster is %s by then, the right error is thrown",
+  async (_, find, id) => {
+    const state = { find: async (): Promise<ClusterRecord | undefined> => cluster };
+    const create = async (): Promise<void> => {
+      state.find = find;
+      throw new ClusterError("machine-failed", "Its machines are missing.");
+    };
+    const backend = {
+      name: "vm",
+      find: async () => state.find(),
+      snapshots: { create },
+    } as unknown as Backend<unknown>;
+    expect(await failureOf(createSnapshot(backend, snapshot, signal))).toMatchObject({ id });
+  },
+);
 
 test("clusters of a backend without snapshots can't be restored", async () => {
   const backend = { name: "cloud", find: async () => cluster } as unknown as Backend<unknown>;
   const runtime = { environment: {}, clock: systemClock, progress: recordingProgress().progress };
-  expect(await failureOf(restoreSnapshot(backend, snapshot, runtime, signal))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(restoreSnapshot(backend, snapshot, runtime, signal))).toMatchObject({
+    id: "bad-usage",
+  });
 });
 
 test("the backend makes, lists, saves and deletes snapshots of the cluster that it finds", async () => {
@@ -121,15 +151,26 @@ test("the backend makes, lists, saves and deletes snapshots of the cluster that 
     };
   const actions = { create: call("create"), list: call("list"), delete: call("delete") };
   const backendWith = (files: object) =>
-    ({ name: "vm", find: async () => cluster, snapshots: { ...actions, ...files } }) as unknown as Backend<unknown>;
+    ({
+      name: "vm",
+      find: async () => cluster,
+      snapshots: { ...actions, ...files },
+    }) as unknown as Backend<unknown>;
   const backend = backendWith({ files: { save: call("save") } });
   const file = { path: "/x" } as never;
   await createSnapshot(backend, snapshot, signal);
   expect((await listSnapshots(backend, cluster.id, signal)) as unknown).toEqual(["list"]);
   await saveSnapshot(backend, { ...snapshot, file }, signal);
   await deleteSnapshot(backend, snapshot, signal);
-  expect(calls).toEqual([["create", "installed"], ["list"], ["save", "installed", file], ["delete", "installed"]]);
-  expect(await failureOf(saveSnapshot(backendWith({}), { ...snapshot, file }, signal))).toMatchObject({
+  expect(calls).toEqual([
+    ["create", "installed"],
+    ["list"],
+    ["save", "installed", file],
+    ["delete", "installed"],
+  ]);
+  expect(
+    await failureOf(saveSnapshot(backendWith({}), { ...snapshot, file }, signal)),
+  ).toMatchObject({
     id: "bad-usage",
     message: expect.stringContaining("not saved as files"),
   });

@@ -15,10 +15,12 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const { signal } = new AbortController();
 const runtime = { environment: {}, clock: systemClock, progress: silentProgress };
 const web = { host: "192.0.2.1", httpPort: 80, httpsPort: 443 };
-const node = (changes: object) => ({ role: "master", index: 0, state: "running", web, ...changes }) as NodeRecord;
+const node = (changes: object) =>
+  ({ role: "master", index: 0, state: "running", web, ...changes }) as NodeRecord;
 
 /** For a cluster whose key is on another machine. */
-const find = (nodes: readonly NodeRecord[]) => findWebUi(exampleCluster(nodes, "oss"), runtime, signal);
+const find = (nodes: readonly NodeRecord[]) =>
+  findWebUi(exampleCluster(nodes, "oss"), runtime, signal);
 
 test.each([
   ["oss", undefined, "http://192.0.2.1/"],
@@ -32,7 +34,10 @@ test.each([
 ] as const)(
   "the web UI of a cluster of variant %s that was created with %s is expected at %s",
   (variant, webUi, url) => {
-    const cluster = { ...exampleCluster([node({})], variant), ...(webUi !== undefined && { webUi }) };
+    const cluster = {
+      ...exampleCluster([node({})], variant),
+      ...(webUi !== undefined && { webUi }),
+    };
     expect(expectedWebUrl(cluster)).toBe(url);
     expect(hasNoWebUi(cluster)).toBe(url === undefined);
   },
@@ -46,12 +51,22 @@ test.each([
   ["oss", "", "http://192.0.2.1/", undefined],
   ["enterprise", "", "https://192.0.2.1/", "https://192.0.2.1/ca/cluster-ca.crt"],
   ["none", "", undefined, undefined],
-  ["oss", 'layout=dcos\nconfig={"ssl_enabled": true}\n', "https://192.0.2.1/", "https://192.0.2.1/ca/dcos-ca.crt"],
+  [
+    "oss",
+    'layout=dcos\nconfig={"ssl_enabled": true}\n',
+    "https://192.0.2.1/",
+    "https://192.0.2.1/ca/dcos-ca.crt",
+  ],
   ["enterprise", 'layout=dcos\nconfig={"ssl_enabled": false}\n', "http://192.0.2.1/", undefined],
   ["enterprise", "layout=dcos\n", "https://192.0.2.1/", "https://192.0.2.1/ca/dcos-ca.crt"],
   ["none", ofFolder(leastFacts), undefined, undefined],
   ["none", ofFolder({ ...leastFacts, web: page }), "http://192.0.2.1/ui/", undefined],
-  ["none", ofFolder({ ...leastFacts, web: tlsPage }), "https://192.0.2.1/ui/", "/etc/ca.pem on the masters"],
+  [
+    "none",
+    ofFolder({ ...leastFacts, web: tlsPage }),
+    "https://192.0.2.1/ui/",
+    "/etc/ca.pem on the masters",
+  ],
 ] as const)(
   "of a cluster of variant %s whose master reports %j, the web UI is at %s",
   (variant, output, url, authority) => {

@@ -1,7 +1,10 @@
 /** The options of the backends, as the command line and the library read them. */
 import { expect, test } from "bun:test";
 import { readCloudOptions } from "../../../src/backend/cloud/options.ts";
-import { assertVolumesExist, readContainerOptions } from "../../../src/backend/container/options.ts";
+import {
+  assertVolumesExist,
+  readContainerOptions,
+} from "../../../src/backend/container/options.ts";
 import { readVmOptions } from "../../../src/backend/vm/options.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
@@ -34,7 +37,11 @@ async function fromCommandLine(kind: BackendKind, words: readonly string[]) {
   const problems = new Problems("", flagNames(program));
   const invocation = { cwd: "/home/me", environment: { TMPDIR: "/tmp" } };
   const argv = ["--variant", "oss", ...words];
-  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  const { values } = await parseCommandLine(command, argv, {
+    invocation,
+    problems,
+    hide: () => {},
+  });
   const parsed = await kind.parse(values);
   for (const problem of parsed.problems ?? []) problems.add(problem);
   return { problems: problems.all.toSorted(), options: parsed.value };
@@ -47,7 +54,9 @@ function fromLibrary(kind: BackendKind, read: () => unknown): readonly string[] 
     return [];
   } catch (error) {
     if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
-    return (error.facts["problems"] as readonly string[]).map(flagNames(programFor(kind))).toSorted();
+    return (error.facts["problems"] as readonly string[])
+      .map(flagNames(programFor(kind)))
+      .toSorted();
   }
 }
 
@@ -91,12 +100,15 @@ test.each([
         linuxDistribution: "plan-9",
       }),
   ],
-])("%s: all of %p gets the same errors from the command line and the library", async (program, line, read) => {
-  const words = line.split(" ");
-  const { problems } = await fromCommandLine(kindOf(program), words);
-  expect(problems).toEqual(fromLibrary(kindOf(program), read).slice());
-  expect(problems).toHaveLength(line.match(/ --|^--/g)!.length);
-});
+])(
+  "%s: all of %p gets the same errors from the command line and the library",
+  async (program, line, read) => {
+    const words = line.split(" ");
+    const { problems } = await fromCommandLine(kindOf(program), words);
+    expect(problems).toEqual(fromLibrary(kindOf(program), read).slice());
+    expect(problems).toHaveLength(line.match(/ --|^--/g)!.length);
+  },
+);
 
 test.each([
   [
@@ -115,13 +127,24 @@ test.each([
   [
     "cluster-container",
     "--memory 2g --cpus 0.5 --node-image a:1 --custom-volume /tmp:/b:ro",
-    readContainerOptions({ memory: "2g", cpus: 0.5, nodeImage: "a:1", customVolumes: ["/tmp:/b:ro"] }),
+    readContainerOptions({
+      memory: "2g",
+      cpus: 0.5,
+      nodeImage: "a:1",
+      customVolumes: ["/tmp:/b:ro"],
+    }),
   ],
   ["cluster-container", "", readContainerOptions({})],
   [
     "cluster-vm",
     `--memory 1g --cpus 4 --disk-size 30g --image ../../dev/null --image-sha256 ${"a".repeat(64)}`,
-    readVmOptions({ memory: "1g", cpus: 4, diskSize: "30g", image: "/dev/null", imageSha256: "a".repeat(64) }),
+    readVmOptions({
+      memory: "1g",
+      cpus: 4,
+      diskSize: "30g",
+      image: "/dev/null",
+      imageSha256: "a".repeat(64),
+    }),
   ],
   ["cluster-vm", "", readVmOptions({})],
 ])("%s: %p means the same as in the library", async (program, line, { options }) => {
@@ -152,14 +175,20 @@ test.each<[string, BackendKind, readonly string[]]>([
   ["snapshot create -c demo ", containerKind, ["snapshot", "--quiet", "list", "--cluster-id=demo"]],
   ["snapshot save installed ", vmKind, ["files"]],
   ["pack ./etcd ", vmKind, ["words"]],
-  ["destroy --engine podman --output json -c ", containerKind, ["list", "--quiet", "--engine=podman"]],
+  [
+    "destroy --engine podman --output json -c ",
+    containerKind,
+    ["list", "--quiet", "--engine=podman"],
+  ],
   ["web --cloud-region eu-west-1 -c ", cloudKind, ["list", "--quiet", "--cloud-region=eu-west-1"]],
 ])("after %j a shell is offered what fits", (line, kind, words) => {
   expect(offered(kind, line)).toEqual(words);
 });
 
 test("a shell is not offered options that another one replaces", () => {
-  expect(offered(vmKind, "create --f")).toEqual(expect.arrayContaining(["--agents", "--from", "--help"]));
+  expect(offered(vmKind, "create --f")).toEqual(
+    expect.arrayContaining(["--agents", "--from", "--help"]),
+  );
   const rest = offered(vmKind, "create --from a:b --a");
   expect(rest).toEqual(expect.arrayContaining(["--wait", "--help"]));
   for (const replaced of ["--agents", "--image", "--from"]) expect(rest).not.toContain(replaced);
@@ -176,7 +205,10 @@ test("files of this machine must be there", async () => {
   const volume = await fromCommandLine(containerKind, ["--custom-volume", "/no/such/place:/b"]);
   expect(volume.problems).toEqual(["--custom-volume: /no/such/place does not exist"]);
   const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));
-  expect(refused).toMatchObject({ id: "bad-usage", message: "`customVolumes`: /no/such/place does not exist" });
+  expect(refused).toMatchObject({
+    id: "bad-usage",
+    message: "`customVolumes`: /no/such/place does not exist",
+  });
   const image = await fromCommandLine(vmKind, ["--image", "disk.img"]);
   expect(image.problems).toEqual(["--image: /home/me/disk.img does not exist"]);
 });

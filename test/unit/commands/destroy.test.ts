@@ -10,7 +10,11 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 async function openClusters(ids: readonly string[], snapshots: readonly string[] = []) {
   const folder = await scratchFolder();
   const standing = new Set(ids);
-  const record = (id: string) => ({ ...exampleCluster([], "oss"), id, directory: `${folder.path}/${id}` });
+  const record = (id: string) => ({
+    ...exampleCluster([], "oss"),
+    id,
+    directory: `${folder.path}/${id}`,
+  });
   const backend = {
     root: folder.path,
     ...(snapshots.length > 0 && {
@@ -42,7 +46,11 @@ test("--all asks first, names every cluster, and removes nothing without a yes",
   expect(refused.asked).toEqual([expect.stringMatching(/2 clusters: one, two\?$/)]);
   expect([...clusters.standing]).toEqual(["one", "two"]);
   const agreed = await clusters.run("destroy --all", true);
-  expect(agreed).toMatchObject({ status: 0, stdout: "one\ntwo", data: { destroyed: ["one", "two"] } });
+  expect(agreed).toMatchObject({
+    status: 0,
+    stdout: "one\ntwo",
+    data: { destroyed: ["one", "two"] },
+  });
   expect(clusters.standing.size).toBe(0);
 });
 
@@ -55,16 +63,24 @@ test("--yes asks nothing", async () => {
 
 test("without a cluster, --all asks nothing and says so", async () => {
   await using clusters = await openClusters([]);
-  expect(await clusters.run("destroy --all", false)).toMatchObject({ status: 0, asked: [], told: ["No clusters."] });
+  expect(await clusters.run("destroy --all", false)).toMatchObject({
+    status: 0,
+    asked: [],
+    told: ["No clusters."],
+  });
 });
 
 test("the snapshots that would be lost are named first", async () => {
   await using clusters = await openClusters(["one"], ["installed", "ready"]);
   const refused = await clusters.run("destroy -c one", false);
   expect(refused).toMatchObject({ status: 1, told: ["Nothing was removed."] });
-  expect(refused.asked).toEqual(["Remove cluster one and its snapshots: one:installed, one:ready?"]);
+  expect(refused.asked).toEqual([
+    "Remove cluster one and its snapshots: one:installed, one:ready?",
+  ]);
   const all = await clusters.run("destroy --all", false);
-  expect(all.asked).toEqual(["Remove 1 cluster: one, and their snapshots: one:installed, one:ready?"]);
+  expect(all.asked).toEqual([
+    "Remove 1 cluster: one, and their snapshots: one:installed, one:ready?",
+  ]);
   const unasked = await failureOf(clusters.run("destroy -c one"));
   expect(unasked).toMatchObject({
     id: "bad-usage",
@@ -100,16 +116,26 @@ test("without a terminal --all needs --yes, and it never goes with an id", async
 
 test("--if-exists succeeds without a cluster, unless another place may have it", async () => {
   await using clusters = await openClusters(["one"]);
-  expect(await clusters.run("destroy --if-exists -c one")).toMatchObject({ status: 0, data: { destroyed: ["one"] } });
+  expect(await clusters.run("destroy --if-exists -c one")).toMatchObject({
+    status: 0,
+    data: { destroyed: ["one"] },
+  });
   expect(await clusters.run("destroy --if-exists -c one")).toMatchObject({
     status: 0,
     stdout: "",
     data: { destroyed: [] },
     told: ['There is no cluster "one", so nothing was removed.'],
   });
-  expect(await failureOf(clusters.run("destroy -c one"))).toMatchObject({ id: "cluster-not-found" });
+  expect(await failureOf(clusters.run("destroy -c one"))).toMatchObject({
+    id: "cluster-not-found",
+  });
   const elsewhere = async () => ({ scopes: ["podman"], unreachable: [] });
-  const scope = { name: "docker", kind: "engine", option: "engine", findElsewhere: elsewhere } as never;
+  const scope = {
+    name: "docker",
+    kind: "engine",
+    option: "engine",
+    findElsewhere: elsewhere,
+  } as never;
   const backend = { root: "/", scope, find: async () => undefined };
   const other = runCommandLine("destroy --if-exists", { kind: containerKind, backend, nowMs: 0 });
   expect(await failureOf(other)).toMatchObject({ id: "cluster-not-found" });

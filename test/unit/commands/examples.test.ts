@@ -20,7 +20,9 @@ const wordsOf = (line: string): readonly string[] =>
 const positionalsOf = ({ positionals }: Command) => Object.values(positionals);
 
 test("each command has an example", () => {
-  const without = programs.flatMap(({ commands }) => commands.filter((command) => command.examples.length === 0));
+  const without = programs.flatMap(({ commands }) =>
+    commands.filter((command) => command.examples.length === 0),
+  );
   expect(without.map(({ name }) => name)).toEqual([]);
 });
 
@@ -34,7 +36,8 @@ test.each(examples.map(({ program, command, words }) => [`${program} ${words}`, 
     expect(read.problems).toEqual([]);
     const required = positionalsOf(command).filter((positional) => positional.required).length;
     expect(read.positionals.length).toBeGreaterThanOrEqual(required);
-    if (!hasRest) expect(read.positionals.length).toBeLessThanOrEqual(positionalsOf(command).length);
+    if (!hasRest)
+      expect(read.positionals.length).toBeLessThanOrEqual(positionalsOf(command).length);
   },
 );
 

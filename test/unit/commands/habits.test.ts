@@ -74,49 +74,82 @@ test.each([
   ["inspect --id x", ["--id: no such option; did you mean --cluster-id?"]],
   ["run -n agent_0 ls", ["-n: no such option; did you mean --node?"]],
   ["run -it bash", ["-it: not needed, since run passes the terminal through by itself"]],
-  ["list -c x", ["-c: list shows all clusters; for one, type cluster-container inspect -c CLUSTER_ID"]],
-  ["list --cluster-id=x", [expect.stringContaining("type cluster-container inspect -c CLUSTER_ID")]],
-  ["inspect one two", [expect.stringContaining('"one": unexpected'), expect.stringContaining('"two": unexpected')]],
+  [
+    "list -c x",
+    ["-c: list shows all clusters; for one, type cluster-container inspect -c CLUSTER_ID"],
+  ],
+  [
+    "list --cluster-id=x",
+    [expect.stringContaining("type cluster-container inspect -c CLUSTER_ID")],
+  ],
+  [
+    "inspect one two",
+    [expect.stringContaining('"one": unexpected'), expect.stringContaining('"two": unexpected')],
+  ],
   ["inspect -c one two", [expect.stringContaining("--cluster-id")]],
   ["snapshot list one two", ["NAME: list takes no name", "FILE: only allowed with save"]],
   // A value that is present but invalid is not also a missing one.
   ["snapshot create ABC", [expect.stringMatching(/^NAME: a snapshot's/)]],
   ["destroy --all -y -c ///", [expect.stringMatching(/^--cluster-id: /)]],
   ["create --variant oss --agents -1 /etc/hostname", [expect.stringMatching(/^--agents: "-1"/)]],
-  ["create --variant oss --agents -1 --masters -3 /etc/hostname", [expect.anything(), expect.anything()]],
+  [
+    "create --variant oss --agents -1 --masters -3 /etc/hostname",
+    [expect.anything(), expect.anything()],
+  ],
 ])("%s says what to type", async (line, problems) => {
   expect((await read(line)).problems).toEqual(problems);
 });
 
 test("half of an own image is missing only if it wasn't given", async () => {
   const line = "create --variant oss --ssh-user x /etc/hostname";
-  expect((await read(`${line} --image ami-1`, cloud)).problems).toEqual([expect.stringMatching(/^--image: "ami-1"/)]);
-  expect((await read(line, cloud)).problems).toEqual([expect.stringMatching(/^--image and --ssh-user: /)]);
+  expect((await read(`${line} --image ami-1`, cloud)).problems).toEqual([
+    expect.stringMatching(/^--image: "ami-1"/),
+  ]);
+  expect((await read(line, cloud)).problems).toEqual([
+    expect.stringMatching(/^--image and --ssh-user: /),
+  ]);
 });
 
-test.each(["ssh", "exec", "status"])("%s has a hint that names a command of each program", async (word) => {
-  for (const { name, habits: load, commands } of [cloudKind, containerKind, vmKind].map(programFor)) {
-    expect(commands.some((command) => command.name === word)).toBe(false);
-    const habits = await load?.();
-    expect(habits?.hints.get(word)).toContain(`type ${name} `);
-  }
-});
+test.each(["ssh", "exec", "status"])(
+  "%s has a hint that names a command of each program",
+  async (word) => {
+    for (const { name, habits: load, commands } of [cloudKind, containerKind, vmKind].map(
+      programFor,
+    )) {
+      expect(commands.some((command) => command.name === word)).toBe(false);
+      const habits = await load?.();
+      expect(habits?.hints.get(word)).toContain(`type ${name} `);
+    }
+  },
+);
 
 test("the help mentions no habit", async () => {
   const habits = await container.habits?.();
-  const words = [...(habits?.words.keys() ?? []), ...(habits?.options.keys() ?? []), ...(habits?.meant.keys() ?? [])];
+  const words = [
+    ...(habits?.words.keys() ?? []),
+    ...(habits?.options.keys() ?? []),
+    ...(habits?.meant.keys() ?? []),
+  ];
   const own: readonly (string | undefined)[] = container.commands.flatMap(({ options }) =>
     Object.values(options).flatMap(({ flag, short }) => [flag, short]),
   );
-  const help = programHelp(container, 80) + container.commands.map((each) => commandHelp(container, each, 80)).join("");
+  const help =
+    programHelp(container, 80) +
+    container.commands.map((each) => commandHelp(container, each, 80)).join("");
   const listed = words.filter((word) => new RegExp(`^ +(?:-., )?${word}\\b`, "m").test(help));
   expect(listed.filter((word) => !own.includes(word))).toEqual([]);
 });
 
 test("nodes and snapshots complete, with the cluster that the line names", async () => {
   const habits = await container.habits?.();
-  const offer = (line: string) => completionOffer(container, ["fish", ...line.split(" ")], habits).command;
+  const offer = (line: string) =>
+    completionOffer(container, ["fish", ...line.split(" ")], habits).command;
   expect(offer("run -c x --node ")).toEqual(["inspect", "--output", "names", "--cluster-id=x"]);
-  expect(offer("snapshot restore -c x ")).toEqual(["snapshot", "--quiet", "list", "--cluster-id=x"]);
+  expect(offer("snapshot restore -c x ")).toEqual([
+    "snapshot",
+    "--quiet",
+    "list",
+    "--cluster-id=x",
+  ]);
   expect(offer("rm -c ")).toEqual(["list", "--quiet"]);
 });

@@ -37,21 +37,35 @@ const cluster: ClusterRecord = {
 };
 
 const inspect = (record: ClusterRecord, words = "") =>
-  runCommandLine(`inspect -c example${words}`, { kind: cloudKind, backend: { find: async () => record }, nowMs });
+  runCommandLine(`inspect -c example${words}`, {
+    kind: cloudKind,
+    backend: { find: async () => record },
+    nowMs,
+  });
 
 /** Label and value, or the cells of a node's line. */
-const linesOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
+const linesOf = (text: string): readonly (readonly string[])[] =>
+  text.split("\n").map((line) => line.split(/ {2,}/));
 
 test("shows time left, cost, and each node with its addresses", async () => {
   const { stdout } = await inspect(cluster);
   const lines = linesOf(stdout);
-  expect(lines.slice(0, 5).map(([label]) => label)).toEqual(["Cluster", "State", "Variant", "Distribution", "Region"]);
+  expect(lines.slice(0, 5).map(([label]) => label)).toEqual([
+    "Cluster",
+    "State",
+    "Variant",
+    "Distribution",
+    "Region",
+  ]);
   expect(lines.find(([label]) => label === "State")![1]).toStartWith("running (");
   expect(lines).toContainEqual(["Region", "us-west-2"]);
   expect(lines).toContainEqual(["Ends", "13:30 UTC (in 1 h 30 min)"]);
   expect(lines).toContainEqual(["Cost at most", "$0.72, storage and addresses extra"]);
   expect(lines).toContainEqual(["Web UI", "http://192.0.2.1/"]);
-  expect(lines).toContainEqual(["SSH key", "not on this machine: the cluster was created elsewhere"]);
+  expect(lines).toContainEqual([
+    "SSH key",
+    "not on this machine: the cluster was created elsewhere",
+  ]);
   expect(lines).toContainEqual(["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);
   expect(lines).toContainEqual(["agent_0", "running", "–", "–", "admin", "i-1"]);
@@ -64,7 +78,11 @@ test("the names that shells offer are those of groups with nodes, and of the nod
 });
 
 test("a node that has stopped, and one that is gone, are named with what is known", async () => {
-  const stopped = { ...agent, state: "ended", stateReason: "the container stopped with status 137." } as NodeRecord;
+  const stopped = {
+    ...agent,
+    state: "ended",
+    stateReason: "the container stopped with status 137.",
+  } as NodeRecord;
   const requested = { master: 1, agent: 2, public_agent: 0 };
   const { stdout, data } = await inspect({
     ...exampleCluster([master, stopped], "oss"),
@@ -83,11 +101,15 @@ test("a node that has stopped, and one that is gone, are named with what is know
 });
 
 test("what a node says of its version, and a machine of its end, is marked, so that secrets in it are masked", async () => {
-  const masked = (text: string): string => mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
+  const masked = (text: string): string =>
+    mapOutside(text, (part) => part.replaceAll("hunter2", "***"));
   const stopped = { ...agent, state: "ended", stateReason: "the hunter2 stopped" } as NodeRecord;
   const versions = new Map([["master_0", "hunter2 1.0"]]);
   const facts = await inspectFacts(exampleCluster([master, stopped], "oss"), versions, nowMs);
-  for (const text of [masked(inspectText(facts, 80, nowMs)), JSON.stringify(mapTexts(facts, masked))]) {
+  for (const text of [
+    masked(inspectText(facts, 80, nowMs)),
+    JSON.stringify(mapTexts(facts, masked)),
+  ]) {
     expect(text).toContain("*** 1.0");
     expect(text).toContain("the *** stopped");
     expect(text).not.toContain("hunter2");
@@ -139,7 +161,9 @@ test("a fault that was begun here is shown until its end", async () => {
 
 test("programs of clusters that always end by themselves speak of the time left, the others of a lifetime that a user chose", () => {
   const [cloud, container] = [cloudKind, containerKind].map((kind) => {
-    const commands = programFor(kind).commands.filter(({ name }) => name === "inspect" || name === "list");
+    const commands = programFor(kind).commands.filter(
+      ({ name }) => name === "inspect" || name === "list",
+    );
     return commands.map(({ description }) => /time (?:it has )?left/.exec(description)?.[0]);
   });
   expect(cloud).toEqual(["time left", "time it has left"]);

@@ -7,7 +7,12 @@ import { exampleCluster, exampleScope } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
-const node = (role: string, index: number, state = "running") => ({ id: `i-${role}-${index}`, role, index, state });
+const node = (role: string, index: number, state = "running") => ({
+  id: `i-${role}-${index}`,
+  role,
+  index,
+  state,
+});
 const nodes = [node("master", 0), node("agent", 0), node("agent", 1), node("agent", 2, "ended")];
 const cluster: ClusterRecord = {
   ...exampleCluster(nodes as unknown as readonly NodeRecord[], "enterprise"),
@@ -17,10 +22,15 @@ const cluster: ClusterRecord = {
 };
 const timeless: ClusterRecord = { ...exampleCluster([], "oss"), id: "timeless", region: undefined };
 
-const list = (words: string, backend: Partial<Backend<unknown>>, kind: BackendKind = cloudKind, columns = 120) =>
-  runCommandLine(`list${words}`, { kind, backend, nowMs, columns });
+const list = (
+  words: string,
+  backend: Partial<Backend<unknown>>,
+  kind: BackendKind = cloudKind,
+  columns = 120,
+) => runCommandLine(`list${words}`, { kind, backend, nowMs, columns });
 
-const rowsOf = (text: string): readonly (readonly string[])[] => text.split("\n").map((line) => line.split(/ {2,}/));
+const rowsOf = (text: string): readonly (readonly string[])[] =>
+  text.split("\n").map((line) => line.split(/ {2,}/));
 
 test("a line per cluster, with the machines that have not ended, its time left and its cost", async () => {
   const { stdout, data, told } = await list("", { list: async () => [cluster, timeless] });
@@ -38,13 +48,27 @@ test("a line per cluster, with the machines that have not ended, its time left a
 test("a page has room for a row of a cluster in the cloud", async () => {
   const { stdout } = await list("", { list: async () => [cluster] }, cloudKind, 80);
   const lines = stdout.split("\n");
-  expect(lines.at(-1)).toBe("example  running  enterprise  1        2       0          1 h 30 min  $0.72");
+  expect(lines.at(-1)).toBe(
+    "example  running  enterprise  1        2       0          1 h 30 min  $0.72",
+  );
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 test("clusters without a lifetime have no columns for it", async () => {
-  const { stdout } = await list("", { list: async () => [{ ...cluster, expiresAt: undefined }] }, containerKind);
-  expect(rowsOf(stdout)[0]).toEqual(["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS", "AGE"]);
+  const { stdout } = await list(
+    "",
+    { list: async () => [{ ...cluster, expiresAt: undefined }] },
+    containerKind,
+  );
+  expect(rowsOf(stdout)[0]).toEqual([
+    "ID",
+    "STATE",
+    "VARIANT",
+    "MASTERS",
+    "AGENTS",
+    "PUBLIC AGENTS",
+    "AGE",
+  ]);
   expect(rowsOf(stdout)[1]).toHaveLength(7);
 });
 
@@ -69,26 +93,39 @@ test("the remains of clusters whose time is over are removed, but not for a list
 });
 
 test("--quiet prints the ids alone", async () => {
-  expect((await list(" --quiet", { list: async () => [cluster, timeless] })).stdout).toBe("example\ntimeless");
+  expect((await list(" --quiet", { list: async () => [cluster, timeless] })).stdout).toBe(
+    "example\ntimeless",
+  );
 });
 
 test("where there is no cluster, nothing is printed, and a note says where there is none", async () => {
   const none = await list("", { list: async () => [], scope: exampleScope });
-  expect(none).toMatchObject({ stdout: "", data: { clusters: [] }, told: ["No clusters in region us-west-2."] });
+  expect(none).toMatchObject({
+    stdout: "",
+    data: { clusters: [] },
+    told: ["No clusters in region us-west-2."],
+  });
   expect((await list("", { list: async () => [] }, containerKind)).told).toEqual(["No clusters."]);
 });
 
 test("where there is no cluster anywhere, the note names no place", async () => {
   const listAll = async () => ({ clusters: [], unreachable: [] });
-  expect((await list(" --all-regions", { scope: { ...exampleScope, listAll } })).told).toEqual(["No clusters."]);
+  expect((await list(" --all-regions", { scope: { ...exampleScope, listAll } })).told).toEqual([
+    "No clusters.",
+  ]);
 });
 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
   const unreachable = [{ scope: "eu-west-1", reason: "it does not answer" }];
-  const scope = { ...exampleScope, listAll: async () => ({ clusters: [cluster, timeless], unreachable }) };
+  const scope = {
+    ...exampleScope,
+    listAll: async () => ({ clusters: [cluster, timeless], unreachable }),
+  };
   const { stdout, told, data } = await list(" --all-regions", { scope, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);
-  expect(data).toMatchObject({ unreachable: [{ region: "eu-west-1", reason: "it does not answer" }] });
+  expect(data).toMatchObject({
+    unreachable: [{ region: "eu-west-1", reason: "it does not answer" }],
+  });
 });

@@ -12,7 +12,9 @@ import { flagNames } from "../../../src/cli/options/problems.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudKind, containerKind, vmKind].map(programFor);
-const options = programs.flatMap(({ commands }) => commands.flatMap((command) => Object.entries(command.options)));
+const options = programs.flatMap(({ commands }) =>
+  commands.flatMap((command) => Object.entries(command.options)),
+);
 
 /** Commands for people to type, and flags of other programs. */
 const allowed = [
@@ -33,7 +35,9 @@ const everywhere = ["--all", "--output", "--quiet", "--yes"];
 async function lines(): Promise<readonly string[]> {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const below = paths.filter((path) => !/^(?:bin|cli|commands|library)\/|^backend\/(\w+)\/\1-kind\.ts$/.test(path));
+  const below = paths.filter(
+    (path) => !/^(?:bin|cli|commands|library)\/|^backend\/(\w+)\/\1-kind\.ts$/.test(path),
+  );
   const texts = await Promise.all(
     below.map(async (path) => ({ path, text: await readFile(join(source, path), "utf8") })),
   );
@@ -46,16 +50,22 @@ async function lines(): Promise<readonly string[]> {
 }
 
 test("no text below the commands names a flag", async () => {
-  const flags = new Set(options.map(([, { flag }]) => flag).filter((flag) => !everywhere.includes(flag)));
+  const flags = new Set(
+    options.map(([, { flag }]) => flag).filter((flag) => !everywhere.includes(flag)),
+  );
   const named = new RegExp(`(?:^|[^\\w-])(?:${[...flags].join("|")})(?![\\w-])`);
-  const naming = (await lines()).filter((line) => named.test(line) && !allowed.some((each) => each.test(line)));
+  const naming = (await lines()).filter(
+    (line) => named.test(line) && !allowed.some((each) => each.test(line)),
+  );
   expect(naming).toEqual([]);
 });
 
 async function namesInTexts(): Promise<readonly string[]> {
   return (await lines()).flatMap((line) => {
     const escaped = [...line.matchAll(/\\`(\w+)(?: [^`]*)?\\`/g)];
-    const plain = [...line.matchAll(/"[^"]*"/g)].flatMap(([text]) => [...text.matchAll(/`(\w+)(?: [^`]*)?`/g)]);
+    const plain = [...line.matchAll(/"[^"]*"/g)].flatMap(([text]) => [
+      ...text.matchAll(/`(\w+)(?: [^`]*)?`/g),
+    ]);
     return [...escaped, ...plain].map((match) => match[1]!);
   });
 }
@@ -69,9 +79,13 @@ test("the library has every option that a text names, or words of its own for it
   const files = paths.filter((path) => /^library\/|\/options\.ts$|\/fault-request\.ts$/.test(path));
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
   const own = new Set(
-    texts.flatMap((text) => [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!)),
+    texts.flatMap((text) =>
+      [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!),
+    ),
   );
-  const unknown = [...new Set(await namesInTexts())].filter((name) => libraryWords(`\`${name}\``) === `\`${name}\``);
+  const unknown = [...new Set(await namesInTexts())].filter(
+    (name) => libraryWords(`\`${name}\``) === `\`${name}\``,
+  );
   expect(unknown.filter((name) => !own.has(name) && !commandsOnly.includes(name))).toEqual([]);
 });
 
@@ -104,7 +118,10 @@ test.each([
     "Run cluster-cloud inspect --cluster-id demo --cloud-region eu-west-1 to see its nodes.",
   ],
   // Only the options that lead to the cluster are repeated.
-  ["Run the create command again.", "Run cluster-cloud create --cloud-region eu-west-1 --cluster-id demo again."],
+  [
+    "Run the create command again.",
+    "Run cluster-cloud create --cloud-region eu-west-1 --cluster-id demo again.",
+  ],
   ["The doctor command knows.", "The doctor command knows."],
   [
     "Check it with the doctor command, or run the doctor command.",
@@ -115,9 +132,18 @@ test.each([
     'Run cluster-cloud inspect --versions --cluster-id demo --cloud-region eu-west-1, or the command "inspect".',
   ],
   ['Run the command "sing loudly".', 'Run the command "sing loudly".'],
-  [`It says "${outside("the list command failed")}".`, `It says "${outside("the list command failed")}".`],
+  [
+    `It says "${outside("the list command failed")}".`,
+    `It says "${outside("the list command failed")}".`,
+  ],
 ])("%j becomes %j", (text, expected) => {
-  const given = { clusterId: "demo", region: "eu-west-1", subnetId: "subnet-01234567", output: "json", timeout: 1 };
+  const given = {
+    clusterId: "demo",
+    region: "eu-west-1",
+    subnetId: "subnet-01234567",
+    output: "json",
+    timeout: 1,
+  };
   expect(flagNames(programs[0]!, given)(text)).toBe(expected);
 });
 
@@ -132,10 +158,16 @@ test("the library's texts name no level of detail, which only the command line h
 });
 
 test("the library's texts name its calls in place of commands, where it has them", () => {
-  expect(libraryWords("Run the inspect command to see its nodes.")).toBe("Call `Cluster.find` to see its nodes.");
+  expect(libraryWords("Run the inspect command to see its nodes.")).toBe(
+    "Call `Cluster.find` to see its nodes.",
+  );
   expect(libraryWords("export it after the create command has ended")).toBe(
     "export it after `Cluster.create` has ended",
   );
-  expect(libraryWords("Wait (run the wait command), then sync.")).toBe("Wait (call `waitForCluster`), then sync.");
-  expect(libraryWords("Run the list command to see all clusters.")).toBe("Run the list command to see all clusters.");
+  expect(libraryWords("Wait (run the wait command), then sync.")).toBe(
+    "Wait (call `waitForCluster`), then sync.",
+  );
+  expect(libraryWords("Run the list command to see all clusters.")).toBe(
+    "Run the list command to see all clusters.",
+  );
 });

@@ -9,7 +9,13 @@ import { exampleCluster } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
 const node = (role: string, state: string) =>
-  ({ id: role, role, index: 0, state, ssh: { host: "192.0.2.1", port: 22, user: "root" } }) as NodeRecord;
+  ({
+    id: role,
+    role,
+    index: 0,
+    state,
+    ssh: { host: "192.0.2.1", port: 22, user: "root" },
+  }) as NodeRecord;
 const cluster = exampleCluster([node("master", "running"), node("agent", "stopped")], "oss");
 
 /** Runs a command on a cluster whose nodes stay as they are. Records what is requested of which nodes. */
@@ -26,7 +32,12 @@ async function run(words: string, kind: BackendKind = containerKind) {
     stopsClocks: false,
   };
   const backend = { name: "container", find: async () => cluster, power } as const;
-  const ran = await runCommandLine(`${words} -c example`, { kind, backend, nowMs: 0, clock: systemClock });
+  const ran = await runCommandLine(`${words} -c example`, {
+    kind,
+    backend,
+    nowMs: 0,
+    clock: systemClock,
+  });
   return { ...ran, calls };
 }
 

@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BadValue } from "../../../src/cli/options/option.ts";
-import { isSecretName, readVariable, readVariableFile, secretsIn } from "../../../src/commands/read-variable.ts";
+import {
+  isSecretName,
+  readVariable,
+  readVariableFile,
+  secretsIn,
+} from "../../../src/commands/read-variable.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -66,11 +71,15 @@ test.each([
   "CREDENTIALS",
 ])("%s is the name of a secret", (name) => expect(isSecretName(name)).toBe(true));
 
-test.each(["REGION", "BRANCH", "UX", "WORKSPACE", "PATH", "CI", "LOGIN"])("%s is the name of a setting", (name) =>
-  expect(isSecretName(name)).toBe(false),
+test.each(["REGION", "BRANCH", "UX", "WORKSPACE", "PATH", "CI", "LOGIN"])(
+  "%s is the name of a setting",
+  (name) => expect(isSecretName(name)).toBe(false),
 );
 
 test("short values and words that are settings are not masked", () => {
   const values = ["1234", "123", "true", "FALSE", "none", "null", "truest"];
-  expect(secretsIn(values.map((contents) => ({ name: "TOKEN", contents })))).toEqual(["1234", "truest"]);
+  expect(secretsIn(values.map((contents) => ({ name: "TOKEN", contents })))).toEqual([
+    "1234",
+    "truest",
+  ]);
 });

@@ -31,8 +31,14 @@ const commandLines = (recipe: string): readonly (readonly string[])[] =>
 test("the recipes are a workflow of GitHub Actions and a pipeline of GitLab CI, of two jobs each", () => {
   const [github, gitlab, ...others] = recipes.map((text): unknown => parse(text));
   expect(others).toEqual([]);
-  expect(github).toMatchObject({ jobs: { create: { steps: expect.any(Array) }, test: { needs: "create" } } });
-  expect(gitlab).toMatchObject({ stages: ["create", "test"], create: { stage: "create" }, test: { stage: "test" } });
+  expect(github).toMatchObject({
+    jobs: { create: { steps: expect.any(Array) }, test: { needs: "create" } },
+  });
+  expect(gitlab).toMatchObject({
+    stages: ["create", "test"],
+    create: { stage: "create" },
+    test: { stage: "test" },
+  });
 });
 
 test("each command in the recipes is one that the program accepts", async () => {
@@ -51,7 +57,11 @@ test("each command in the recipes is one that the program accepts", async () => 
 });
 
 interface OneJob {
-  readonly jobs?: { readonly test: { readonly steps: readonly { readonly uses?: string; readonly with?: Inputs }[] } };
+  readonly jobs?: {
+    readonly test: {
+      readonly steps: readonly { readonly uses?: string; readonly with?: Inputs }[];
+    };
+  };
   readonly test?: { readonly variables: Inputs };
 }
 
@@ -59,23 +69,41 @@ type Inputs = Readonly<Record<string, string>>;
 
 test("the recipes of one job give the action its inputs, and once options that the program accepts", async () => {
   const folder = join(import.meta.dir, "../../../scripts/ci");
-  const blocks = [...readFileSync(join(folder, "README.md"), "utf8").matchAll(/^```yaml\n(.*?)^```$/gms)];
+  const blocks = [
+    ...readFileSync(join(folder, "README.md"), "utf8").matchAll(/^```yaml\n(.*?)^```$/gms),
+  ];
   const jobs = blocks.map(([, text = ""]) => parse(text) as OneJob);
-  const { inputs } = parse(readFileSync(join(folder, "action.yml"), "utf8")) as { readonly inputs: object };
-  const steps = jobs.flatMap((job) => job.jobs?.test.steps.filter(({ uses }) => uses?.includes("/scripts/ci@")) ?? []);
-  expect(steps.map((step) => step.with?.["backend"] ?? "container")).toEqual(["container", "vm", "cloud"]);
-  for (const step of steps) expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(step.with ?? {})));
+  const { inputs } = parse(readFileSync(join(folder, "action.yml"), "utf8")) as {
+    readonly inputs: object;
+  };
+  const steps = jobs.flatMap(
+    (job) => job.jobs?.test.steps.filter(({ uses }) => uses?.includes("/scripts/ci@")) ?? [],
+  );
+  expect(steps.map((step) => step.with?.["backend"] ?? "container")).toEqual([
+    "container",
+    "vm",
+    "cloud",
+  ]);
+  for (const step of steps)
+    expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(step.with ?? {})));
   const ofGithub = steps.map((step): readonly [string, string] => [
     step.with?.["backend"] ?? "container",
     step.with?.["options"] ?? "",
   ]);
-  const ofGitlab = jobs.flatMap(({ test: job }) => (job === undefined ? [] : [job.variables["OPTIONS"] ?? ""]));
+  const ofGitlab = jobs.flatMap(({ test: job }) =>
+    job === undefined ? [] : [job.variables["OPTIONS"] ?? ""],
+  );
   expect(ofGitlab).toHaveLength(1);
   for (const [backend, options] of [...ofGithub, ["container", ofGitlab[0]!] as const]) {
     const kind = [cloudKind, containerKind, vmKind].find(({ name }) => name === backend)!;
     const command = programFor(kind).commands.find(({ name }) => name === "once")!;
     const problems = new Problems("");
-    const argv = [...options.split(/\s+/).filter((word) => word !== ""), "example:etcd", "--", "true"];
+    const argv = [
+      ...options.split(/\s+/).filter((word) => word !== ""),
+      "example:etcd",
+      "--",
+      "true",
+    ];
     const invocation = { cwd: "/", environment: { TMPDIR: "/tmp" } };
     await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
     expect([backend, ...problems.all]).toEqual([backend]);

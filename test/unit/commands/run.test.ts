@@ -12,7 +12,12 @@ import { neverAborted } from "../../support/never-aborted.ts";
 async function statusFor(id: ErrorId): Promise<number | undefined> {
   const failure = new ClusterError(id, "no");
   const backend = { find: () => Promise.reject(failure) };
-  const kind = { options: {}, parts: {}, machineId: /x/, open: async () => backend } as unknown as BackendKind;
+  const kind = {
+    options: {},
+    parts: {},
+    machineId: /x/,
+    open: async () => backend,
+  } as unknown as BackendKind;
   const asked: number[] = [];
   const context = {
     signal: neverAborted,
@@ -21,7 +26,14 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
     isTerminal: { stdin: false, stdout: false },
     failuresExitWith: (code: number) => void asked.push(code),
   } as unknown as Context;
-  const input = { clusterId: "a", words: ["true"], environment: [], environmentFile: [], fetch: [], node: [] };
+  const input = {
+    clusterId: "a",
+    words: ["true"],
+    environment: [],
+    environmentFile: [],
+    fetch: [],
+    node: [],
+  };
   const command = runCommand(kind);
   const error = await command
     .run(input as unknown as Parameters<typeof command.run>[0], context)
@@ -60,7 +72,9 @@ const failureOfRun = (words: string) =>
   failureOf(
     runCommandLine(`run ${words} true`, {
       kind: containerKind,
-      backend: { find: () => Promise.reject(new ClusterError("cluster-not-found", "There is none.")) },
+      backend: {
+        find: () => Promise.reject(new ClusterError("cluster-not-found", "There is none.")),
+      },
       nowMs: 0,
     }),
   );

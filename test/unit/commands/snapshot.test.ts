@@ -11,9 +11,13 @@ import { runCommandLine } from "../../support/run-command.ts";
 const cluster = { ...exampleCluster([], "oss"), directory: "/nowhere" };
 
 /** Runs the command on a backend with these snapshots. Records what is called. */
-async function run(words: string, { holdsMemory = false, records = [] as readonly SnapshotRecord[] } = {}) {
+async function run(
+  words: string,
+  { holdsMemory = false, records = [] as readonly SnapshotRecord[] } = {},
+) {
   const calls: string[] = [];
-  const act = (name: string) => async (_: unknown, snapshot: string) => void calls.push(`${name} ${snapshot}`);
+  const act = (name: string) => async (_: unknown, snapshot: string) =>
+    void calls.push(`${name} ${snapshot}`);
   const snapshots: Snapshots = {
     holdsMemory,
     list: async () => records,
@@ -22,7 +26,11 @@ async function run(words: string, { holdsMemory = false, records = [] as readonl
     delete: act("delete"),
   };
   const backend = { name: "container", find: async () => cluster, snapshots } as const;
-  const ran = await runCommandLine(`snapshot ${words} -c example`, { kind: containerKind, backend, nowMs: 0 });
+  const ran = await runCommandLine(`snapshot ${words} -c example`, {
+    kind: containerKind,
+    backend,
+    nowMs: 0,
+  });
   return { ...ran, calls };
 }
 
@@ -35,10 +43,13 @@ test.each(["create", "restore", "delete"])("%s prints the snapshot's name", asyn
 test.each([
   [false, ["The nodes boot. Run the wait command to find out when the platform is ready."]],
   [true, []],
-])("after a restore, `wait` is suggested unless the snapshot holds memory (%p)", async (holdsMemory, notes) => {
-  const { told } = await run("restore installed", { holdsMemory });
-  expect(told.filter((text) => text.includes("boot"))).toEqual(notes);
-});
+])(
+  "after a restore, `wait` is suggested unless the snapshot holds memory (%p)",
+  async (holdsMemory, notes) => {
+    const { told } = await run("restore installed", { holdsMemory });
+    expect(told.filter((text) => text.includes("boot"))).toEqual(notes);
+  },
+);
 
 test("list shows time, size and state of each snapshot", async () => {
   const createdAt = new Date("2026-01-01T12:00:00.500Z");
@@ -79,19 +90,40 @@ test.each([
 test("save passes on where the file goes, and says that it is secret", async () => {
   const files: unknown[] = [];
   const snapshots = {
-    files: { save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]) },
+    files: {
+      save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]),
+    },
   };
-  const backend = { name: "vm", find: async () => ({ ...cluster, backend: "vm" }), snapshots } as const;
+  const backend = {
+    name: "vm",
+    find: async () => ({ ...cluster, backend: "vm" }),
+    snapshots,
+  } as const;
   const save = async (words: string) =>
-    runCommandLine(`snapshot ${words} -c example`, { kind: vmKind, backend: backend as never, nowMs: 0 });
+    runCommandLine(`snapshot ${words} -c example`, {
+      kind: vmKind,
+      backend: backend as never,
+      nowMs: 0,
+    });
   const ran = await save("save installed /tmp/cluster.zst --without-base");
   expect(files).toEqual([
-    ["installed", { path: "/tmp/cluster.zst", withoutBase: true, replaces: false, encrypt: undefined }],
+    [
+      "installed",
+      { path: "/tmp/cluster.zst", withoutBase: true, replaces: false, encrypt: undefined },
+    ],
   ]);
-  expect(ran).toMatchObject({ stdout: "/tmp/cluster.zst", data: { snapshot: "installed", file: "/tmp/cluster.zst" } });
+  expect(ran).toMatchObject({
+    stdout: "/tmp/cluster.zst",
+    data: { snapshot: "installed", file: "/tmp/cluster.zst" },
+  });
   expect(ran.told).toEqual([expect.stringContaining("holds the secrets of the cluster")]);
-  expect((await save("save installed /tmp/cluster.age --replace --recipient age1")).told).toEqual([]);
-  expect(files[1]).toEqual(["installed", expect.objectContaining({ replaces: true, encrypt: expect.any(Function) })]);
+  expect((await save("save installed /tmp/cluster.age --replace --recipient age1")).told).toEqual(
+    [],
+  );
+  expect(files[1]).toEqual([
+    "installed",
+    expect.objectContaining({ replaces: true, encrypt: expect.any(Function) }),
+  ]);
   for (const [words, problem] of [
     ["save installed", "FILE: required by save"],
     ["create installed /tmp/x", "FILE: only allowed with save"],

@@ -8,19 +8,22 @@ test.each<[ErrorId, boolean, boolean]>([
   ["machine-failed", false, true],
   ["cluster-not-found", false, false],
   ["cluster-not-found", true, true],
-])("after %s (interrupted: %p), a note says that the cluster is kept: %p", async (id, isInterrupted, isNoted) => {
-  const told: string[] = [];
-  const backend = { find: () => Promise.reject(new ClusterError(id, "no")) };
-  const waiting = runCommandLine("wait -c a --engine podman", {
-    kind: containerKind,
-    backend,
-    nowMs: 0,
-    isInterrupted,
-    told,
-  });
-  await failureOf(waiting);
-  const note = `Cluster "a" is kept.
+])(
+  "after %s (interrupted: %p), a note says that the cluster is kept: %p",
+  async (id, isInterrupted, isNoted) => {
+    const told: string[] = [];
+    const backend = { find: () => Promise.reject(new ClusterError(id, "no")) };
+    const waiting = runCommandLine("wait -c a --engine podman", {
+      kind: containerKind,
+      backend,
+      nowMs: 0,
+      isInterrupted,
+      told,
+    });
+    await failureOf(waiting);
+    const note = `Cluster "a" is kept.
     Save its logs: cluster-container logs --cluster-id a --engine podman
     Remove it: cluster-container destroy --cluster-id a --engine podman`;
-  expect(told).toEqual(isNoted ? [note] : []);
-});
+    expect(told).toEqual(isNoted ? [note] : []);
+  },
+);

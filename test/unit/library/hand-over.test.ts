@@ -33,7 +33,9 @@ async function exportWith(age: string | undefined, recipients: readonly string[]
 const lastLineOnly = 'echo "for $*"; while IFS= read -r line; do last=$line; done; echo "$last"';
 
 test("an export without recipients is readable", async () => {
-  expect(JSON.parse(await exportWith(undefined, []))).toMatchObject({ privateKey: "the private key" });
+  expect(JSON.parse(await exportWith(undefined, []))).toMatchObject({
+    privateKey: "the private key",
+  });
 });
 
 test("an export for recipients is what age returns", async () => {
@@ -44,23 +46,37 @@ test("an export for recipients is what age returns", async () => {
 
 test("without age, nothing is exported for recipients", async () => {
   const failure = await failureOf(exportWith(undefined, ["age1x"]));
-  expect(failure).toMatchObject({ id: "machine-not-set-up", message: "There is no age on this machine's PATH." });
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    message: "There is no age on this machine's PATH.",
+  });
 });
 
 test("a recipient that age refuses is named with age's reason", async () => {
-  const age = "echo 'age: error: malformed recipient' >&2; echo 'age: report unexpected errors' >&2; exit 1";
+  const age =
+    "echo 'age: error: malformed recipient' >&2; echo 'age: report unexpected errors' >&2; exit 1";
   const failure = await failureOf(exportWith(age, ["age1x", "y"]));
   expect(failure).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("age1…") });
-  expect(failure.message).toBe('age cannot encrypt for "age1x", "y": age: error: malformed recipient');
+  expect(failure.message).toBe(
+    'age cannot encrypt for "age1x", "y": age: error: malformed recipient',
+  );
 });
 
 test("a private key as a recipient is refused, not quoted, and not passed to age", async () => {
   const key = "AGE-SECRET-KEY-1QQQQ";
   const { id, message } = await failureOf(exportWith("cat; exit 1", ["age1x", key]));
-  expect([id, message]).toEqual(["bad-usage", "A recipient is a private key of age. Such a key must stay secret."]);
+  expect([id, message]).toEqual([
+    "bad-usage",
+    "A recipient is a private key of age. Such a key must stay secret.",
+  ]);
 });
 
-test.each(["no space left on device", "disk quota exceeded"])("age's words '%s' mean a full disk", async (words) => {
-  const failure = await failureOf(exportWith(`echo 'age: error: write /x/draft: ${words}' >&2; exit 1`, ["age1x"]));
-  expect(isDiskFull(failure)).toBe(true);
-});
+test.each(["no space left on device", "disk quota exceeded"])(
+  "age's words '%s' mean a full disk",
+  async (words) => {
+    const failure = await failureOf(
+      exportWith(`echo 'age: error: write /x/draft: ${words}' >&2; exit 1`, ["age1x"]),
+    );
+    expect(isDiskFull(failure)).toBe(true);
+  },
+);

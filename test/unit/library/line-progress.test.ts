@@ -22,7 +22,8 @@ test("a step says when it begins and, once, how it ended", () => {
 
 test("what is waited for is said once, and again after a change", () => {
   const { progress, lines } = listen();
-  for (const text of ["two machines", "two machines", "one machine", "", "one machine"]) progress.waiting(text);
+  for (const text of ["two machines", "two machines", "one machine", "", "one machine"])
+    progress.waiting(text);
   expect(lines).toEqual(["two machines", "one machine", "one machine"]);
 });
 

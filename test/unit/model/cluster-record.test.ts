@@ -64,6 +64,10 @@ test("nodes are counted, named and sorted by role, then by number", () => {
 });
 
 test("a node is reachable if it runs and has an address", () => {
-  const nodes = [node("agent", 0, "running"), node("agent", 0, "running", ""), node("agent", 0, "paused")];
+  const nodes = [
+    node("agent", 0, "running"),
+    node("agent", 0, "running", ""),
+    node("agent", 0, "paused"),
+  ];
   expect(nodes.map(isReachable)).toEqual([true, false, false]);
 });

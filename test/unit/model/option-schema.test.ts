@@ -42,8 +42,12 @@ test("every problem is reported at once, those of several options together as we
     expect.objectContaining({ id: "bad-usage", facts: { problems } }),
   );
   // An option that is wrong by itself counts as absent, and has no default.
-  expect(seen).toStrictEqual([{ size: undefined, name: undefined, kind: undefined, path: undefined }]);
-  expect(() => readOptions(schema, { size: "x" }, accept)).toThrow(expect.objectContaining({ id: "bad-usage" }));
+  expect(seen).toStrictEqual([
+    { size: undefined, name: undefined, kind: undefined, path: undefined },
+  ]);
+  expect(() => readOptions(schema, { size: "x" }, accept)).toThrow(
+    expect.objectContaining({ id: "bad-usage" }),
+  );
 });
 
 test("a fault in a reader is no problem of the user's", () => {

@@ -7,7 +7,9 @@ test("a time limit is any that a timer of the runtime can hold", () => {
   for (const given of [1, 1.5, 2 ** 31 - 1]) expect(check.milliseconds(given)).toBeUndefined();
   for (const given of [0, -1, 2 ** 31, Number.NaN, Infinity])
     expect(check.milliseconds(given)).toContain("between 1 and");
-  expect(check.milliseconds("60s")).toBe("must be a number of milliseconds, not of the type string");
+  expect(check.milliseconds("60s")).toBe(
+    "must be a number of milliseconds, not of the type string",
+  );
 });
 
 const upToThree = check.wholeNumber({ minimum: 1, maximum: 3 });
@@ -23,7 +25,12 @@ const circular = { inner: { outer: {} } };
 circular.inner.outer = circular;
 
 test.each<
-  [string, (given: unknown) => string | undefined, readonly unknown[], readonly (readonly [unknown, string])[]]
+  [
+    string,
+    (given: unknown) => string | undefined,
+    readonly unknown[],
+    readonly (readonly [unknown, string])[],
+  ]
 >([
   [
     "text",
@@ -49,7 +56,12 @@ test.each<
   ["text or bytes", check.textOrBytes, ["", new Uint8Array()], [[[1], "an array"]]],
   ["flag", check.flag, [true, false], [["true", "type string"]]],
   ["callback", check.callback, [() => {}], [[{}, "type object"]]],
-  ["signal", check.signal, [new AbortController().signal], [[{ aborted: false }, "an AbortSignal"]]],
+  [
+    "signal",
+    check.signal,
+    [new AbortController().signal],
+    [[{ aborted: false }, "an AbortSignal"]],
+  ],
   [
     "whole number",
     upToThree,
@@ -112,7 +124,8 @@ test.each<
   ["anything", check.anything, [undefined, null], []],
 ])("a %s is accepted, and nothing else is", (_, problemOf, good, bad) => {
   for (const given of good) expect(problemOf(given)).toBeUndefined();
-  for (const [given, problem] of bad) expect(unmarked(problemOf(given) ?? "no problem")).toContain(problem);
+  for (const [given, problem] of bad)
+    expect(unmarked(problemOf(given) ?? "no problem")).toContain(problem);
 });
 
 const shape = { name: check.required(check.text), size: check.optional(upToThree) };
@@ -129,7 +142,11 @@ test.each<[object, readonly string[]]>([
   [{}, ["`name`: required"]],
   [
     { size: 4, nmae: "a" },
-    ['"nmae" is not one of name, size', "`name`: required", "`size`: 4 is not a whole number from 1 to 3"],
+    [
+      '"nmae" is not one of name, size',
+      "`name`: required",
+      "`size`: 4 is not a whole number from 1 to 3",
+    ],
   ],
   [["a"], ["an array is not an object with options"]],
   [{ name: "b" }, ["b is taken"]],

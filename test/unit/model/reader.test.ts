@@ -64,20 +64,31 @@ test.each([
 const node = object({ name: string, size: optional(integer), seen: lenient(number) });
 
 test("an object's fields are read, and others are left out", () => {
-  expect(node({ name: "a", size: 1, seen: 2, more: 3 })).toStrictEqual({ name: "a", size: 1, seen: 2 });
+  expect(node({ name: "a", size: 1, seen: 2, more: 3 })).toStrictEqual({
+    name: "a",
+    size: 1,
+    seen: 2,
+  });
 });
 
 test("an optional field may be missing but not malformed; a lenient one may be both", () => {
   expect(node({ name: "a" })).toStrictEqual({ name: "a", size: undefined, seen: undefined });
   expect(node({ name: "a", size: "1" })).toBeUndefined();
   expect(node({ name: "a", size: null })).toBeUndefined();
-  expect(node({ name: "a", seen: "2" })).toStrictEqual({ name: "a", size: undefined, seen: undefined });
+  expect(node({ name: "a", seen: "2" })).toStrictEqual({
+    name: "a",
+    size: undefined,
+    seen: undefined,
+  });
   expect(node({ size: 1 })).toBeUndefined();
 });
 
 test("shapes nest, and one wrong value refuses the whole", () => {
   const nodes = object({ nodes: list(node) });
-  expect(nodes({ nodes: [{ name: "a" }, { name: "b" }] })?.nodes.map(({ name }) => name)).toEqual(["a", "b"]);
+  expect(nodes({ nodes: [{ name: "a" }, { name: "b" }] })?.nodes.map(({ name }) => name)).toEqual([
+    "a",
+    "b",
+  ]);
   expect(nodes({ nodes: [{ name: "a" }, { name: 1 }] })).toBeUndefined();
   expect(nodes([])).toBeUndefined();
 });

@@ -5,7 +5,8 @@ import { hostileOutputs } from "../../support/hostile-output.ts";
 /** Those of a text that is within the limits. */
 const secretsIn = async (stdout: string) => (await parseSecrets(stdout))!;
 
-const frame = (name: string, text: string): string => `${name} ${Buffer.from(text).toString("base64")}\n`;
+const frame = (name: string, text: string): string =>
+  `${name} ${Buffer.from(text).toString("base64")}\n`;
 
 test("a configuration's secrets are known by their keys, a key file's by all of it", async () => {
   const configuration =
@@ -25,7 +26,9 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
 });
 
 test("files that only the platform names are secrets too, but no more of them than it may name", async () => {
-  const stdout = [0, 19, 20].map((number) => frame(`listed-${number}`, `secret ${number}`)).join("");
+  const stdout = [0, 19, 20]
+    .map((number) => frame(`listed-${number}`, `secret ${number}`))
+    .join("");
   expect((await secretsIn(stdout)).values).toEqual(["secret 0", "secret 19"]);
 });
 
@@ -35,7 +38,8 @@ test("a mapping without secrets has none", async () => {
 });
 
 test("a platform's own file may be of any version of YAML", async () => {
-  const own = "enabled: yes\nmode: 010\nsince: !!timestamp 2020-01-01\n8080: x\npassword: !vault hunter2\n";
+  const own =
+    "enabled: yes\nmode: 010\nsince: !!timestamp 2020-01-01\n8080: x\npassword: !vault hunter2\n";
   expect((await secretsIn(frame("secret-0", own))).values).toEqual(["hunter2"]);
 });
 
@@ -45,7 +49,10 @@ test("a key file that looks like a comment is a secret", async () => {
 });
 
 test("before the installation nothing is known, and that is said", async () => {
-  expect(await parseSecrets("configuration \nsecret-0 \n")).toEqual({ values: [], areComplete: false });
+  expect(await parseSecrets("configuration \nsecret-0 \n")).toEqual({
+    values: [],
+    areComplete: false,
+  });
 });
 
 test("during the installation there may be more later", async () => {
@@ -55,7 +62,9 @@ test("during the installation there may be more later", async () => {
 
 test("1000 hostile files: texts, or nothing", async () => {
   for (const text of hostileOutputs(47, 1000)) {
-    const secrets = await parseSecrets(text + frame("configuration", text) + frame("secret-0", text));
+    const secrets = await parseSecrets(
+      text + frame("configuration", text) + frame("secret-0", text),
+    );
     for (const value of secrets?.values ?? []) expect(value).toBeString();
   }
 }, 60_000);
@@ -76,7 +85,10 @@ test.each([
 test.each([
   ["more secrets", configurationOf(numbered(501, "secret-"))],
   ["longer secrets", configurationOf(["license ".repeat(4001)])],
-  ["secrets in several files", frame("secret-0", "x".repeat(20_000)) + frame("secret-1", "y".repeat(20_000))],
+  [
+    "secrets in several files",
+    frame("secret-0", "x".repeat(20_000)) + frame("secret-1", "y".repeat(20_000)),
+  ],
   ["20,000 secrets that begin alike", configurationOf(numbered(20_000, "secret-"))],
   ["10 MB", frame("configuration", "x".repeat(10_000_000))],
   ["10 MB without any file", "x\n".repeat(5_000_000)],

@@ -14,7 +14,11 @@ interface Release {
   readonly nodeCheck: { readonly command: readonly string[] };
   readonly timeCheck: { readonly default: boolean };
   readonly bootstrapCa?: { readonly port: number };
-  readonly upgrade: { readonly option: string; readonly linePrefix: string; readonly flags: readonly string[] };
+  readonly upgrade: {
+    readonly option: string;
+    readonly linePrefix: string;
+    readonly flags: readonly string[];
+  };
 }
 
 const releases = Object.entries(table.releases as Readonly<Record<string, Release>>);
@@ -25,7 +29,8 @@ describe.each(releases)("%s", (name, release) => {
   test("has all programs that its preflight looks for", () => {
     const ofSystemd = ["systemd-notify"];
     expect(dcosLayout.needs).toContain("docker");
-    for (const program of release.programs.names) expect([...dcosLayout.needs, ...ofSystemd]).toContain(program);
+    for (const program of release.programs.names)
+      expect([...dcosLayout.needs, ...ofSystemd]).toContain(program);
   });
 
   // Shows R114.
@@ -50,7 +55,11 @@ describe.each(releases)("%s", (name, release) => {
   });
 
   test("starts on a clock that nobody synchronizes, where that is the nodes' lot", () => {
-    const given = dcosLayout.baseConfiguration({ variant: "oss", release: name, nodesKeepTime: false });
+    const given = dcosLayout.baseConfiguration({
+      variant: "oss",
+      release: name,
+      nodesKeepTime: false,
+    });
     expect(given).toEqual(release.timeCheck.default ? { check_time: false } : {});
     expect(conditions).toContain("clock-synchronized");
   });
@@ -61,20 +70,25 @@ describe.each(releases)("%s", (name, release) => {
   });
 });
 
-test.each(releases)("%s is asked for its upgrade as its generator and its script expect", (_, { upgrade }) => {
-  const { words, script, scriptArguments } = dcosLayout.upgrade!;
-  expect(words("1.9.0")).toEqual([upgrade.option, "1.9.0"]);
-  expect(script).toEqual({ linePrefix: upgrade.linePrefix });
-  for (const word of scriptArguments("master")) expect(upgrade.flags).toContain(word);
-});
+test.each(releases)(
+  "%s is asked for its upgrade as its generator and its script expect",
+  (_, { upgrade }) => {
+    const { words, script, scriptArguments } = dcosLayout.upgrade!;
+    expect(words("1.9.0")).toEqual([upgrade.option, "1.9.0"]);
+    expect(script).toEqual({ linePrefix: upgrade.linePrefix });
+    for (const word of scriptArguments("master")) expect(upgrade.flags).toContain(word);
+  },
+);
 
 test("a clock that the user told the platform not to look at is not waited for", () => {
   for (const check_time of [false, "false"]) {
-    expect(dcosLayout.conditions({ nodesKeepTime: true, configuration: { check_time } })).not.toContain(
-      "clock-synchronized",
-    );
+    expect(
+      dcosLayout.conditions({ nodesKeepTime: true, configuration: { check_time } }),
+    ).not.toContain("clock-synchronized");
   }
-  expect(dcosLayout.conditions({ nodesKeepTime: false, configuration })).not.toContain("clock-synchronized");
+  expect(dcosLayout.conditions({ nodesKeepTime: false, configuration })).not.toContain(
+    "clock-synchronized",
+  );
 });
 
 test.each([

@@ -16,31 +16,42 @@ test("the names are those of the folders", async () => {
   expect(folders.toSorted()).toEqual([...exampleNames]);
 });
 
-test.each(exampleNames)("%s: every file of the folder is in the program, with its mode", async (name) => {
-  const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
-  const onDisk = await Promise.all(
-    entries
-      .filter((each) => each.isFile())
-      .map(async (each) => {
-        const file = join(each.parentPath, each.name);
-        const isProgram = ((await stat(file)).mode & 0o100) !== 0;
-        const text = await readFile(file, "utf8");
-        return { path: file.slice(join(root, name).length + 1), mode: isProgram ? 0o755 : 0o644, text };
-      }),
-  );
-  const byPath = (one: { readonly path: string }, other: { readonly path: string }) => (one.path < other.path ? -1 : 1);
-  expect(examples[name].toSorted(byPath)).toEqual(onDisk.toSorted(byPath));
-});
+test.each(exampleNames)(
+  "%s: every file of the folder is in the program, with its mode",
+  async (name) => {
+    const entries = await readdir(join(root, name), { recursive: true, withFileTypes: true });
+    const onDisk = await Promise.all(
+      entries
+        .filter((each) => each.isFile())
+        .map(async (each) => {
+          const file = join(each.parentPath, each.name);
+          const isProgram = ((await stat(file)).mode & 0o100) !== 0;
+          const text = await readFile(file, "utf8");
+          return {
+            path: file.slice(join(root, name).length + 1),
+            mode: isProgram ? 0o755 : 0o644,
+            text,
+          };
+        }),
+    );
+    const byPath = (one: { readonly path: string }, other: { readonly path: string }) =>
+      one.path < other.path ? -1 : 1;
+    expect(examples[name].toSorted(byPath)).toEqual(onDisk.toSorted(byPath));
+  },
+);
 
-test.each(exampleNames)("%s: is a platform of that name with default numbers of nodes and a test", async (name) => {
-  const platform = await platformFolderOf(name, examples[name]);
-  expect(platform.problems).toBeUndefined();
-  const { facts, files } = platform.value!;
-  expect(facts.name).toBe(name);
-  expect(facts.description).toBeString();
-  for (const limits of Object.values(facts.nodes)) expect(limits.default).toBeNumber();
-  expect(files.find(({ path }) => path === `tests/${name}-test`)?.mode).toBe(0o755);
-});
+test.each(exampleNames)(
+  "%s: is a platform of that name with default numbers of nodes and a test",
+  async (name) => {
+    const platform = await platformFolderOf(name, examples[name]);
+    expect(platform.problems).toBeUndefined();
+    const { facts, files } = platform.value!;
+    expect(facts.name).toBe(name);
+    expect(facts.description).toBeString();
+    for (const limits of Object.values(facts.nodes)) expect(limits.default).toBeNumber();
+    expect(files.find(({ path }) => path === `tests/${name}-test`)?.mode).toBe(0o755);
+  },
+);
 
 test.each(exampleNames)("%s: install and check are short, and begin with who runs them", (name) => {
   for (const script of ["install", "check"]) {
@@ -56,9 +67,23 @@ test.each(exampleNames)("%s: install and check are short, and begin with who run
 test("the list has each example with the nodes that a cluster of it gets", async () => {
   const { rows, examples: listed } = await listExamples();
   expect(rows.slice(1).map(([name]) => name)).toEqual([...exampleNames]);
-  expect(rows).toContainEqual(["slurm", "1.0", "1", "2", "0", expect.stringContaining("workload manager")]);
-  const slurm = { name: "slurm", version: "1.0", nodes: { masters: 1, agents: 2, publicAgents: 0 } };
-  expect(listed).toContainEqual({ ...slurm, description: expect.stringContaining("workload manager") as string });
+  expect(rows).toContainEqual([
+    "slurm",
+    "1.0",
+    "1",
+    "2",
+    "0",
+    expect.stringContaining("workload manager"),
+  ]);
+  const slurm = {
+    name: "slurm",
+    version: "1.0",
+    nodes: { masters: 1, agents: 2, publicAgents: 0 },
+  };
+  expect(listed).toContainEqual({
+    ...slurm,
+    description: expect.stringContaining("workload manager") as string,
+  });
 });
 
 test("an example is written to a folder that is new or empty, as a platform that can be packed, and to no other", async () => {
@@ -73,7 +98,13 @@ test("an example is written to a folder that is new or empty, as a platform that
     id: "bad-usage",
     message: expect.stringContaining("it is not empty"),
   });
-  expect((await readdir(fresh)).toSorted()).toEqual(["check", "install", "platform.yaml", "tests", "upgrade"]);
+  expect((await readdir(fresh)).toSorted()).toEqual([
+    "check",
+    "install",
+    "platform.yaml",
+    "tests",
+    "upgrade",
+  ]);
   const inFile = failureOf(writeExample("slurm", join(fresh, "check")));
   expect(await inFile).toMatchObject({ id: "bad-usage", facts: { folder: join(fresh, "check") } });
 });

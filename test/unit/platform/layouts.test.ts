@@ -20,7 +20,8 @@ test("only the files of the layouts name one", async () => {
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
   const named = /dcos|mesos|layout(\.name)? [!=]== "\w/i;
   const naming: string[] = [];
-  for (const path of paths) if (named.test(await readFile(join(source, path), "utf8"))) naming.push(path);
+  for (const path of paths)
+    if (named.test(await readFile(join(source, path), "utf8"))) naming.push(path);
   expect(naming.filter((path) => !path.startsWith("platform/layouts/"))).toEqual([]);
   expect(naming).toContain("platform/layouts/dcos.ts");
 });
@@ -67,6 +68,9 @@ test.each([
   ["2.0.0", { exhibitor_tls_enabled: false }],
   ["2.2.1", { exhibitor_tls_enabled: false }],
   ["testing", {}],
-])("from 2.0 on, enterprise releases get no certificate authority of their own: %s", (release, added) => {
-  expect(forRelease(release)).toEqual(added);
-});
+])(
+  "from 2.0 on, enterprise releases get no certificate authority of their own: %s",
+  (release, added) => {
+    expect(forRelease(release)).toEqual(added);
+  },
+);

@@ -13,7 +13,8 @@ test("name servers are IPv4 addresses, each once, in their order", () => {
   expect(parseResolvers("10.0.0.2\n192.0.2.53\n10.0.0.2\n")).toEqual(["10.0.0.2", "192.0.2.53"]);
   expect(parseResolvers("10.0.0.2\nnameserver: evil\n999.1.1.1\n1.2.3\n")).toEqual(["10.0.0.2"]);
   for (const text of texts)
-    for (const address of parseResolvers(`10.0.0.2\n${text}\n`)) expect(address).toMatch(/^\d{1,3}(?:\.\d{1,3}){3}$/);
+    for (const address of parseResolvers(`10.0.0.2\n${text}\n`))
+      expect(address).toMatch(/^\d{1,3}(?:\.\d{1,3}){3}$/);
 });
 
 test("an artifact's version is one line, and its variant one of ours", () => {
@@ -42,7 +43,9 @@ test("an artifact's head tells a variant of ours or none", () => {
 test("a check's status is a number or nothing", () => {
   for (const text of texts) {
     const { checkStatus } = parseNodeReport(`check.status=${text}\n`);
-    expect(checkStatus === undefined || (Number.isInteger(checkStatus) && checkStatus >= 0)).toBe(true);
+    expect(checkStatus === undefined || (Number.isInteger(checkStatus) && checkStatus >= 0)).toBe(
+      true,
+    );
   }
 });
 

@@ -5,7 +5,12 @@ import { folderLayout } from "../../../src/platform/layouts/folder.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { loginVariables, testEnvironment } from "../../../src/platform/test-environment.ts";
 
-const node = (role: Role, index: number, privateAddress: string, state: NodeState = "running"): NodeRecord => ({
+const node = (
+  role: Role,
+  index: number,
+  privateAddress: string,
+  state: NodeState = "running",
+): NodeRecord => ({
   id: `i-${privateAddress}`,
   role,
   index,
@@ -62,7 +67,11 @@ test("a cluster without agents has empty lists", () => {
     layout: clusterLayout,
     login: nobody,
   });
-  expect(variables).toMatchObject({ SLAVE_HOSTS: "", PUBLIC_SLAVE_HOSTS: "", CLUSTER_NUM_AGENTS: "0" });
+  expect(variables).toMatchObject({
+    SLAVE_HOSTS: "",
+    PUBLIC_SLAVE_HOSTS: "",
+    CLUSTER_NUM_AGENTS: "0",
+  });
 });
 
 test.each([
@@ -71,7 +80,12 @@ test.each([
   [["master", "public_agent"], "false"],
 ] as const)("of %j alone the dcos layout's tests are told WAIT_FOR_HOSTS=%p", (roles, value) => {
   const nodes = roles.map((role, index) => node(role, index, `10.0.0.${index}`));
-  const { variables } = testEnvironment({ cluster: { nodes }, target, layout: dcosLayout, login: nobody });
+  const { variables } = testEnvironment({
+    cluster: { nodes },
+    target,
+    layout: dcosLayout,
+    login: nobody,
+  });
   expect(variables["WAIT_FOR_HOSTS"]).toBe(value);
 });
 
@@ -84,12 +98,20 @@ test.each([
 });
 
 test("a platform that is a folder has its own environment file, and a folder to work in that exists", () => {
-  const input = { cluster, target, layout: folderLayout(), login: { name: "me", password: undefined } };
+  const input = {
+    cluster,
+    target,
+    layout: folderLayout(),
+    login: { name: "me", password: undefined },
+  };
   const environment = {
     variables: { CLUSTER_LOGIN_UNAME: "me" },
     workingDirectory: "/opt/cluster-platform/folder/tests",
     environmentFile: "/opt/cluster-platform/environment",
   };
   expect(testEnvironment(input)).toEqual(environment);
-  expect(testEnvironment({ ...input, folder: "/x" })).toEqual({ ...environment, workingDirectory: "/x" });
+  expect(testEnvironment({ ...input, folder: "/x" })).toEqual({
+    ...environment,
+    workingDirectory: "/x",
+  });
 });

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { pythonFaults } from "../../../scripts/check-python.ts";
 
 test("what Python 2.7 and 3 both take has no faults", () => {
-  const text = 'class A(object):\n    """B."""\n\n    def f(self, a=b"x"):\n        return [c for c in a]\n';
+  const text =
+    'class A(object):\n    """B."""\n\n    def f(self, a=b"x"):\n        return [c for c in a]\n';
   expect(pythonFaults(text)).toEqual([]);
 });
 

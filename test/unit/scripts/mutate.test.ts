@@ -88,7 +88,9 @@ test("unit tests come first and together, then those of the same layer, then qui
     testFile("test/unit/cli/other.test.ts", {}),
   ];
   const chosen = chooseTests(mutantAt("src/cli/a.ts", 1), files);
-  expect(chosen.map((group) => group.map(({ path }) => path.replace(/^test\/|\.test\.ts$/g, "")))).toEqual([
+  expect(
+    chosen.map((group) => group.map(({ path }) => path.replace(/^test\/|\.test\.ts$/g, ""))),
+  ).toEqual([
     ["unit/ssh/one", "unit/cli/other"],
     ["integration/cli/own"],
     ["integration/ssh/quick"],
@@ -96,7 +98,9 @@ test("unit tests come first and together, then those of the same layer, then qui
 });
 
 test("if no test is known to execute it, tests of its layer that start programs are chosen", () => {
-  const files = ["cli", "ssh"].map((layer) => testFile(`test/integration/${layer}/a.test.ts`, { hasPrograms: true }));
+  const files = ["cli", "ssh"].map((layer) =>
+    testFile(`test/integration/${layer}/a.test.ts`, { hasPrograms: true }),
+  );
   expect(chooseTests(mutantAt("src/cli/a.ts", 3), files)).toEqual([[files[0]!]]);
 });
 

@@ -10,7 +10,10 @@ interface Needs {
 
 const packageFile = async (): Promise<Needs & { readonly scripts: object }> =>
   Bun.file(join(root, "package.json")).json();
-const needsOf = ({ dependencies, optionalDependencies }: Needs): Readonly<Record<string, string>> => ({
+const needsOf = ({
+  dependencies,
+  optionalDependencies,
+}: Needs): Readonly<Record<string, string>> => ({
   ...dependencies,
   ...optionalDependencies,
 });
@@ -30,7 +33,9 @@ test("no script makes npm prepare the package when it installs it from git", asy
 // npm reads no lock file of a package from git. Only Bun's own packages have exact versions of theirs.
 test("each package that the programs need, directly or through others, is a dependency with the version of the lock file", async () => {
   const lock = (await Bun.file(join(root, "bun.lock")).text()).replaceAll(/,(\s*[}\]])/g, "$1");
-  const { packages } = JSON.parse(lock) as { packages: Record<string, [id: string, registry: string, Needs]> };
+  const { packages } = JSON.parse(lock) as {
+    packages: Record<string, [id: string, registry: string, Needs]>;
+  };
   const direct = needsOf(await packageFile());
   const reached = new Map<string, string>();
   const pending = Object.keys(direct);

@@ -24,7 +24,11 @@ test("a picture hides what comes later, shows what passes for its time, and esca
     { ms: 1500, rows: [row("$ a <b>"), row("done")] },
   ];
   const lines = sessionPicture(frames, 80).split("\n");
-  expect(lines.filter((line) => line.startsWith("<text")).map((line) => line.replaceAll(/ [xy]="\d+"/g, ""))).toEqual([
+  expect(
+    lines
+      .filter((line) => line.startsWith("<text"))
+      .map((line) => line.replaceAll(/ [xy]="\d+"/g, "")),
+  ).toEqual([
     "<text>$ a &lt;b&gt;</text>",
     '<text class="passing">wait<set attributeName="visibility" to="visible" begin="0.50s" dur="1.00s"/></text>',
     '<text>done<set attributeName="visibility" to="hidden" begin="0s" dur="1.50s"/></text>',

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { findSlowExpressions } from "../../../scripts/slow-expressions/find-slow-expressions.ts";
 
 const problemOf = (expression: string): string | undefined =>
-  findSlowExpressions("file.ts", `export const found = "x".replace(${expression}, "");`)[0]?.problem;
+  findSlowExpressions("file.ts", `export const found = "x".replace(${expression}, "");`)[0]
+    ?.problem;
 
 test.each([
   String.raw`/[.\s]+$/`,

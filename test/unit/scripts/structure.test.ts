@@ -3,7 +3,11 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseFlows, readFlows } from "../../../scripts/structure/flows.ts";
 import { goFunctions } from "../../../scripts/structure/go-functions.ts";
-import { cyclesOf, resolveImports, upwardImports } from "../../../scripts/structure/import-graph.ts";
+import {
+  cyclesOf,
+  resolveImports,
+  upwardImports,
+} from "../../../scripts/structure/import-graph.ts";
 import { readModule } from "../../../scripts/structure/read-module.ts";
 import { systemTemporaryFolder } from "../../../src/system/files/private-file.ts";
 import { type Measures, measureCheckout } from "../../../scripts/structure/measure.ts";
@@ -77,14 +81,30 @@ const module = (path: string, ...specifiers: readonly string[]) => ({ path, spec
 
 test("an import leads to the file that it means", () => {
   const graph = resolveImports([
-    module("src/a.ts", "./b.ts", "./c.js", "./d", "./e", "./f.generated", "../lib/x.ts", "node:fs", "b"),
+    module(
+      "src/a.ts",
+      "./b.ts",
+      "./c.js",
+      "./d",
+      "./e",
+      "./f.generated",
+      "../lib/x.ts",
+      "node:fs",
+      "b",
+    ),
     module("src/b.ts"),
     module("src/c.ts"),
     module("src/d.js"),
     module("src/e/index.ts", "../a.ts"),
     module("src/f.generated.ts"),
   ]);
-  expect(graph.get("src/a.ts")).toEqual(["src/b.ts", "src/c.ts", "src/d.js", "src/e/index.ts", "src/f.generated.ts"]);
+  expect(graph.get("src/a.ts")).toEqual([
+    "src/b.ts",
+    "src/c.ts",
+    "src/d.js",
+    "src/e/index.ts",
+    "src/f.generated.ts",
+  ]);
   expect(graph.get("src/e/index.ts")).toEqual(["src/a.ts"]);
 });
 
@@ -171,14 +191,19 @@ test("the table has a column for each checkout, the goals, and a dash where noth
 });
 
 test("missed goals are listed, also those that cannot be measured", () => {
-  expect(missedGoals(measures)).toEqual(["bytes per line", "members of the backend's contract", "import cycles"]);
+  expect(missedGoals(measures)).toEqual([
+    "bytes per line",
+    "members of the backend's contract",
+    "import cycles",
+  ]);
   expect(missedGoals({ ...measures, bytes: 55, contractMembers: 34 })).toEqual(["import cycles"]);
 });
 
 test("a short file with one importer is counted, and the members of the contract", async () => {
   await using folder = await systemTemporaryFolder();
   const files = {
-    "src/backend/contract.ts": "export interface Backend { a: 1; b(): 2 }\nexport interface Creation { c: 3 }\n",
+    "src/backend/contract.ts":
+      "export interface Backend { a: 1; b(): 2 }\nexport interface Creation { c: 3 }\n",
     "src/errors.ts": `export const one = 1;\n${"// line\n".repeat(40)}`,
     "src/version.ts": "export const version = 1;\n",
     "src/index.ts": 'import "./version.ts";\nimport "./errors.ts";\nimport "./model/node.ts";\n',

@@ -27,14 +27,18 @@ test("the files that take minutes are found", async () => {
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(true);
   for (const name of ["main-flow", "container-flow", "enterprise"])
     expect(slow.has(`test/e2e/${name}.test.ts`)).toBe(false);
-  expect((await groupTests([...(await filesOf("unit")), ...(await filesOf("faults"))])).slow.size).toBe(0);
+  expect(
+    (await groupTests([...(await filesOf("unit")), ...(await filesOf("faults"))])).slow.size,
+  ).toBe(0);
 });
 
 test("an integration test with a real QEMU is slow, or runs nothing in it", async () => {
   const files = await filesOf("integration");
   const { slow } = await groupTests(files);
   const real = await Promise.all(files.map(async (file) => ({ file, text: await textOf(file) })));
-  const found = real.filter(({ text }) => /Bun\.which\(/.test(text) && /qemu-system|systemName/.test(text));
+  const found = real.filter(
+    ({ text }) => /Bun\.which\(/.test(text) && /qemu-system|systemName/.test(text),
+  );
   expect(
     found
       .map(({ file }) => file)

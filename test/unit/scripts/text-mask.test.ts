@@ -25,6 +25,7 @@ test("credentials, accounts, addresses and keys are removed from a report", () =
 });
 
 test("times, versions and ids stay", () => {
-  const text = "12:34:56 UTC  2026.11.23.0  i-0123456789abcdef0  cluster-cloud run --node agent_0, /usr/bin";
+  const text =
+    "12:34:56 UTC  2026.11.23.0  i-0123456789abcdef0  cluster-cloud run --node agent_0, /usr/bin";
   expect(mask(text)).toBe(text);
 });

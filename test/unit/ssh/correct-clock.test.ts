@@ -39,7 +39,10 @@ function open(node: Node) {
     return { status: 0, stdout: "", stderr: "" };
   };
   const told = (): string =>
-    [(here.nowMs + node.offsetMs) / 1000, ...(node.faultSeconds === undefined ? [] : [node.faultSeconds])].join(" ");
+    [
+      (here.nowMs + node.offsetMs) / 1000,
+      ...(node.faultSeconds === undefined ? [] : [node.faultSeconds]),
+    ].join(" ");
   const set = (word: string): string => {
     const lateMs = node.lateMs[node.sets % node.lateMs.length] ?? 0;
     node.sets += 1;
@@ -54,9 +57,18 @@ function open(node: Node) {
 test.each([
   ["hours behind", { offsetMs: -7_200_000, wayMs: 5, lateMs: [0] }],
   ["ahead", { offsetMs: 3_000, wayMs: 5, lateMs: [0] }],
-  ["on a node where each program takes long to start", { offsetMs: -9_000, wayMs: 400, lateMs: [700] }],
-  ["on a node that answers late at first", { offsetMs: -9_000, wayMs: 5, firstWayMs: 900, lateMs: [0] }],
-  ["on a busy node", { offsetMs: -9_000, wayMs: 5, lateMs: [90, 140, 60, 130, 75, 100, 110, 95, 105, 100] }],
+  [
+    "on a node where each program takes long to start",
+    { offsetMs: -9_000, wayMs: 400, lateMs: [700] },
+  ],
+  [
+    "on a node that answers late at first",
+    { offsetMs: -9_000, wayMs: 5, firstWayMs: 900, lateMs: [0] },
+  ],
+  [
+    "on a busy node",
+    { offsetMs: -9_000, wayMs: 5, lateMs: [90, 140, 60, 130, 75, 100, 110, 95, 105, 100] },
+  ],
 ] as const)("a clock that is %s is set until it is right", async (_, given) => {
   const node: Node = { ...given, sets: 0 };
   const { connection, runtime } = open(node);
@@ -68,17 +80,28 @@ test.each([
 test("a clock that is right isn't touched", async () => {
   const node: Node = { offsetMs: 15, wayMs: 30, lateMs: [0], sets: 0 };
   const { connection, runtime } = open(node);
-  expect(await correctClock(connection, "master_0", runtime, neverAborted)).toMatchObject({ sets: 0 });
+  expect(await correctClock(connection, "master_0", runtime, neverAborted)).toMatchObject({
+    sets: 0,
+  });
   expect([node.offsetMs, node.sets]).toEqual([15, 0]);
 });
 
-test.each([3_600, -3_600])("a clock that a fault has set wrong stays wrong by as much: %d s", async (faultSeconds) => {
-  const node: Node = { offsetMs: faultSeconds * 1000 - 7_000, faultSeconds, wayMs: 5, lateMs: [0], sets: 0 };
-  const { connection, runtime } = open(node);
-  const { offsetMs } = await correctClock(connection, "master_0", runtime, neverAborted);
-  expect(Math.abs(offsetMs)).toBeLessThanOrEqual(20);
-  expect(Math.abs(node.offsetMs - faultSeconds * 1000)).toBeLessThanOrEqual(25);
-});
+test.each([3_600, -3_600])(
+  "a clock that a fault has set wrong stays wrong by as much: %d s",
+  async (faultSeconds) => {
+    const node: Node = {
+      offsetMs: faultSeconds * 1000 - 7_000,
+      faultSeconds,
+      wayMs: 5,
+      lateMs: [0],
+      sets: 0,
+    };
+    const { connection, runtime } = open(node);
+    const { offsetMs } = await correctClock(connection, "master_0", runtime, neverAborted);
+    expect(Math.abs(offsetMs)).toBeLessThanOrEqual(20);
+    expect(Math.abs(node.offsetMs - faultSeconds * 1000)).toBeLessThanOrEqual(25);
+  },
+);
 
 test("a node that refuses is an error with its words, and so is one whose shell ends", async () => {
   const refusing = async (...answers: readonly string[]) => {
@@ -86,7 +109,8 @@ test("a node that refuses is an error with its words, and so is one whose shell 
     const run: Connection["run"] = async ({ stdin, onOutput }) => {
       for await (const _ of stdin as AsyncIterable<Uint8Array>) {
         const next = left.shift();
-        if (next === undefined) return { status: 1, stdout: "", stderr: "sudo: a password is required\n" };
+        if (next === undefined)
+          return { status: 1, stdout: "", stderr: "sudo: a password is required\n" };
         await onOutput?.("stdout", `${next}\n`);
       }
       return { status: 0, stdout: "", stderr: "" };

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
-import { createKnownHosts, parseKnownHosts, renderSshConfig } from "../../../src/ssh/openssh-files.ts";
+import {
+  createKnownHosts,
+  parseKnownHosts,
+  renderSshConfig,
+} from "../../../src/ssh/openssh-files.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -9,13 +13,25 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const key = generateKeyPair("").publicKey;
 
 test("hosts are read with and without a port", () => {
-  const names = parseKnownHosts(`192.0.2.1 ${key}\n[127.0.0.1]:4022 ${key}\n`).map(([name]) => name);
+  const names = parseKnownHosts(`192.0.2.1 ${key}\n[127.0.0.1]:4022 ${key}\n`).map(
+    ([name]) => name,
+  );
   expect(names).toEqual(["192.0.2.1", "[127.0.0.1]:4022"]);
 });
 
 test("no line becomes a pattern, a mark or a list, or anything that would be another line when it is written again", () => {
-  for (const text of ["@cert-authority", "*", "!192.0.2.1", "a,b", "|1|x|y", ...hostileTexts(41, 5000)]) {
-    for (const [name, found] of [...parseKnownHosts(`${text} ${key}\n`), ...parseKnownHosts(`192.0.2.1 ${text}\n`)]) {
+  for (const text of [
+    "@cert-authority",
+    "*",
+    "!192.0.2.1",
+    "a,b",
+    "|1|x|y",
+    ...hostileTexts(41, 5000),
+  ]) {
+    for (const [name, found] of [
+      ...parseKnownHosts(`${text} ${key}\n`),
+      ...parseKnownHosts(`192.0.2.1 ${text}\n`),
+    ]) {
       expect(name).toMatch(/^[A-Za-z0-9.:[\]-]+$/);
       expect(found.toString("base64")).toMatch(/^[A-Za-z0-9+/]+=*$/);
     }
@@ -24,7 +40,9 @@ test("no line becomes a pattern, a mark or a list, or anything that would be ano
 
 test("host keys that can't be read are a failure, and missing ones are none", async () => {
   await using folder = await scratchFolder();
-  expect(await createKnownHosts(join(folder.path, "none")).expected("192.0.2.1", 22)).toBeUndefined();
+  expect(
+    await createKnownHosts(join(folder.path, "none")).expected("192.0.2.1", 22),
+  ).toBeUndefined();
   const failure = await failureOf(createKnownHosts(folder.path).expected("192.0.2.1", 22));
   expect(failure.message).toContain("EISDIR");
 });
@@ -47,10 +65,17 @@ test("keys are pinned under the names that OpenSSH looks up, beside those that o
 });
 
 const files = { identityFile: "/state/id_ed25519", knownHostsFile: "/state/known_hosts" };
-const node = { id: "i-0", role: "master", index: 0, ssh: { host: "192.0.2.1", port: 22, user: "admin" } };
+const node = {
+  id: "i-0",
+  role: "master",
+  index: 0,
+  ssh: { host: "192.0.2.1", port: 22, user: "admin" },
+};
 
 const refusal = async (change: object, changedFiles: object = {}) =>
-  failureOf((async () => renderSshConfig([{ ...node, ...change }], { ...files, ...changedFiles }))());
+  failureOf(
+    (async () => renderSshConfig([{ ...node, ...change }], { ...files, ...changedFiles }))(),
+  );
 
 test("a value with white space or a control character is refused, and shown so that it can be printed", async () => {
   const error = await refusal({ ssh: { ...node.ssh, user: "admin\n  ProxyCommand id" } });
@@ -58,7 +83,9 @@ test("a value with white space or a control character is refused, and shown so t
     "connection-failed",
     String.raw`Cannot pass the user "admin\n  ProxyCommand id" to ssh.`,
   ]);
-  expect((await refusal({ ssh: { ...node.ssh, host: "192.0.2.1 x" } })).id).toBe("connection-failed");
+  expect((await refusal({ ssh: { ...node.ssh, host: "192.0.2.1 x" } })).id).toBe(
+    "connection-failed",
+  );
   expect((await refusal({ role: "master x" })).id).toBe("connection-failed");
   expect((await refusal({}, { identityFile: "/state/a\rb" })).id).toBe("machine-not-set-up");
 });
@@ -66,12 +93,18 @@ test("a value with white space or a control character is refused, and shown so t
 test("no value becomes another word or line of the configuration", () => {
   const lines = renderSshConfig([node], files).split("\n").length;
   for (const text of hostileTexts(11, 5000)) {
-    for (const change of [{ ssh: { ...node.ssh, user: text } }, { ssh: { ...node.ssh, host: text } }, { role: text }]) {
+    for (const change of [
+      { ssh: { ...node.ssh, user: text } },
+      { ssh: { ...node.ssh, host: text } },
+      { role: text },
+    ]) {
       const rendered = attempt(() => renderSshConfig([{ ...node, ...change }], files));
       if (rendered === undefined || rendered === "") continue;
       expect(rendered.split(/[\n\r\u2028\u2029]/).length).toBe(lines);
       for (const setting of ["Host", "HostName", "User"])
-        expect(rendered).toMatch(new RegExp(String.raw`^ *${setting} [A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`, "m"));
+        expect(rendered).toMatch(
+          new RegExp(String.raw`^ *${setting} [A-Za-z0-9_.:][A-Za-z0-9_.:-]*$`, "m"),
+        );
     }
   }
 });

@@ -19,6 +19,9 @@ test("a NUL, which no shell takes, is refused", () => {
   expect(() => shellText(file, { WORD: "a\0b" })).toThrow("NUL");
 });
 
-test.each(["echo\n\necho\n", "# a comment\necho\n"])("a file without a header is a fault: %j", (text) => {
-  expect(() => shellText(text)).toThrow("header");
-});
+test.each(["echo\n\necho\n", "# a comment\necho\n"])(
+  "a file without a header is a fault: %j",
+  (text) => {
+    expect(() => shellText(text)).toThrow("header");
+  },
+);

@@ -85,7 +85,9 @@ test("a host name is no address", () => {
 test("other files are none", () => {
   expect(parseLastRecord([], directory)).toBeUndefined();
   expect(parseLastRecord({ schemaVersion: 2, cluster }, directory)).toBeUndefined();
-  expect(parseLastRecord({ schemaVersion: 1, cluster }, "/state/cloud/us-west-2/logs")).toBeUndefined();
+  expect(
+    parseLastRecord({ schemaVersion: 1, cluster }, "/state/cloud/us-west-2/logs"),
+  ).toBeUndefined();
 });
 
 /** Writes such a record into the folder of its creation. */
@@ -102,13 +104,16 @@ test.each([
   [0o600, "demo"],
   [0o620, undefined],
   [0o602, undefined],
-])("a record whose file has the mode %o is %p, because others may have written it", async (mode, id) => {
-  await using scratch = await scratchFolder();
-  const own = join(scratch.path, "demo-0123456789abcdef");
-  await keep(own, {});
-  await chmod(creationFiles(own).lastRecord, mode);
-  expect((await findLastRecord(scratch.path, "demo", 0))?.id).toBe(id);
-});
+])(
+  "a record whose file has the mode %o is %p, because others may have written it",
+  async (mode, id) => {
+    await using scratch = await scratchFolder();
+    const own = join(scratch.path, "demo-0123456789abcdef");
+    await keep(own, {});
+    await chmod(creationFiles(own).lastRecord, mode);
+    expect((await findLastRecord(scratch.path, "demo", 0))?.id).toBe(id);
+  },
+);
 
 const [early, late] = ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"];
 
@@ -132,12 +137,15 @@ test("a cluster counts until its time is over", async () => {
   expect(await findLastRecord(scratch.path, "demo", end)).toBeUndefined();
 });
 
-test.each(["starting", "incomplete", "ending"])("a cluster that was %s doesn't count", async (state) => {
-  await using scratch = await scratchFolder();
-  await keep(join(scratch.path, "demo-0000000000000000"), { createdAt: early });
-  await keep(join(scratch.path, "demo-1111111111111111"), { createdAt: late, state });
-  expect(await findLastRecord(scratch.path, "demo", 0)).toBeUndefined();
-});
+test.each(["starting", "incomplete", "ending"])(
+  "a cluster that was %s doesn't count",
+  async (state) => {
+    await using scratch = await scratchFolder();
+    await keep(join(scratch.path, "demo-0000000000000000"), { createdAt: early });
+    await keep(join(scratch.path, "demo-1111111111111111"), { createdAt: late, state });
+    expect(await findLastRecord(scratch.path, "demo", 0)).toBeUndefined();
+  },
+);
 
 test("a cluster without an end always counts", async () => {
   await using scratch = await scratchFolder();

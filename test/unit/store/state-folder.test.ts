@@ -5,7 +5,11 @@ import { cacheFolder, homeFolder, stateFolder } from "../../../src/store/state-f
 
 test.each([
   [{ HOME: "/home/me" }, "/home/me/.local/state/cluster-e2e", "/home/me/.cache/cluster-e2e"],
-  [{ HOME: "/home/me", XDG_STATE_HOME: "/s", XDG_CACHE_HOME: "/c" }, "/s/cluster-e2e", "/c/cluster-e2e"],
+  [
+    { HOME: "/home/me", XDG_STATE_HOME: "/s", XDG_CACHE_HOME: "/c" },
+    "/s/cluster-e2e",
+    "/c/cluster-e2e",
+  ],
   // The home folder isn't needed then.
   [{ HOME: "", XDG_STATE_HOME: "/s", XDG_CACHE_HOME: "/c" }, "/s/cluster-e2e", "/c/cluster-e2e"],
   [

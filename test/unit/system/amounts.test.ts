@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { durationText, endText, momentText, nodesText, numbered } from "../../../src/system/amounts.ts";
+import {
+  durationText,
+  endText,
+  momentText,
+  nodesText,
+  numbered,
+} from "../../../src/system/amounts.ts";
 
 test.each([
   [0, "0 s"],
@@ -25,6 +31,12 @@ test.each([
 });
 
 test("only one thing is singular, in every count", () => {
-  expect([0, 1, 2].map((count) => numbered(count, "agent"))).toEqual(["0 agents", "1 agent", "2 agents"]);
-  expect(nodesText({ master: 1, agent: 0, public_agent: 1 })).toBe("1 master, 0 agents, 1 public agent");
+  expect([0, 1, 2].map((count) => numbered(count, "agent"))).toEqual([
+    "0 agents",
+    "1 agent",
+    "2 agents",
+  ]);
+  expect(nodesText({ master: 1, agent: 0, public_agent: 1 })).toBe(
+    "1 master, 0 agents, 1 public agent",
+  );
 });

@@ -14,7 +14,9 @@ test("the results are in the items' order, and no more tasks than allowed run at
     return `${index}${item}`;
   };
   const items = ["a", "b", "c", "d", "e", "f", "g"];
-  expect(await mapConcurrently(items, 3, task, neverAborted)).toEqual(items.map((item, index) => `${index}${item}`));
+  expect(await mapConcurrently(items, 3, task, neverAborted)).toEqual(
+    items.map((item, index) => `${index}${item}`),
+  );
   expect(running).toEqual({ now: 0, most: 3 });
   expect(await mapConcurrently([], 3, task, neverAborted)).toEqual([]);
 });
@@ -32,7 +34,9 @@ test("after the first failure nothing begins, and what has begun is awaited", as
     other.resolve();
     throw new Error("first");
   };
-  expect((await failureOf(mapConcurrently(["a", "b", "c"], 2, task, neverAborted))).message).toBe("first");
+  expect((await failureOf(mapConcurrently(["a", "b", "c"], 2, task, neverAborted))).message).toBe(
+    "first",
+  );
   expect(steps).toEqual(["a", "b", "a has ended"]);
 });
 
@@ -43,7 +47,9 @@ test("after an abort no task begins, and its reason is thrown", async () => {
     begun.push(item);
     stop.abort(new Error("enough"));
   };
-  expect((await failureOf(mapConcurrently([1, 2, 3], 1, task, stop.signal))).message).toBe("enough");
+  expect((await failureOf(mapConcurrently([1, 2, 3], 1, task, stop.signal))).message).toBe(
+    "enough",
+  );
   expect(begun).toEqual([1]);
 });
 

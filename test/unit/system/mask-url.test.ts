@@ -21,7 +21,13 @@ test.each([
 
 test("the secrets of a URL are its query, its long values and its password, in both spellings", () => {
   const secrets = urlSecrets("https://me:p%40ss@host.example/a.sh?v=1&signature=abc%2Bdef%3D%3D");
-  for (const secret of ["v=1&signature=abc%2Bdef%3D%3D", "abc+def==", "abc%2Bdef%3D%3D", "p%40ss", "p@ss"])
+  for (const secret of [
+    "v=1&signature=abc%2Bdef%3D%3D",
+    "abc+def==",
+    "abc%2Bdef%3D%3D",
+    "p%40ss",
+    "p@ss",
+  ])
     expect(secrets).toContain(secret);
   expect(secrets).not.toContain("1");
   expect(secrets).not.toContain("me");

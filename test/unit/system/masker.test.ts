@@ -14,7 +14,10 @@ test.each([
   ["as it is", secret],
   ["in a URL", encodeURIComponent(secret)],
   ["in a strict URL", encodeURIComponent(secret).replaceAll("'", "%27")],
-  ["in a URL with lower-case escapes", encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase())],
+  [
+    "in a URL with lower-case escapes",
+    encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase()),
+  ],
   ["in a form", encodeURIComponent(secret).replaceAll("%20", "+")],
   ["in JSON", JSON.stringify(secret).slice(1, -1)],
   ["in a shell's single quotes", secret.replaceAll("'", String.raw`'\''`)],
@@ -23,14 +26,17 @@ test.each([
   expect(hiding(secret).text(`before ${shape} after`)).toBe("before *** after");
 });
 
-test.each(["u:", "us:", "usr:", "user:"])("a secret is masked in the base64 of a login %s", (user) => {
-  const encoded = Buffer.from(`${user}correct horse battery`).toString("base64");
-  const masked = hiding("correct horse battery").text(encoded);
-  expect(masked).toContain("***");
-  // What remains is of the user's name and at most a few bits of the secret's ends.
-  const remains = Buffer.from(masked.replace("***", ""), "base64").toString();
-  expect(remains).not.toMatch(/orrec|horse|batter/);
-});
+test.each(["u:", "us:", "usr:", "user:"])(
+  "a secret is masked in the base64 of a login %s",
+  (user) => {
+    const encoded = Buffer.from(`${user}correct horse battery`).toString("base64");
+    const masked = hiding("correct horse battery").text(encoded);
+    expect(masked).toContain("***");
+    // What remains is of the user's name and at most a few bits of the secret's ends.
+    const remains = Buffer.from(masked.replace("***", ""), "base64").toString();
+    expect(remains).not.toMatch(/orrec|horse|batter/);
+  },
+);
 
 test("every line of a secret with several lines is masked, and a carriage return changes nothing", () => {
   const key = "-----BEGIN KEY-----\nabcdefgh\nijklmnop\n-----END KEY-----\n";
@@ -73,11 +79,18 @@ test("a secret that begins where another ends is masked with it", () => {
 test("in base64, everything is masked that the neighbours of the secret don't change", () => {
   const [hidden, masker] = ["correct horse battery", hiding("correct horse battery")];
   const encoded = (before: number, after: number, byte: number): string =>
-    Buffer.concat([Buffer.alloc(before, byte), Buffer.from(hidden), Buffer.alloc(after, byte)]).toString("base64");
+    Buffer.concat([
+      Buffer.alloc(before, byte),
+      Buffer.from(hidden),
+      Buffer.alloc(after, byte),
+    ]).toString("base64");
   for (const before of [0, 1, 2, 3, 4, 5]) {
     for (const after of [3, 4, 5]) {
       const [text, other] = [encoded(before, after, 0), encoded(before, after, 0xff)];
-      const isOwn = Array.from(text, (character, index) => character !== "=" && character === other[index]);
+      const isOwn = Array.from(
+        text,
+        (character, index) => character !== "=" && character === other[index],
+      );
       const [first, last] = [isOwn.indexOf(true), isOwn.lastIndexOf(true)];
       expect(masker.text(text)).toBe(`${text.slice(0, first)}***${text.slice(last + 1)}`);
     }
@@ -98,7 +111,13 @@ test("characters that mean something in a pattern mean nothing in a secret", () 
 
 test("2000 hostile texts: a secret anywhere in them is masked, however many others there are", () => {
   const masker = new Masker();
-  const hidden = ["s3cret-word", "s3cret-word-and-more", "a+b/c==", "line one\nline two", "zwei\u00e9"];
+  const hidden = [
+    "s3cret-word",
+    "s3cret-word-and-more",
+    "a+b/c==",
+    "line one\nline two",
+    "zwei\u00e9",
+  ];
   for (const each of hidden) masker.hide(each);
   for (let index = 0; index < 500; index += 1) masker.hide(`other-${index}-secret`);
   hostileOutputs(5, 2000).forEach((text, index) => {
@@ -116,7 +135,11 @@ test.each([
   ["that end alike", Array.from({ length: 500 }, (_, index) => `${index}${alike}`), alike],
   ["that repeat one character", ["a".repeat(32_000), `${"a".repeat(32_000)}b`], "a"],
   ["that are short", ["a", "b", "ab", "-a"], "-ab "],
-  ["of many lines", [Array.from({ length: 4000 }, (_, index) => `l${index}é`).join("\n")], "l1é\nl2"],
+  [
+    "of many lines",
+    [Array.from({ length: 4000 }, (_, index) => `l${index}é`).join("\n")],
+    "l1é\nl2",
+  ],
 ])(
   "10 MB of text are masked with the most secrets %s",
   (_, secrets, part) => {

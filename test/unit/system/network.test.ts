@@ -46,16 +46,29 @@ test.each([
   ["artifact", 2e9],
   ["image", 50e9],
   ["clusterFile", 100e9],
-] as const)("a large %s of %d bytes may be downloaded, but not one that fills any disk", (file, bytes) => {
-  expect(mostBytes[file]).toBeGreaterThan(bytes);
-  expect(mostBytes[file]).toBeLessThan(1e12);
-});
+] as const)(
+  "a large %s of %d bytes may be downloaded, but not one that fills any disk",
+  (file, bytes) => {
+    expect(mostBytes[file]).toBeGreaterThan(bytes);
+    expect(mostBytes[file]).toBeLessThan(1e12);
+  },
+);
 
 test.each([
   [407, "ERR_PROXY_REFUSED", "the proxy requires a login", false],
   [403, "ERR_PROXY_REFUSED", "the proxy does not allow the connection (HTTP 403)", false],
   [502, "ERR_PROXY_TUNNEL", "the proxy did not forward the connection (HTTP 502)", false],
-])("a proxy that answers a request for a tunnel with %d is explained", (status, code, reason, transient) => {
-  const error = Object.assign(new Error("Proxy refused to open a tunnel"), { code: "ERR_PROXY_TUNNEL", status });
-  expect(networkFailure(error)).toMatchObject({ code, reason: expect.stringContaining(reason), transient });
-});
+])(
+  "a proxy that answers a request for a tunnel with %d is explained",
+  (status, code, reason, transient) => {
+    const error = Object.assign(new Error("Proxy refused to open a tunnel"), {
+      code: "ERR_PROXY_TUNNEL",
+      status,
+    });
+    expect(networkFailure(error)).toMatchObject({
+      code,
+      reason: expect.stringContaining(reason),
+      transient,
+    });
+  },
+);

@@ -3,12 +3,15 @@ import { parseJson } from "../../../src/system/files/read-text.ts";
 
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-test.each(['{"a":[1,"x",null]}', " 1 ", nested(100), `"\\"${"[".repeat(500)}"`, `[${'[],{},1,"x",'.repeat(500)}0]`])(
-  "%s is read",
-  (text) => {
-    expect(parseJson(text)).toEqual(JSON.parse(text));
-  },
-);
+test.each([
+  '{"a":[1,"x",null]}',
+  " 1 ",
+  nested(100),
+  `"\\"${"[".repeat(500)}"`,
+  `[${'[],{},1,"x",'.repeat(500)}0]`,
+])("%s is read", (text) => {
+  expect(parseJson(text)).toEqual(JSON.parse(text));
+});
 
 test.each([
   "",

@@ -8,7 +8,11 @@ test("looks again until there is a result", async () => {
   const clock = scriptedClock();
   const looks = [undefined, undefined, 0];
 
-  const result = await poll(async () => looks.shift(), { clock, pauseMs: (count) => count * 10 }, neverAborted);
+  const result = await poll(
+    async () => looks.shift(),
+    { clock, pauseMs: (count) => count * 10 },
+    neverAborted,
+  );
 
   expect(result).toBe(0);
   expect(clock.pauses).toEqual([10, 20]);
@@ -19,7 +23,9 @@ test("looks a last time at the deadline, and then returns undefined", async () =
   const times: number[] = [];
   const look = async (): Promise<undefined> => void times.push(clock.now());
 
-  expect(await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, neverAborted)).toBeUndefined();
+  expect(
+    await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, neverAborted),
+  ).toBeUndefined();
 
   expect(times).toEqual([0, 10, 20, 25]);
 });
@@ -47,9 +53,13 @@ test("tolerates the named failures until the deadline, and throws any other at o
     throw error;
   };
 
-  expect(await poll(failing(new TypeError("other")), rule, neverAborted).catch(String)).toBe("TypeError: other");
+  expect(await poll(failing(new TypeError("other")), rule, neverAborted).catch(String)).toBe(
+    "TypeError: other",
+  );
   expect(clock.pauses).toEqual([]);
-  expect(await poll(failing(new RangeError("busy")), rule, neverAborted).catch(String)).toBe("RangeError: busy");
+  expect(await poll(failing(new RangeError("busy")), rule, neverAborted).catch(String)).toBe(
+    "RangeError: busy",
+  );
   expect(clock.pauses).toEqual([10, 10, 5]);
 });
 
@@ -117,7 +127,11 @@ test("looks again at once when it is woken", async () => {
   };
 
   expect(
-    await poll(look, { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal }, neverAborted),
+    await poll(
+      look,
+      { clock: systemClock, pauseMs: () => 600_000, wakeUp: () => wake.signal },
+      neverAborted,
+    ),
   ).toBe("seen");
   expect(wake.signal.aborted).toBe(true);
 });

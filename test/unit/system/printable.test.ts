@@ -60,7 +60,9 @@ test("5000 hostile texts: JSON is harmless on a terminal and keeps every value e
 });
 
 test("JSON is indented for people", () => {
-  expect(printableJson({ id: "\x1b", nodes: [1] })).toBe('{\n  "id": "\\u001b",\n  "nodes": [\n    1\n  ]\n}');
+  expect(printableJson({ id: "\x1b", nodes: [1] })).toBe(
+    '{\n  "id": "\\u001b",\n  "nodes": [\n    1\n  ]\n}',
+  );
 });
 
 test.each([
@@ -82,7 +84,9 @@ test.each([
 test("a secret is masked that colours have parted, and one that isn't printable itself", () => {
   const masker = new Masker();
   for (const secret of ["s3cret-word", "be\u0007ll-word"]) masker.hide(secret);
-  const shown = maskedPrintable("s3cret-\x1b[1mword and be\u0007ll-word", (text) => masker.text(text));
+  const shown = maskedPrintable("s3cret-\x1b[1mword and be\u0007ll-word", (text) =>
+    masker.text(text),
+  );
   expect(shown).toBe("*** and ***");
 });
 
@@ -93,8 +97,16 @@ test("a bracket that begins a line or follows a tab begins no colour", () => {
 });
 
 test("a text from outside becomes one line", () => {
-  expect(plainLine("  Client.Shutdown: a\r\n\tb\u001B[31m c\u202E\u2028d ")).toBe("Client.Shutdown: a b c\uFFFD d");
-  expect(["", " \n", undefined, 7, {}].map((found) => plainLine(found))).toEqual(["", "", "", "", ""]);
+  expect(plainLine("  Client.Shutdown: a\r\n\tb\u001B[31m c\u202E\u2028d ")).toBe(
+    "Client.Shutdown: a b c\uFFFD d",
+  );
+  expect(["", " \n", undefined, 7, {}].map((found) => plainLine(found))).toEqual([
+    "",
+    "",
+    "",
+    "",
+    "",
+  ]);
 });
 
 test("a long text is cut at a word, so that no secret loses only its end, and never inside a character", () => {
@@ -148,7 +160,12 @@ test("a message has a limited number of lines, each of a limited length", () => 
 
 test("a file's name is plain unless a terminal would show it in another way", () => {
   expect(["a b.txt", " ", "日本"].map(isPlainLine)).toEqual([true, true, true]);
-  expect(["a\nb", "a\tb", "a\u001B[31mb", "\u202E"].map(isPlainLine)).toEqual([false, false, false, false]);
+  expect(["a\nb", "a\tb", "a\u001B[31mb", "\u202E"].map(isPlainLine)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
 });
 
 test("what messages quote is marked, and what data holds is not", () => {

@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test";
 import { withoutPrivateKeys } from "../../../src/system/private-keys.ts";
 
-const lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj", "A".repeat(64), "s3cretEnd=="];
-const marksOf = (kind: string) => [`-----BEGIN ${kind}PRIVATE KEY-----`, `-----END ${kind}PRIVATE KEY-----`] as const;
+const lines = [
+  "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+  "A".repeat(64),
+  "s3cretEnd==",
+];
+const marksOf = (kind: string) =>
+  [`-----BEGIN ${kind}PRIVATE KEY-----`, `-----END ${kind}PRIVATE KEY-----`] as const;
 const leaks = (text: string): boolean => /MIIE|AAAA|s3cret/.test(withoutPrivateKeys(text));
 
 test.each(["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])(
@@ -25,7 +30,10 @@ test.each([
   ["with Windows line endings", [begin, ...lines, end].join("\r\n")],
   ["whose end is missing", `x\n${begin}\n${lines.join("\n")}`],
   ["whose beginning is missing", `${lines.join("\n")}\n${end}\nx`],
-  ["whose beginning is missing, in a journal", [...lines, end].map((line) => `host app[7]: ${line}`).join("\n")],
+  [
+    "whose beginning is missing, in a journal",
+    [...lines, end].map((line) => `host app[7]: ${line}`).join("\n"),
+  ],
   ["that begins twice", `${begin}\n${lines[0]}\n${begin}\n${lines.join("\n")}\n${end}\n`],
 ])("a key %s is masked", (_, text) => {
   expect(leaks(text)).toBe(false);
@@ -40,10 +48,15 @@ test("a key without a beginning hides no other lines, and public keys and certif
   expect(withoutPrivateKeys(`${begin}\n${"x\n".repeat(40_000)}last words`)).toEndWith("last words");
 });
 
-test.each([begin, end, `${begin}\n`, `\n${end}`, `${"A".repeat(60)}\n${end}`, "-----BEGIN ", `${"A".repeat(70)}\n`])(
-  "10 MB of %j take linear time",
-  (piece) => {
-    const text = piece.repeat(Math.ceil(1e7 / piece.length));
-    expect(withoutPrivateKeys(text).length).toBeGreaterThan(0);
-  },
-);
+test.each([
+  begin,
+  end,
+  `${begin}\n`,
+  `\n${end}`,
+  `${"A".repeat(60)}\n${end}`,
+  "-----BEGIN ",
+  `${"A".repeat(70)}\n`,
+])("10 MB of %j take linear time", (piece) => {
+  const text = piece.repeat(Math.ceil(1e7 / piece.length));
+  expect(withoutPrivateKeys(text).length).toBeGreaterThan(0);
+});

@@ -52,7 +52,9 @@ test("an abort ends it with the abort's reason, whatever failed", async () => {
     throw outage;
   };
   const clock = scriptedClock();
-  expect((await failureOf(retry(task, { clock, pauseMs: () => 0 }, interrupt.signal))).message).toBe("Ctrl-C");
+  expect(
+    (await failureOf(retry(task, { clock, pauseMs: () => 0 }, interrupt.signal))).message,
+  ).toBe("Ctrl-C");
 });
 
 test("after an abort nothing is tried, and a failure that the abort has caused is not retried", async () => {

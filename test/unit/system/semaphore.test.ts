@@ -18,7 +18,9 @@ test("never more than the limit run at once, and all come to their turn in order
   };
   const indexes = Array.from({ length: 20 }, (_, index) => index);
   await semaphore.run(async () => {}, signal);
-  expect(await Promise.all(indexes.map((index) => semaphore.run(() => task(index), signal)))).toEqual(indexes);
+  expect(
+    await Promise.all(indexes.map((index) => semaphore.run(() => task(index), signal))),
+  ).toEqual(indexes);
   expect(running.most).toBe(3);
   expect(begun).toEqual(indexes);
 });

@@ -12,7 +12,9 @@ test("the first failure of a task aborts the body and all other tasks, and is th
   const first = new Error("first");
   const reasons: unknown[] = [];
   const outcome = withTasks(async (tasks) => {
-    tasks.start(async (signal) => untilAborted(signal).catch((reason: unknown) => void reasons.push(reason)));
+    tasks.start(async (signal) =>
+      untilAborted(signal).catch((reason: unknown) => void reasons.push(reason)),
+    );
     tasks.start(async () => Promise.reject(first));
     tasks.start(async () => Promise.reject(new Error("second")));
     await untilAborted(tasks.signal).catch((reason: unknown) => void reasons.push(reason));
@@ -88,7 +90,9 @@ test("an abort from outside reaches every task and is thrown", async () => {
   const reason = new Error("enough");
   const seen: unknown[] = [];
   const outcome = withTasks(async (tasks) => {
-    tasks.start(async (signal) => untilAborted(signal).catch((error: unknown) => void seen.push(error)));
+    tasks.start(async (signal) =>
+      untilAborted(signal).catch((error: unknown) => void seen.push(error)),
+    );
     outer.abort(reason);
     await untilAborted(tasks.signal);
   }, outer.signal);
@@ -116,7 +120,11 @@ const interrupted = async (body: string, ...tasks: readonly string[]): Promise<u
 
 test.each([
   ["the body", ["in the body", "in a task"], "in the body"],
-  ["the first task that does if the body doesn't", ["", "", "in a task", "in another"], "in a task"],
+  [
+    "the first task that does if the body doesn't",
+    ["", "", "in a task", "in another"],
+    "in a task",
+  ],
   ["nobody", ["", ""], "too late"],
 ])("what the abort interrupted is said by %s", async (_, [body, ...tasks], said) => {
   expect(await interrupted(body!, ...tasks)).toBe(said);

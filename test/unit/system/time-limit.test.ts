@@ -41,7 +41,10 @@ test("an outer abort is not its bite", () => {
   expect([dog.signal.aborted, dog.hasExpired()]).toEqual([true, false]);
 });
 
-const late = new ClusterError("deadline-passed", "It took too long.", { hint: "Be patient.", facts: { cluster: "c" } });
+const late = new ClusterError("deadline-passed", "It took too long.", {
+  hint: "Be patient.",
+  facts: { cluster: "c" },
+});
 
 test("a time limit says what was waited for, in the words of the innermost wait", async () => {
   const signal = AbortSignal.abort(late);

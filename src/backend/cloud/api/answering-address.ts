@@ -13,10 +13,16 @@ const limitMs = 5_000;
 export async function answeringAddress(url: URL, signal: AbortSignal): Promise<string | undefined> {
   if (!("Bun" in globalThis) || isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return undefined;
   const found = await lookup(url.hostname, { all: true }).catch(() => []);
-  const [six, four] = ([6, 4] as const).map((family) => found.find((each) => each.family === family)?.address);
+  const [six, four] = ([6, 4] as const).map(
+    (family) => found.find((each) => each.family === family)?.address,
+  );
   if (six === undefined || four === undefined) return undefined;
   const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
-  return await firstToAnswer({ six, four }, async (host, inner) => tryToConnect(host, port, inner), signal);
+  return await firstToAnswer(
+    { six, four },
+    async (host, inner) => tryToConnect(host, port, inner),
+    signal,
+  );
 }
 
 type Connect = (host: string, signal: AbortSignal) => Promise<void>;

@@ -15,12 +15,18 @@ import {
 export function callFailure(error: unknown, context: CallContext): ClusterError {
   const { code: plainCode, message: plainMessage, requestId } = factsOf(error);
   const [code, message] = [outside(plainCode), outside(plainMessage)];
-  const facts = { code, action: context.action, region: context.region, ...(requestId !== undefined && { requestId }) };
+  const facts = {
+    code,
+    action: context.action,
+    region: context.region,
+    ...(requestId !== undefined && { requestId }),
+  };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (error instanceof Error && error.name === "EndpointError")
     return noEndpoint(context, message, { facts, cause: error });
   if (plainCode === proxyRefused) return refusedByProxy(context, message, { facts, cause: error });
-  if (!wasAnswered(error)) return unanswered(context, [plainCode, message], { facts, cause: error });
+  if (!wasAnswered(error))
+    return unanswered(context, [plainCode, message], { facts, cause: error });
   const advice = adviceTable.find((entry) => isMatch(entry, plainCode, plainMessage));
   if (advice === undefined) {
     return new ClusterError(
@@ -33,12 +39,16 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
       },
     );
   }
-  return new ClusterError(advice.id, `${advice.what(context)}: ${message} (${code}).${endpointText(context)}`, {
-    hint: advice.hint(context, plainMessage),
-    facts,
-    transient: advice.transient ?? false,
-    cause: error,
-  });
+  return new ClusterError(
+    advice.id,
+    `${advice.what(context)}: ${message} (${code}).${endpointText(context)}`,
+    {
+      hint: advice.hint(context, plainMessage),
+      facts,
+      transient: advice.transient ?? false,
+      cause: error,
+    },
+  );
 }
 
 /** Returns the API's own code of a failed call, such as `InvalidGroup.Duplicate`; `undefined` for any other error. */
@@ -50,7 +60,9 @@ export function failureCode(error: unknown): string | undefined {
 export function isFailure(error: unknown, meaning: FailureMeaning): boolean {
   const code = failureCode(error) ?? "";
   const isMeant = meanings[meaning].some((pattern) => matches(pattern, code));
-  return isMeant && (meaning !== "zone-full" || code !== "Unsupported" || isAboutZone(messageOf(error)));
+  return (
+    isMeant && (meaning !== "zone-full" || code !== "Unsupported" || isAboutZone(messageOf(error)))
+  );
 }
 
 /**
@@ -73,11 +85,18 @@ function notRenewed(
   detail: { facts: Record<string, unknown>; cause: unknown },
 ): ClusterError {
   const what = `The credentials from ${context.credentialSource} cannot be renewed for ec2:${context.action}`;
-  return new ClusterError("no-credentials", `${what}: ${message}.`, { hint: context.renewal, ...detail });
+  return new ClusterError("no-credentials", `${what}: ${message}.`, {
+    hint: context.renewal,
+    ...detail,
+  });
 }
 
 /** The SDK has no address for such a request, and hasn't sent it. */
-function noEndpoint(context: CallContext, message: string, detail: { facts: Record<string, unknown>; cause: unknown }) {
+function noEndpoint(
+  context: CallContext,
+  message: string,
+  detail: { facts: Record<string, unknown>; cause: unknown },
+) {
   const what = `The cloud has no endpoint for region ${context.region} of the kind that the settings ask for`;
   return new ClusterError("machine-not-set-up", `${what}: ${message}.`, {
     hint: "Check AWS_USE_FIPS_ENDPOINT, AWS_USE_DUALSTACK_ENDPOINT and the same settings of the profile.",
@@ -85,7 +104,8 @@ function noEndpoint(context: CallContext, message: string, detail: { facts: Reco
   });
 }
 
-const proxyHint = "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.";
+const proxyHint =
+  "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.";
 
 function refusedByProxy(
   context: CallContext,
@@ -118,11 +138,15 @@ function unanswered(
         ? `${asked} did not get past the proxy ${context.proxy}`
         : undefined;
   if (what !== undefined)
-    return new ClusterError("cloud-failed", `${what}: ${message}.${endpointText({ ...context, proxy: undefined })}`, {
-      hint: proxyHint,
-      transient: true,
-      ...detail,
-    });
+    return new ClusterError(
+      "cloud-failed",
+      `${what}: ${message}.${endpointText({ ...context, proxy: undefined })}`,
+      {
+        hint: proxyHint,
+        transient: true,
+        ...detail,
+      },
+    );
   return new ClusterError(
     "cloud-failed",
     `The API in region ${context.region} did not answer ec2:${context.action}: ${message}.${endpointText(context)}`,
@@ -139,7 +163,9 @@ const endpointText = ({ endpoint, proxy }: CallContext): string =>
   (proxy === undefined ? "" : ` It went through the proxy ${proxy}.`);
 
 function isMatch(entry: Advice, code: string, message: string): boolean {
-  return entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true);
+  return (
+    entry.codes.some((pattern) => matches(pattern, code)) && (entry.message?.test(message) ?? true)
+  );
 }
 
 function matches(pattern: string, code: string): boolean {
@@ -159,10 +185,18 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function factsOf(error: unknown): { code: string; message: string; requestId: string | undefined } {
-  if (!(error instanceof Error)) return { code: "unknown", message: plainLine(String(error)), requestId: undefined };
-  const metadata = "$metadata" in error ? (error.$metadata as { readonly requestId?: string } | undefined) : undefined;
+  if (!(error instanceof Error))
+    return { code: "unknown", message: plainLine(String(error)), requestId: undefined };
+  const metadata =
+    "$metadata" in error
+      ? (error.$metadata as { readonly requestId?: string } | undefined)
+      : undefined;
   const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
-  return { code, message: withoutFullStop(plainLine(withoutEncoded(error.message))), requestId: metadata?.requestId };
+  return {
+    code,
+    message: withoutFullStop(plainLine(withoutEncoded(error.message))),
+    requestId: metadata?.requestId,
+  };
 }
 
 const encoded = /Encoded authorization failure message: *(\S+)/;

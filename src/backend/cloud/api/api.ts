@@ -59,11 +59,18 @@ export async function describeInstances(
   signal: AbortSignal,
 ): Promise<readonly Instance[]> {
   if (typeof selection === "object" && "ids" in selection && selection.ids.length > mostIds) {
-    const parts = chunksOf(selection.ids, mostIds).map(async (ids) => describeInstances(api, { ids }, signal));
+    const parts = chunksOf(selection.ids, mostIds).map(async (ids) =>
+      describeInstances(api, { ids }, signal),
+    );
     return (await Promise.all(parts)).flat();
   }
   const query = { Filters: [filterFor(selection)], MaxResults: 1000 };
-  const found = await collectPages(api, ["DescribeInstances", query], ({ Reservations }) => Reservations, signal);
+  const found = await collectPages(
+    api,
+    ["DescribeInstances", query],
+    ({ Reservations }) => Reservations,
+    signal,
+  );
   return found.flatMap(({ Instances = [] }) => Instances);
 }
 
@@ -74,14 +81,20 @@ export async function describeGroups(
   signal: AbortSignal,
 ): Promise<readonly SecurityGroup[]> {
   const query = { Filters: [filterFor(selection)], MaxResults: 1000 };
-  return await collectPages(api, ["DescribeSecurityGroups", query], ({ SecurityGroups }) => SecurityGroups, signal);
+  return await collectPages(
+    api,
+    ["DescribeSecurityGroups", query],
+    ({ SecurityGroups }) => SecurityGroups,
+    signal,
+  );
 }
 
 function filterFor(selection: Parameters<typeof describeInstances>[1]): Filter {
   if (selection === "all") return { Name: "tag-key", Values: [tagNames.clusterId] };
   if ("ids" in selection) return { Name: "instance-id", Values: [...selection.ids] };
   if ("clientToken" in selection) return { Name: "client-token", Values: [selection.clientToken] };
-  if ("clusterId" in selection) return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
+  if ("clusterId" in selection)
+    return { Name: `tag:${tagNames.clusterId}`, Values: [selection.clusterId] };
   return { Name: `tag:${tagNames.creationId}`, Values: [selection.creationId] };
 }
 

@@ -48,7 +48,8 @@ export const meanings = {
 export type FailureMeaning = keyof typeof meanings;
 
 /** The reason of an `Unsupported` that no other zone changes. EC2 doesn't say which one it is if it only mentions the "configuration". */
-const lastingRefusal = /^(?!.*availability zone)(?!.*requested configuration is currently not supported)/i;
+const lastingRefusal =
+  /^(?!.*availability zone)(?!.*requested configuration is currently not supported)/i;
 
 /** Whether a refusal of a zone may not apply in another one. */
 export const isAboutZone = (message: string): boolean => !lastingRefusal.test(message);
@@ -98,7 +99,8 @@ export const adviceTable: readonly Advice[] = [
     message: /marketplace/i,
     id: "not-permitted",
     what: () => "The account has no subscription to the image",
-    hint: (_, message) => `${subscription(message)}, or choose another \`linuxDistribution\` or \`image\`.`,
+    hint: (_, message) =>
+      `${subscription(message)}, or choose another \`linuxDistribution\` or \`image\`.`,
   },
   {
     codes: ["OptInRequired"],
@@ -110,7 +112,8 @@ export const adviceTable: readonly Advice[] = [
     codes: ["PendingVerification"],
     id: "not-permitted",
     what: (context) => `The account is still being verified for region ${context.region}`,
-    hint: () => "Wait until the cloud has verified the account, usually some hours, or choose another `region`.",
+    hint: () =>
+      "Wait until the cloud has verified the account, usually some hours, or choose another `region`.",
   },
   {
     codes: ["Blocked"],
@@ -134,7 +137,8 @@ export const adviceTable: readonly Advice[] = [
   {
     codes: ["SecurityGroupLimitExceeded"],
     id: "capacity-lacking",
-    what: (context) => `The account's limit for security groups in region ${context.region} is reached`,
+    what: (context) =>
+      `The account's limit for security groups in region ${context.region} is reached`,
     hint: () => "Delete security groups that nothing uses, or have the limit raised.",
   },
   {
@@ -148,7 +152,8 @@ export const adviceTable: readonly Advice[] = [
     codes: ["VolumeLimitExceeded", "MaxIOPSLimitExceeded", "SnapshotLimitExceeded"],
     id: "capacity-lacking",
     what: (context) => `The account's limit for volumes in region ${context.region} is reached`,
-    hint: () => "Delete volumes that nothing uses, request fewer machines, or have the limit raised.",
+    hint: () =>
+      "Delete volumes that nothing uses, request fewer machines, or have the limit raised.",
   },
   {
     codes: [
@@ -167,7 +172,8 @@ export const adviceTable: readonly Advice[] = [
     message: lastingRefusal,
     id: "cloud-failed",
     what: () => "The cloud does not offer machines of this kind",
-    hint: () => "Choose another `instanceType` or `image` according to the cloud's message. No other zone helps.",
+    hint: () =>
+      "Choose another `instanceType` or `image` according to the cloud's message. No other zone helps.",
   },
   {
     codes: [...meanings["zone-full"], "Insufficient*Capacity"],
@@ -199,7 +205,8 @@ export const adviceTable: readonly Advice[] = [
     message: /architecture|boot mode|\bUEFI\b|\bENA\b|virtualization|paravirtual/i,
     id: "cloud-failed",
     what: () => "The image does not fit the instance type",
-    hint: () => "Choose another `instanceType`, such as m6i.large for images of x86_64, or another `image`.",
+    hint: () =>
+      "Choose another `instanceType`, such as m6i.large for images of x86_64, or another `image`.",
   },
   {
     codes: ["OperationNotPermitted"],
@@ -208,7 +215,12 @@ export const adviceTable: readonly Advice[] = [
     hint: () => "The cloud's message says why, such as a protection that somebody has set.",
   },
   {
-    codes: ["InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "InvalidBlockDeviceMapping"],
+    codes: [
+      "InvalidParameterValue",
+      "InvalidParameterCombination",
+      "InvalidParameter",
+      "InvalidBlockDeviceMapping",
+    ],
     id: "cloud-failed",
     what: (context) => `The cloud rejected a parameter of ec2:${context.action}`,
     hint: () =>
@@ -226,10 +238,17 @@ export const adviceTable: readonly Advice[] = [
     id: "cloud-failed",
     transient: true,
     what: (context) => `The API kept throttling ec2:${context.action}`,
-    hint: () => "Another program sends many requests for this account and region: stop it, or try again later.",
+    hint: () =>
+      "Another program sends many requests for this account and region: stop it, or try again later.",
   },
   {
-    codes: ["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "RequestTimeout"],
+    codes: [
+      "InternalError",
+      "InternalFailure",
+      "ServiceUnavailable",
+      "Unavailable",
+      "RequestTimeout",
+    ],
     id: "cloud-failed",
     transient: true,
     what: (context) => `The API failed to carry out ec2:${context.action}`,
@@ -242,7 +261,8 @@ function sessionExpired(context: CallContext): string {
 }
 
 function subscription(message: string): string {
-  const [address] = /https?:\/\/(?:[a-z0-9-]+\.)*amazon\.com\/marketplace\/[\w?=&%./-]+/i.exec(message) ?? [];
+  const [address] =
+    /https?:\/\/(?:[a-z0-9-]+\.)*amazon\.com\/marketplace\/[\w?=&%./-]+/i.exec(message) ?? [];
   return `Accept the image's terms in the cloud's marketplace${address === undefined ? "" : ` (${address})`}`;
 }
 
@@ -252,18 +272,22 @@ function noNetwork(context: CallContext): string {
   return `Region ${context.region} has no network that the machines can use`;
 }
 
-const tagHint = "Pass the tags that your organization requires, with allowed values, with `customTags`.";
+const tagHint =
+  "Pass the tags that your organization requires, with allowed values, with `customTags`.";
 
 /**
  * A policy above the user's own permissions decides, if the API's message names one: a further permission for the user doesn't help then.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
  */
 function permissionHint({ action }: CallContext, message: string): string {
-  const [, denied = `ec2:${action}`] = /not authorized to perform: ([a-z0-9-]{1,40}:\w{1,80})/i.exec(message) ?? [];
-  const [, denying] = /with an explicit deny in an? ([a-z -]{1,60}(?:policy|boundary))/i.exec(message) ?? [];
+  const [, denied = `ec2:${action}`] =
+    /not authorized to perform: ([a-z0-9-]{1,40}:\w{1,80})/i.exec(message) ?? [];
+  const [, denying] =
+    /with an explicit deny in an? ([a-z -]{1,60}(?:policy|boundary))/i.exec(message) ?? [];
   if (denying !== undefined)
     return `The ${denying} forbids ${denied} for this request, and no permission overrides that. It may require tags (\`customTags\`), another \`instanceType\` or another \`region\`: ask whoever manages the policy.`;
-  const [, lacking = ""] = /because no ([a-z -]{1,60}(?:policy|boundary)) allows/i.exec(message) ?? [];
+  const [, lacking = ""] =
+    /because no ([a-z -]{1,60}(?:policy|boundary)) allows/i.exec(message) ?? [];
   return lacking === "" || lacking === "identity-based policy"
     ? `Allow ${denied} for this user or role.`
     : `Allow ${denied} in the ${lacking} too: the permissions of this user or role are not enough.`;

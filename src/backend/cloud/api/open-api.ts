@@ -29,7 +29,11 @@ export type OpenRegion = (region: string) => CloudApi;
  * Finds and obtains credentials. Sends nothing to the API itself; `region` is the region of the services that issue credentials. Throws
  * `no-credentials`.
  */
-export async function openApi(region: string, runtime: Runtime, signal: AbortSignal): Promise<OpenRegion> {
+export async function openApi(
+  region: string,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");
   const { environment, clock, progress } = runtime;
   const profile = await readProfile(environment);
@@ -47,7 +51,10 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
     new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each, isDirect) });
   // The services that issue credentials answer in forms of their own.
   const inner = handle(async (response) => response);
-  const source = await findCredentials({ environment, profile, settings, region, requestHandler: inner }, signal);
+  const source = await findCredentials(
+    { environment, profile, settings, region, requestHandler: inner },
+    signal,
+  );
   const provide = cachedUntilExpiry(async () => {
     const found = await source.provide();
     progress.hide(found.secretAccessKey);
@@ -58,10 +65,20 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
   const identity = await firstIdentity(source, resolve, progress, signal);
   progress.detail(1, `Credentials from ${source.name}`);
   const address = endpoint && { endpoint: endpoint.url };
-  const configuration = { retryMode: "adaptive", maxAttempts: attempts, ...settings.client, ...address };
+  const configuration = {
+    retryMode: "adaptive",
+    maxAttempts: attempts,
+    ...settings.client,
+    ...address,
+  };
   const requestHandler = handle(judge);
   return (chosen) => {
-    const client = new EC2Client({ ...configuration, requestHandler, region: chosen, credentials: provide });
+    const client = new EC2Client({
+      ...configuration,
+      requestHandler,
+      region: chosen,
+      credentials: provide,
+    });
     judgeAnswers(client);
     return {
       region: chosen,
@@ -69,11 +86,15 @@ export async function openApi(region: string, runtime: Runtime, signal: AbortSig
       ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) =>
-        await sendLogged({ action, region: chosen, source, endpoint, offset, runtime }, callSignal, async () => {
-          // The compiler doesn't see that the table has the command of this action.
-          const Command = commands[action] as unknown as CommandOf<typeof action>;
-          return client.send(new Command(input), { abortSignal: callSignal });
-        }),
+        await sendLogged(
+          { action, region: chosen, source, endpoint, offset, runtime },
+          callSignal,
+          async () => {
+            // The compiler doesn't see that the table has the command of this action.
+            const Command = commands[action] as unknown as CommandOf<typeof action>;
+            return client.send(new Command(input), { abortSignal: callSignal });
+          },
+        ),
     };
   };
 }
@@ -103,14 +124,18 @@ interface LoggedCall {
 }
 
 /** Sends a request, logs its outcome, and turns a failure into a ClusterError. */
-async function sendLogged<Answer extends { readonly $metadata: { readonly requestId?: string | undefined } }>(
+async function sendLogged<
+  Answer extends { readonly $metadata: { readonly requestId?: string | undefined } },
+>(
   { action, region, source, endpoint, offset, runtime }: LoggedCall,
   signal: AbortSignal,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
   const { clock, progress } = runtime;
   const startedMs = clock.now();
-  using _slow = slowNote(() => progress.note(`Waiting for ec2:${action} in ${region}: the API is slow to answer.`));
+  using _slow = slowNote(() =>
+    progress.note(`Waiting for ec2:${action} in ${region}: the API is slow to answer.`),
+  );
   const logOutcome = (outcome: string): void =>
     progress.detail(2, `ec2:${action} in ${region} ${outcome} after ${clock.now() - startedMs} ms`);
   try {
@@ -133,15 +158,19 @@ async function sendLogged<Answer extends { readonly $metadata: { readonly reques
       renewal: source.renewal,
     };
     const failure = callFailure(error, { ...context, clockOffSeconds: offset.ms / 1000 });
-    logOutcome(`failed (${outside(String(failure.facts["code"]))}, ${requestText(failure.facts["requestId"])})`);
+    logOutcome(
+      `failed (${outside(String(failure.facts["code"]))}, ${requestText(failure.facts["requestId"])})`,
+    );
     const encoded = encodedMessage(error);
-    if (encoded !== undefined) progress.detail(1, `Encoded authorization message: ${outside(encoded)}`);
+    if (encoded !== undefined)
+      progress.detail(1, `Encoded authorization message: ${outside(encoded)}`);
     throw failure;
   }
 }
 
 /** A request that got no answer has no id. */
-const requestText = (id: unknown): string => (typeof id === "string" ? `request ${id}` : "request without an id");
+const requestText = (id: unknown): string =>
+  typeof id === "string" ? `request ${id}` : "request without an id";
 
 /**
  * Returns an API for creations, which a short outage must not end. It retries every request for minutes while the
@@ -166,7 +195,8 @@ export function retryingApi(
         waiting.for = `the cloud's API: ${messageOf(error).replace(/\.$/, "")}`;
         show(waiting.for);
       };
-      const tolerates = (error: ClusterError): boolean => error.transient && failureCode(error) !== incompleteAnswer;
+      const tolerates = (error: ClusterError): boolean =>
+        error.transient && failureCode(error) !== incompleteAnswer;
       const rule = { ...ruleOf(waits.apiOutage, clock), onFailure, tolerates };
       const ask = async () => retry(async (inner) => api.call(action, input, inner), rule, signal);
       try {

@@ -5,7 +5,8 @@ import { variable } from "../../../system/variable.ts";
 
 /** The proxy that the runtime sends requests for this URL through, and its variable, as people may see them; undefined if there is none. */
 export function proxyOf(url: URL, environment: Environment): string | undefined {
-  const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
+  const names =
+    url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
   const name = names.find((each) => variable(environment, each) !== undefined);
   if (name === undefined) return undefined;
   const exceptions = variable(environment, "no_proxy") ?? variable(environment, "NO_PROXY") ?? "";

@@ -41,5 +41,7 @@ export async function withRegionAdvice<Result>(
 
 function mayBeWrongRegion(error: unknown): boolean {
   const isUnanswered = hasErrorId(error, "cloud-failed") && error.transient;
-  return isUnanswered || hasErrorId(error, "region-not-enabled") || isFailure(error, "region-unknown");
+  return (
+    isUnanswered || hasErrorId(error, "region-not-enabled") || isFailure(error, "region-unknown")
+  );
 }

@@ -32,7 +32,10 @@ export function boundedFetch(
 ): typeof fetch {
   const ca = authorities === undefined ? {} : { ca: authorities };
   const addresses = new Map<string, Promise<string | undefined>>();
-  const bounded = async (request: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> => {
+  const bounded = async (
+    request: Parameters<typeof fetch>[0],
+    init?: RequestInit,
+  ): Promise<Response> => {
     const given = [request instanceof Request ? request.signal : undefined, init?.signal];
     const left = AbortSignal.any(given.filter((candidate) => candidate instanceof AbortSignal));
     const signal = AbortSignal.any([left, AbortSignal.timeout(requestTimeoutMs)]);
@@ -45,14 +48,17 @@ export function boundedFetch(
         );
       const address = await addresses.get(url.host);
       const [asked, name] =
-        address === undefined ? [request, {}] : [atAddress(request, url, address), { serverName: url.hostname }];
+        address === undefined
+          ? [request, {}]
+          : [atAddress(request, url, address), { serverName: url.hostname }];
       // Options of Bun's fetch. It would look for the address in NO_PROXY, which has the name.
       const own = { tls: { ...ca, ...name }, ...(address !== undefined && { proxy: false }) };
       const response = await fetch(asked, { ...init, ...own, signal });
       if (response.status === 407 && !isDirect(url)) throw new RequestFailed(proxyRefusal(407));
       return await judge(response);
     } catch (error) {
-      if (left.aborted || error instanceof UnreadableAnswer || error instanceof RequestFailed) throw error;
+      if (left.aborted || error instanceof UnreadableAnswer || error instanceof RequestFailed)
+        throw error;
       throw new RequestFailed(networkFailure(error), error);
     }
   };
@@ -100,7 +106,8 @@ export async function judgeResponse(response: Response): Promise<Response> {
   const text = await readBody(response, mostBytes);
   const { status, headers } = response;
   const isReadable = response.ok ? isAnswer(text) : isFailure(text);
-  if (!isReadable) throw new UnreadableAnswer(`${describeText(text)} came instead (HTTP ${status})`);
+  if (!isReadable)
+    throw new UnreadableAnswer(`${describeText(text)} came instead (HTTP ${status})`);
   return new Response(text, { status: isFalseFault(status, text) ? 400 : status, headers });
 }
 
@@ -109,11 +116,17 @@ const rootElement = /^\uFEFF?\s*(?:<\?xml[^>]*\?>\s*)?<(\w+)(?=[\s/>])[^>]*>/;
 /** Whether the text is `<SomeActionResponse …> … </SomeActionResponse>`. */
 function isAnswer(text: string): boolean {
   const root = rootElement.exec(text)?.[1];
-  return root !== undefined && root.endsWith("Response") && root !== "Response" && endsWith(text, root);
+  return (
+    root !== undefined && root.endsWith("Response") && root !== "Response" && endsWith(text, root)
+  );
 }
 
 function isFailure(text: string): boolean {
-  return rootElement.exec(text)?.[1] === "Response" && endsWith(text, "Response") && /<Code>[\w.]+<\/Code>/.test(text);
+  return (
+    rootElement.exec(text)?.[1] === "Response" &&
+    endsWith(text, "Response") &&
+    /<Code>[\w.]+<\/Code>/.test(text)
+  );
 }
 
 const endsWith = (text: string, root: string): boolean => text.trimEnd().endsWith(`</${root}>`);
@@ -127,18 +140,27 @@ const isFalseFault = (status: number, text: string): boolean =>
 
 function describeText(text: string): string {
   if (text.trim() === "") return "an empty answer";
-  if (/^\s*<(?:!doctype\s+)?html/i.test(text)) return "a web page, perhaps of a proxy or a login portal,";
-  return rootElement.test(text) ? "an incomplete or foreign document" : "something that is not the API's";
+  if (/^\s*<(?:!doctype\s+)?html/i.test(text))
+    return "a web page, perhaps of a proxy or a login portal,";
+  return rootElement.test(text)
+    ? "an incomplete or foreign document"
+    : "something that is not the API's";
 }
 
 /** Checks that an answer contains the parts that are required. Each returns what is missing. */
-const judges: { readonly [Name in Action]: (answer: Calls[Name]["output"], input: Calls[Name]["input"]) => Missing } = {
+const judges: {
+  readonly [Name in Action]: (
+    answer: Calls[Name]["output"],
+    input: Calls[Name]["input"],
+  ) => Missing;
+} = {
   AuthorizeSecurityGroupIngress: ({ Return }) => without(Return, "its confirmation"),
   CreateSecurityGroup: ({ GroupId }) => without(GroupId, "the group's id"),
   DeleteSecurityGroup: ({ Return }) => without(Return, "its confirmation"),
   DescribeImages: ({ Images }) => without(Images, "the images"),
   DescribeInstances: ({ Reservations }) => without(Reservations, "the instances"),
-  DescribeInstanceTypeOfferings: ({ InstanceTypeOfferings }) => without(InstanceTypeOfferings, "the offers"),
+  DescribeInstanceTypeOfferings: ({ InstanceTypeOfferings }) =>
+    without(InstanceTypeOfferings, "the offers"),
   DescribeInstanceTypes: ({ InstanceTypes }) => without(InstanceTypes, "the instance types"),
   DescribeRegions: ({ Regions }) => without(Regions, "the regions"),
   DescribeSecurityGroups: ({ SecurityGroups }) => without(SecurityGroups, "the groups"),
@@ -158,7 +180,8 @@ const judges: { readonly [Name in Action]: (answer: Calls[Name]["output"], input
 
 type Missing = string | undefined;
 
-const without = (part: unknown, name: string): Missing => (part === undefined || part === "" ? name : undefined);
+const without = (part: unknown, name: string): Missing =>
+  part === undefined || part === "" ? name : undefined;
 
 /** Makes the client judge every answer to these actions while it can still retry the request. */
 export function judgeAnswers(client: EC2Client): void {
@@ -166,10 +189,14 @@ export function judgeAnswers(client: EC2Client): void {
     (next, { commandName = "" }) =>
       async (handled) => {
         const result = await next(handled).catch((error: unknown) => {
-          throw isUnparsed(error) ? new UnreadableAnswer("a malformed document came instead", { cause: error }) : error;
+          throw isUnparsed(error)
+            ? new UnreadableAnswer("a malformed document came instead", { cause: error })
+            : error;
         });
         const action = commandName.replace(/Command$/, "");
-        const missing = isAction(action) ? judgeOutput(action, result.output, handled.input) : undefined;
+        const missing = isAction(action)
+          ? judgeOutput(action, result.output, handled.input)
+          : undefined;
         if (missing !== undefined) throw new IncompleteAnswer(`its answer lacks ${missing}`);
         return result;
       },
@@ -180,7 +207,10 @@ export function judgeAnswers(client: EC2Client): void {
 
 /** A failure of the SDK's parser carries the response, like the API's own errors, but no `$fault`. */
 const isUnparsed = (error: unknown): boolean =>
-  error instanceof Error && "$response" in error && error.$response !== undefined && !("$fault" in error);
+  error instanceof Error &&
+  "$response" in error &&
+  error.$response !== undefined &&
+  !("$fault" in error);
 
 const isAction = (name: string): name is Action => Object.hasOwn(judges, name);
 
@@ -214,7 +244,12 @@ export async function requestDirectly(
   return await new Promise((resolve, reject) => {
     // After an abort, the error doesn't say that the time was over.
     const fail = (error: Error): void => reject(bounded.aborted ? bounded.reason : error);
-    const options = { method: request.method, headers: request.headers, agent: false, signal: bounded } as const;
+    const options = {
+      method: request.method,
+      headers: request.headers,
+      agent: false,
+      signal: bounded,
+    } as const;
     const family = request.overIpv4 === undefined ? {} : { family: 4 };
     const sent = send(request.url, { ...options, ...family }, (response) => {
       const chunks: Buffer[] = [];

@@ -29,7 +29,11 @@ import { launchChecks, permissionChecks } from "./permissions.ts";
  * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
  * sends the request; the signal ends them all.
  */
-export function cloudChecks(defaults: CheckedDefaults, runtime: Runtime, signal: AbortSignal): readonly Check[] {
+export function cloudChecks(
+  defaults: CheckedDefaults,
+  runtime: Runtime,
+  signal: AbortSignal,
+): readonly Check[] {
   const { region } = defaults;
   const facts = cloudFacts(defaults, runtime, signal);
   return [
@@ -61,16 +65,20 @@ async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
   if (missing !== undefined) return fail(messageOf(missing), missing.hint ?? "Set credentials.");
   const api = await facts.api();
   const refusal = await failureOf(facts.defaultGroups());
-  if (refusal?.id === "credentials-refused") return fail(messageOf(refusal), refusal.hint ?? "Renew the credentials.");
+  if (refusal?.id === "credentials-refused")
+    return fail(messageOf(refusal), refusal.hint ?? "Renew the credentials.");
   if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
-    return skip(`Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`);
+    return skip(
+      `Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`,
+    );
   }
   return judgeLife(api);
 }
 
 function judgeLife(api: CloudApi): Outcome {
   const { credentialSource: source, credentialsExpireAt: end } = api;
-  if (end === undefined) return pass(`Valid, from ${source}`, ["It is not known whether they expire."]);
+  if (end === undefined)
+    return pass(`Valid, from ${source}`, ["It is not known whether they expire."]);
   const leftMs = end.getTime() - api.now();
   const left = `at ${endText(end, api.now())}`;
   if (leftMs >= shortLifeMs) return pass(`Valid, from ${source}`, [`They expire ${left}.`]);
@@ -91,7 +99,10 @@ async function checkAccount(facts: CloudFacts): Promise<Outcome> {
 async function checkRegion(facts: CloudFacts, region: string): Promise<Outcome> {
   const error = await failureOf(facts.defaultGroups());
   if (error === undefined || isDenied(error)) return pass(`${region} can be used`);
-  if (["no-credentials", "credentials-refused"].includes(error.id) || (await failureOf(facts.api())) !== undefined) {
+  if (
+    ["no-credentials", "credentials-refused"].includes(error.id) ||
+    (await failureOf(facts.api())) !== undefined
+  ) {
     return skip(`Not checked: ${await findObstacle(facts)}.`);
   }
   throw error;
@@ -106,11 +117,18 @@ async function checkClock(facts: CloudFacts, clock: Clock): Promise<Outcome> {
   if (Math.round(Math.abs(behindMs) / 1000) <= 1) return pass("Agrees with the cloud's");
   const text = clockText(behindMs);
   if (Math.abs(behindMs) < allowedSkewMs) return pass(text);
-  return fail(`${text}.`, "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true");
+  return fail(
+    `${text}.`,
+    "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true",
+  );
 }
 
 /** Failures that came from the API itself, so its time is known. */
-const answers: ReadonlySet<string> = new Set(["credentials-refused", "not-permitted", "region-not-enabled"]);
+const answers: ReadonlySet<string> = new Set([
+  "credentials-refused",
+  "not-permitted",
+  "region-not-enabled",
+]);
 
 const sshPort = 22;
 
@@ -121,7 +139,11 @@ interface KeyLocation {
 
 /** Checks which address a create would admit, and whether this machine's clusters still admit it: addresses change. */
 export function adminAddressCheck(facts: CloudFacts, keys: KeyLocation): Check {
-  return { name: "admin address", limitMs: cloudLimitMs, run: () => checkAdminAddress(facts, keys) };
+  return {
+    name: "admin address",
+    limitMs: cloudLimitMs,
+    run: () => checkAdminAddress(facts, keys),
+  };
 }
 
 async function checkAdminAddress(facts: CloudFacts, keys: KeyLocation): Promise<Outcome> {
@@ -131,7 +153,11 @@ async function checkAdminAddress(facts: CloudFacts, keys: KeyLocation): Promise<
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
   if (failures.some((failure) => failure !== undefined))
     return pass(`${seen}; it is not known whether clusters allow it`);
-  const clusters = await clustersOfThisMachine((await facts.instances()).machines, (await facts.groups()).groups, keys);
+  const clusters = await clustersOfThisMachine(
+    (await facts.instances()).machines,
+    (await facts.groups()).groups,
+    keys,
+  );
   const closed = clusters.filter(({ cidrs }) => !isAllowedAddress(address, cidrs));
   if (closed.length === 0)
     return pass(clusters.length === 0 ? seen : `${seen}, and the clusters created here allow it`);
@@ -187,10 +213,18 @@ export const leftoversCheck = (facts: CloudFacts, region: string): Check =>
   cloudCheck(facts, "leftovers", () => checkLeftovers(facts, region));
 
 async function checkLeftovers(facts: CloudFacts, region: string): Promise<Outcome> {
-  const [api, instances, groups] = await Promise.all([facts.api(), facts.instances(), facts.groups()]);
+  const [api, instances, groups] = await Promise.all([
+    facts.api(),
+    facts.instances(),
+    facts.groups(),
+  ]);
   const advice = `Find out who created or changed it in region ${region}, and remove its tags that begin with cluster-e2e:`;
   const outcome = judge(findLeftovers({ ...instances, ...groups }, api.now()), region, api.now());
-  return withForeignResources(outcome, [...instances.foreignResources, ...groups.foreignResources], advice);
+  return withForeignResources(
+    outcome,
+    [...instances.foreignResources, ...groups.foreignResources],
+    advice,
+  );
 }
 
 function judge(left: ReturnType<typeof findLeftovers>, region: string, nowMs: number): Outcome {

@@ -11,7 +11,12 @@ import { type LaunchImage, findImage } from "../launch/images.ts";
 import { findInstanceType } from "../launch/instance-types.ts";
 import { checkAddress } from "../launch/network.ts";
 import { offeredZones } from "../plan.ts";
-import { type GroupReading, type MachineReading, readGroups, readMachines } from "../read-machines.ts";
+import {
+  type GroupReading,
+  type MachineReading,
+  readGroups,
+  readMachines,
+} from "../read-machines.ts";
 
 /** The values that `create` uses for options that aren't given. */
 export interface CheckedDefaults {
@@ -65,9 +70,15 @@ const request: Limit = {
 };
 
 /** Requests each fact once, when the first check needs it, and keeps the result, even if it is a failure. */
-export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: AbortSignal): CloudFacts {
+export function cloudFacts(
+  defaults: CheckedDefaults,
+  runtime: Runtime,
+  signal: AbortSignal,
+): CloudFacts {
   const { region } = defaults;
-  const opened = once(() => within(opening, (bounded) => openApi(region, runtime, bounded), signal));
+  const opened = once(() =>
+    within(opening, (bounded) => openApi(region, runtime, bounded), signal),
+  );
   const api = once(async () => (await opened())(region));
   const inTime = async <Answer>(ask: Ask<Answer>): Promise<Answer> => {
     const here = await api();
@@ -82,7 +93,9 @@ export function cloudFacts(defaults: CheckedDefaults, runtime: Runtime, signal: 
     api,
     inTime,
     defaultGroups,
-    instances: asked(async (here, bounded) => readMachines(await describeInstances(here, "all", bounded))),
+    instances: asked(async (here, bounded) =>
+      readMachines(await describeInstances(here, "all", bounded)),
+    ),
     groups: asked(async (here, bounded) => readGroups(await describeGroups(here, "all", bounded))),
     subnets: asked(describeDefaultSubnets),
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
@@ -99,20 +112,39 @@ async function within<Value>(
   signal: AbortSignal,
 ): Promise<Value> {
   const fail = (cause: unknown): never => {
-    throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, { hint, cause });
+    throw new ClusterError("deadline-passed", `${what} took longer than ${limitMs / 1000} s.`, {
+      hint,
+      cause,
+    });
   };
   return await withinLimit(limitMs, ask, fail, signal);
 }
 
-async function describeDefaultGroups(api: CloudApi, signal: AbortSignal): Promise<readonly SecurityGroup[]> {
+async function describeDefaultGroups(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<readonly SecurityGroup[]> {
   const Filters = [{ Name: "group-name", Values: ["default"] }];
   const query = { Filters, MaxResults: 1000 };
-  return await collectPages(api, ["DescribeSecurityGroups", query], ({ SecurityGroups }) => SecurityGroups, signal);
+  return await collectPages(
+    api,
+    ["DescribeSecurityGroups", query],
+    ({ SecurityGroups }) => SecurityGroups,
+    signal,
+  );
 }
 
-async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promise<readonly Subnet[]> {
+async function describeDefaultSubnets(
+  api: CloudApi,
+  signal: AbortSignal,
+): Promise<readonly Subnet[]> {
   const Filters = [{ Name: "default-for-az", Values: ["true"] }];
-  const subnets = await collectPages(api, ["DescribeSubnets", { Filters }], ({ Subnets }) => Subnets, signal);
+  const subnets = await collectPages(
+    api,
+    ["DescribeSubnets", { Filters }],
+    ({ Subnets }) => Subnets,
+    signal,
+  );
   return subnets.filter((subnet) => subnet.State === "available");
 }
 
@@ -120,7 +152,11 @@ async function describeDefaultSubnets(api: CloudApi, signal: AbortSignal): Promi
 export const cloudLimitMs = 35_000;
 
 /** Returns a check that needs the cloud; see `withCloud`. */
-export const cloudCheck = (facts: CloudFacts, name: string, ask: () => Promise<Outcome>): Check => ({
+export const cloudCheck = (
+  facts: CloudFacts,
+  name: string,
+  ask: () => Promise<Outcome>,
+): Check => ({
   name,
   limitMs: cloudLimitMs,
   run: () => withCloud(facts, ask),
@@ -137,7 +173,8 @@ async function withCloud(facts: CloudFacts, ask: () => Promise<Outcome>): Promis
   const [answer] = await asked;
   if (answer.status === "fulfilled") return answer.value;
   const reason: unknown = answer.reason;
-  if (isDenied(reason)) return skip(`Not checked: this needs the permission ec2:${String(reason.facts["action"])}.`);
+  if (isDenied(reason))
+    return skip(`Not checked: this needs the permission ec2:${String(reason.facts["action"])}.`);
   throw reason;
 }
 
@@ -168,5 +205,6 @@ export async function failureOf(fact: Promise<unknown>): Promise<ClusterError | 
   }
 }
 
-export const isDenied = (error: unknown): error is ClusterError & { readonly id: "not-permitted" } =>
-  hasErrorId(error, "not-permitted");
+export const isDenied = (
+  error: unknown,
+): error is ClusterError & { readonly id: "not-permitted" } => hasErrorId(error, "not-permitted");

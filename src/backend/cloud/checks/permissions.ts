@@ -15,8 +15,10 @@ import { type CheckedDefaults, type CloudFacts, cloudCheck, failureOf, isDenied 
  * run. Skips actions on existing resources, because those that exist belong to someone.
  */
 export function permissionChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
-  const check = (action: Action, ask: () => Promise<Outcome>): Check => cloudCheck(facts, `ec2:${action}`, ask);
-  const byReading = (action: Action, read: () => Promise<unknown>): Check => check(action, () => tryReading(read));
+  const check = (action: Action, ask: () => Promise<Outcome>): Check =>
+    cloudCheck(facts, `ec2:${action}`, ask);
+  const byReading = (action: Action, read: () => Promise<unknown>): Check =>
+    check(action, () => tryReading(read));
   const onExisting = (action: Action, what: string): Check =>
     check(action, () => Promise.resolve(skip(`Not tested: a dry run needs an existing ${what}.`)));
   return [
@@ -54,7 +56,9 @@ function denied(error: ClusterError): Outcome {
 
 /** Used only to explain why a region doesn't answer or doesn't have a cluster. */
 async function tryRegions(facts: CloudFacts): Promise<Outcome> {
-  const outcome = await dryRun(facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)));
+  const outcome = await dryRun(
+    facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)),
+  );
   if (outcome.status !== "fail") return outcome;
   return warn(
     outcome.message,
@@ -84,7 +88,8 @@ async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
 
 async function tryGroup(facts: CloudFacts): Promise<Outcome> {
   const [subnet] = await facts.subnets();
-  if (subnet?.VpcId === undefined) return skip("Not tested: there is no default network to test it in.");
+  if (subnet?.VpcId === undefined)
+    return skip("Not tested: there is no default network to test it in.");
   const name = groupName(`doctor-${randomUUID()}`);
   const request = {
     GroupName: name,
@@ -115,9 +120,15 @@ async function tryLaunch(facts: CloudFacts, defaults: CheckedDefaults): Promise<
     tags,
     customTags: [],
   };
-  const launchSubnet = { id: subnet.SubnetId ?? "", vpcId: subnet.VpcId ?? "", zone: subnet.AvailabilityZone ?? "" };
+  const launchSubnet = {
+    id: subnet.SubnetId ?? "",
+    vpcId: subnet.VpcId ?? "",
+    zone: subnet.AvailabilityZone ?? "",
+  };
   const request = launchRequest(plan, { role: "master", count: 1, subnet: launchSubnet });
-  return dryRun(facts.inTime((api, signal) => api.call("RunInstances", { ...request, DryRun: true }, signal)));
+  return dryRun(
+    facts.inTime((api, signal) => api.call("RunInstances", { ...request, DryRun: true }, signal)),
+  );
 }
 
 /** Finds what a machine could be created from; `undefined` if something is missing, which has a check of its own. */
@@ -142,7 +153,8 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   }
   if (isFailure(refusal, "dry-run-passed")) return pass("Allowed");
   if (isDenied(refusal)) return denied(refusal);
-  if (refusal.id === "capacity-lacking") return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
+  if (refusal.id === "capacity-lacking")
+    return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
   return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");
 }
 
@@ -151,7 +163,9 @@ export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): read
     cloudCheck(facts, "network", () => checkNetwork(facts, defaults)),
     cloudCheck(facts, "image", async () => {
       const image = await facts.image();
-      return pass(`${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`);
+      return pass(
+        `${defaults.distribution}: ${image.id} (${image.name}); instance metadata: ${metadataText(image)}`,
+      );
     }),
     cloudCheck(facts, "instance type", () => checkInstanceType(facts, defaults)),
   ];
@@ -168,14 +182,19 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
   const network = `${subnets[0]?.VpcId} with ${numbered(subnets.length, "subnet")}`;
   const open = subnets.filter((subnet) => subnet.MapPublicIpOnLaunch === true);
   if (open.length > 0)
-    return pass(`${network}, of which ${open.length} assign${open.length === 1 ? "s" : ""} public addresses`);
+    return pass(
+      `${network}, of which ${open.length} assign${open.length === 1 ? "s" : ""} public addresses`,
+    );
   return warn(
     `No subnet of the default network (${network}) assigns public addresses automatically.`,
     "create requests public addresses anyway. If they are unreachable, pass it a `subnetId` with a route to the internet.",
   );
 }
 
-async function checkInstanceType(facts: CloudFacts, { instanceType, region }: CheckedDefaults): Promise<Outcome> {
+async function checkInstanceType(
+  facts: CloudFacts,
+  { instanceType, region }: CheckedDefaults,
+): Promise<Outcome> {
   const zones = await facts.zones();
   if (zones.length === 0) {
     return fail(
@@ -186,7 +205,10 @@ async function checkInstanceType(facts: CloudFacts, { instanceType, region }: Ch
   const offered = `${instanceType} is offered in ${zones.join(", ")}`;
   if ((await failureOf(facts.subnets())) !== undefined) return pass(offered);
   const subnets = await facts.subnets();
-  if (subnets.length === 0 || subnets.some((subnet) => zones.includes(subnet.AvailabilityZone ?? "")))
+  if (
+    subnets.length === 0 ||
+    subnets.some((subnet) => zones.includes(subnet.AvailabilityZone ?? ""))
+  )
     return pass(offered);
   return fail(
     `${offered}, where the default network has no subnet.`,

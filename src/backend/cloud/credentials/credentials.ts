@@ -50,16 +50,23 @@ const sources: readonly Find[] = [
 ];
 
 /** Chooses a source, but doesn't use it yet. Throws `no-credentials` with what is missing. */
-export async function findCredentials(place: CredentialPlace, signal: AbortSignal): Promise<CredentialSource> {
+export async function findCredentials(
+  place: CredentialPlace,
+  signal: AbortSignal,
+): Promise<CredentialSource> {
   for (const find of sources) {
     const source = await find(place, signal);
     if (source !== undefined) return source;
   }
   const lookedFor = [...otherSources(place), "instance metadata"];
-  throw new ClusterError("no-credentials", `No cloud credentials were found. Looked for: ${lookedFor.join("; ")}.`, {
-    hint: `S${usualHint.slice(1)}`,
-    facts: { lookedFor },
-  });
+  throw new ClusterError(
+    "no-credentials",
+    `No cloud credentials were found. Looked for: ${lookedFor.join("; ")}.`,
+    {
+      hint: `S${usualHint.slice(1)}`,
+      facts: { lookedFor },
+    },
+  );
 }
 
 const otherSources = ({ profile: { files } }: CredentialPlace): readonly string[] => [
@@ -78,7 +85,10 @@ const setAgain = "Renew the session, and set the variables again.";
 /** A service may be unreachable, and no provider sets a limit for all its attempts. */
 const serviceLimitMs = 30_000;
 
-function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): CredentialSource | undefined {
+function fromVariables(
+  environment: Environment,
+  prefix: "CLOUD" | "AWS",
+): CredentialSource | undefined {
   const names = [`${prefix}_ACCESS_KEY_ID`, `${prefix}_SECRET_ACCESS_KEY`] as const;
   const tokenName = `${prefix}_SESSION_TOKEN`;
   const present = [...names, tokenName].filter((name) => variable(environment, name) !== undefined);
@@ -90,7 +100,9 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
   const identity: Identity = {
     accessKeyId: variable(environment, names[0]) ?? "",
     secretAccessKey: variable(environment, names[1]) ?? "",
-    ...(variable(environment, tokenName) !== undefined && { sessionToken: variable(environment, tokenName) ?? "" }),
+    ...(variable(environment, tokenName) !== undefined && {
+      sessionToken: variable(environment, tokenName) ?? "",
+    }),
   };
   return {
     name: `the variables ${present.join(", ")}`,
@@ -104,10 +116,14 @@ function fromVariables(environment: Environment, prefix: "CLOUD" | "AWS"): Crede
 
 function incomplete(present: readonly string[], missing: readonly string[]): ClusterError {
   const verb = present.length === 1 ? "is" : "are";
-  return new ClusterError("no-credentials", `${present.join(", ")} ${verb} set without ${missing.join(" and ")}.`, {
-    hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
-    facts: { present, missing },
-  });
+  return new ClusterError(
+    "no-credentials",
+    `${present.join(", ")} ${verb} set without ${missing.join(" and ")}.`,
+    {
+      hint: `Set ${missing.join(" and ")} too, or unset ${present.join(" and ")} to use another source.`,
+      facts: { present, missing },
+    },
+  );
 }
 
 /** The cloud would refuse a secret with the end of a line as a wrong signature, and a key with one couldn't be sent. */
@@ -127,7 +143,8 @@ function fromWebIdentity(place: CredentialPlace): CredentialSource | undefined {
   if (file === undefined) return undefined;
   const RoleArn = variable(environment, "AWS_ROLE_ARN");
   if (RoleArn === undefined) throw incomplete([name], ["AWS_ROLE_ARN"]);
-  const RoleSessionName = variable(environment, "AWS_ROLE_SESSION_NAME") ?? `cluster-e2e-${Date.now()}`;
+  const RoleSessionName =
+    variable(environment, "AWS_ROLE_SESSION_NAME") ?? `cluster-e2e-${Date.now()}`;
   const region = variable(environment, "AWS_REGION") ?? place.region;
   return fromService(name, async () => {
     const { getDefaultRoleAssumerWithWebIdentity } = await import("@aws-sdk/nested-clients/sts");
@@ -150,7 +167,8 @@ function fromContainer({ environment }: CredentialPlace): CredentialSource | und
     const provide = fromHttp({
       awsContainerCredentialsRelativeUri: name === names[0] ? given(name) : "",
       awsContainerCredentialsFullUri: name === names[1] ? given(name) : "",
-      awsContainerAuthorizationToken: tokenFile === "" ? given("AWS_CONTAINER_AUTHORIZATION_TOKEN") : "",
+      awsContainerAuthorizationToken:
+        tokenFile === "" ? given("AWS_CONTAINER_AUTHORIZATION_TOKEN") : "",
       awsContainerAuthorizationTokenFile: tokenFile,
     });
     return await provide();
@@ -166,7 +184,10 @@ const fromService = (name: string, provide: () => Promise<Identity>): Credential
   renewal: `Check ${name}, or unset it and ${usualHint}`,
 });
 
-async function fromMachineRole(place: CredentialPlace, signal: AbortSignal): Promise<CredentialSource | undefined> {
+async function fromMachineRole(
+  place: CredentialPlace,
+  signal: AbortSignal,
+): Promise<CredentialSource | undefined> {
   const provide = await findMachineRole(place.environment, place.profile, signal);
   if (provide === undefined) return undefined;
   const hint = `Nothing was found in the other sources either: ${otherSources(place).join("; ")}. Assign a role to this machine, or ${usualHint}`;
@@ -198,7 +219,9 @@ function fromProfile(place: CredentialPlace): CredentialSource {
         ignoreCache: true,
         ...(await profileClients(place)),
       });
-      return await provider({ callerClientConfig: { region: async () => place.region, requestHandler } });
+      return await provider({
+        callerClientConfig: { region: async () => place.region, requestHandler },
+      });
     },
     // It may start a program that asks a person.
     limitMs: undefined,
@@ -213,12 +236,17 @@ function fromProfile(place: CredentialPlace): CredentialSource {
  */
 async function profileClients(place: CredentialPlace) {
   const { profile, settings, requestHandler } = place;
-  const { getDefaultRoleAssumer, getDefaultRoleAssumerWithWebIdentity } = await import("@aws-sdk/nested-clients/sts");
+  const { getDefaultRoleAssumer, getDefaultRoleAssumerWithWebIdentity } =
+    await import("@aws-sdk/nested-clients/sts");
   const sts = stsClient(place, profile.settings["region"] ?? place.region);
   const isLogin = sourceSettings(profile).some((each) => each["login_session"] !== undefined);
   const endpoint = settings.endpointOf(isLogin ? "SIGNIN" : "SSO");
   return {
-    clientConfig: { ...settings.client, requestHandler, ...(endpoint !== undefined && { endpoint: endpoint.url }) },
+    clientConfig: {
+      ...settings.client,
+      requestHandler,
+      ...(endpoint !== undefined && { endpoint: endpoint.url }),
+    },
     roleAssumer: getDefaultRoleAssumer(sts),
     roleAssumerWithWebIdentity: getDefaultRoleAssumerWithWebIdentity(sts),
   };
@@ -226,7 +254,12 @@ async function profileClients(place: CredentialPlace) {
 
 function stsClient({ settings, requestHandler }: CredentialPlace, region: string) {
   const endpoint = settings.endpointOf("STS");
-  return { ...settings.client, region, requestHandler, ...(endpoint !== undefined && { endpoint: endpoint.url }) };
+  return {
+    ...settings.client,
+    region,
+    requestHandler,
+    ...(endpoint !== undefined && { endpoint: endpoint.url }),
+  };
 }
 
 const sourceSettings = (profile: Profile): readonly Profile["settings"][] =>
@@ -263,7 +296,9 @@ async function assumeFromMachine(place: CredentialPlace): Promise<Identity> {
   const { environment, profile } = place;
   const ofMachine = await findMachineRole(environment, profile, new AbortController().signal);
   if (ofMachine === undefined)
-    throw new Error("credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine");
+    throw new Error(
+      "credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine",
+    );
   const { roleAssumer } = await profileClients(place);
   const latest = { identity: await ofMachine() };
   for (const role of sourceSettings(profile).toReversed()) {
@@ -285,13 +320,17 @@ const profileNames = ({ sections }: Profile): readonly string[] =>
 /** What helps when a profile gives no credentials, or none any more. It depends on the profile that the others take theirs from. */
 function profileHint(profile: Profile): string {
   const base = sourceProfiles(profile).at(-1) ?? profile.name;
-  const has = (setting: string): boolean => sourceSettings(profile).some((each) => each[setting] !== undefined);
+  const has = (setting: string): boolean =>
+    sourceSettings(profile).some((each) => each[setting] !== undefined);
   if (has("mfa_serial"))
     return `This program cannot ask for the code of mfa_serial. Pass keys that another tool has got with it: unset ${profile.variable ?? "CLOUD_PROFILE"}, and run: eval "$(aws configure export-credentials --profile ${profile.name} --format env)"`;
   if (has("login_session")) return `Renew the session with: aws login --profile ${base}`;
-  if (has("sso_session") || has("sso_start_url")) return `Renew the SSO session with: aws sso login --profile ${base}`;
-  if (has("credential_process")) return `Run the credential_process of profile "${base}" by hand to see what it needs.`;
-  if (has("web_identity_token_file")) return `Check the token in the file that web_identity_token_file names.`;
+  if (has("sso_session") || has("sso_start_url"))
+    return `Renew the SSO session with: aws sso login --profile ${base}`;
+  if (has("credential_process"))
+    return `Run the credential_process of profile "${base}" by hand to see what it needs.`;
+  if (has("web_identity_token_file"))
+    return `Check the token in the file that web_identity_token_file names.`;
   if (profile.sections[base] === undefined)
     return `There is no profile "${base}". There are: ${profileNames(profile).join(", ") || "none"}.`;
   return `Put valid keys into profile "${base}".`;
@@ -305,7 +344,10 @@ export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promi
   const latest: { identity?: Identity } = {};
   return async () => {
     const expiration = latest.identity?.expiration;
-    if (latest.identity === undefined || (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)) {
+    if (
+      latest.identity === undefined ||
+      (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)
+    ) {
       latest.identity = await provide();
     }
     return latest.identity;
@@ -320,16 +362,24 @@ export async function resolveCredentials(
 ): Promise<Identity> {
   try {
     const { limitMs } = source;
-    const bounded = limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+    const bounded =
+      limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     // Providers take no signal.
     return await orAborted(provide(), bounded);
   } catch (error) {
     signal.throwIfAborted();
     const reason = withoutFullStop(outsideLine(messageOf(error)));
-    throw new ClusterError("no-credentials", `Cannot get credentials from ${source.name}: ${reason}.`, {
-      hint: source.hint,
-      facts: { source: source.name, ...(source.profile !== undefined && { profile: source.profile }) },
-      cause: error,
-    });
+    throw new ClusterError(
+      "no-credentials",
+      `Cannot get credentials from ${source.name}: ${reason}.`,
+      {
+        hint: source.hint,
+        facts: {
+          source: source.name,
+          ...(source.profile !== undefined && { profile: source.profile }),
+        },
+        cause: error,
+      },
+    );
   }
 }

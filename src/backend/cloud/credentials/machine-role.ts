@@ -21,7 +21,10 @@ interface MetadataService {
   readonly allowsVersion1: boolean;
 }
 
-const endpoints: Readonly<Record<string, string>> = { ipv4: "http://169.254.169.254", ipv6: "http://[fd00:ec2::254]" };
+const endpoints: Readonly<Record<string, string>> = {
+  ipv4: "http://169.254.169.254",
+  ipv6: "http://[fd00:ec2::254]",
+};
 const timeoutMs = 1_000;
 const rolePath = "/latest/meta-data/iam/security-credentials/";
 
@@ -44,10 +47,17 @@ export async function findMachineRole(
     if (found.answer.status === 401 && found.token === undefined) throw new Error(noToken);
     const [role = ""] = found.answer.text.trim().split("\n");
     if (found.answer.status !== 200 || role === "") throw new Error("the machine has no role");
-    const { status, text } = await get(service, `${rolePath}${encodeURIComponent(role)}`, found.token, unlimited);
+    const { status, text } = await get(
+      service,
+      `${rolePath}${encodeURIComponent(role)}`,
+      found.token,
+      unlimited,
+    );
     const identity = status === 200 ? readIdentity(parseJson(text)) : undefined;
     if (identity !== undefined) return identity;
-    throw new Error(`the metadata service has no credentials for the role ${quoted(role)} (HTTP ${status})`);
+    throw new Error(
+      `the metadata service has no credentials for the role ${quoted(role)} (HTTP ${status})`,
+    );
   };
 }
 
@@ -60,7 +70,8 @@ function metadataService(
 ): MetadataService | undefined {
   const find = (name: string): string | undefined =>
     variable(environment, `AWS_${name.toUpperCase()}`) ?? settings[name];
-  if ((variable(environment, "AWS_EC2_METADATA_DISABLED") ?? "false").toLowerCase() !== "false") return undefined;
+  if ((variable(environment, "AWS_EC2_METADATA_DISABLED") ?? "false").toLowerCase() !== "false")
+    return undefined;
   const mode = find("ec2_metadata_service_endpoint_mode") ?? "IPv4";
   const url = find("ec2_metadata_service_endpoint") ?? endpoints[mode.toLowerCase()];
   if (url === undefined || !URL.canParse(url))
@@ -90,7 +101,9 @@ async function askForRole(
     if (token === undefined && !service.allowsVersion1) return undefined;
     const answer = await get(service, rolePath, token, signal);
     // Without a token, a role is the only proof that this is the cloud's own service.
-    return token !== undefined || [200, 401].includes(answer.status) ? { token, answer } : undefined;
+    return token !== undefined || [200, 401].includes(answer.status)
+      ? { token, answer }
+      : undefined;
   } catch {
     signal.throwIfAborted();
     return undefined;
@@ -98,9 +111,17 @@ async function askForRole(
 }
 
 /** Undefined if the service gives none. Its answer gets lost on the way to a container, because it may make one hop only. */
-async function askForToken({ url }: MetadataService, signal: AbortSignal): Promise<string | undefined> {
+async function askForToken(
+  { url }: MetadataService,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const headers = { "x-aws-ec2-metadata-token-ttl-seconds": "21600" };
-  const request = { url: new URL("/latest/api/token", url), method: "PUT", headers, timeoutMs } as const;
+  const request = {
+    url: new URL("/latest/api/token", url),
+    method: "PUT",
+    headers,
+    timeoutMs,
+  } as const;
   try {
     const { status, text } = await requestDirectly(request, signal);
     return status === 200 ? text : undefined;
@@ -117,14 +138,23 @@ async function get(
   token: string | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const headers: Record<string, string> = token === undefined ? {} : { "x-aws-ec2-metadata-token": token };
-  return await requestDirectly({ url: new URL(path, url), method: "GET", headers, timeoutMs }, signal);
+  const headers: Record<string, string> =
+    token === undefined ? {} : { "x-aws-ec2-metadata-token": token };
+  return await requestDirectly(
+    { url: new URL(path, url), method: "GET", headers, timeoutMs },
+    signal,
+  );
 }
 
 const readIdentity: read.Reader<Identity> = (found) => {
   const keys = readKeys(found);
   if (keys === undefined) return undefined;
-  const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, Token: sessionToken, Expiration } = keys;
+  const {
+    AccessKeyId: accessKeyId,
+    SecretAccessKey: secretAccessKey,
+    Token: sessionToken,
+    Expiration,
+  } = keys;
   return { accessKeyId, secretAccessKey, sessionToken, expiration: Expiration };
 };
 

@@ -35,10 +35,16 @@ export async function readProfile(environment: Environment): Promise<Profile> {
   const name = variable(environment, chosen ?? "") ?? "default";
   const files = sharedFiles(environment);
   const { loadSharedConfigFiles } = await import("@smithy/core/config");
-  const { configFile, credentialsFile } = await loadSharedConfigFiles({ ...files, ignoreCache: true });
+  const { configFile, credentialsFile } = await loadSharedConfigFiles({
+    ...files,
+    ignoreCache: true,
+  });
   const sectionNames = [...Object.keys(configFile), ...Object.keys(credentialsFile)];
   const sections = Object.fromEntries(
-    sectionNames.map((section) => [section, { ...configFile[section], ...credentialsFile[section] }]),
+    sectionNames.map((section) => [
+      section,
+      { ...configFile[section], ...credentialsFile[section] },
+    ]),
   );
   const shown = `profile "${name}" ${chosen === undefined ? "of the shared credentials file" : `(${chosen})`}`;
   return { name, shown, variable: chosen, settings: sections[name] ?? {}, sections, files };
@@ -55,7 +61,10 @@ function sharedFiles(environment: Environment): SharedFiles {
 }
 
 /** The profile and those that it takes its credentials from, which is the last one. */
-export function sourceProfiles({ name, sections }: Pick<Profile, "name" | "sections">): readonly string[] {
+export function sourceProfiles({
+  name,
+  sections,
+}: Pick<Profile, "name" | "sections">): readonly string[] {
   const names = [name];
   for (const each of names) {
     const source = sections[each]?.["source_profile"];

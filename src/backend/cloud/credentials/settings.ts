@@ -36,12 +36,18 @@ interface Setting {
 }
 
 /** Read here and not by the SDK, which would read this process's variables, and AWS_PROFILE. Throws `machine-not-set-up`. */
-export async function readSettings(environment: Environment, profile: Profile): Promise<CloudSettings> {
+export async function readSettings(
+  environment: Environment,
+  profile: Profile,
+): Promise<CloudSettings> {
   const find = (name: string, setting: string): Setting | undefined => {
     const value = variable(environment, name);
-    return value === undefined ? inSection(profile, profile.settings, setting) : { value, origin: name };
+    return value === undefined
+      ? inSection(profile, profile.settings, setting)
+      : { value, origin: name };
   };
-  const flag = (name: string, setting: string): Setting | undefined => readFlag(find(name, setting));
+  const flag = (name: string, setting: string): Setting | undefined =>
+    readFlag(find(name, setting));
   const fips = flag("AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
   const dualStack = flag("AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint");
   const ignored = flag("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls");
@@ -65,9 +71,15 @@ export async function readSettings(environment: Environment, profile: Profile): 
   };
 }
 
-function inSection(profile: Profile, section: Profile["settings"], name: string): Setting | undefined {
+function inSection(
+  profile: Profile,
+  section: Profile["settings"],
+  name: string,
+): Setting | undefined {
   const value = section[name];
-  return value === undefined ? undefined : { value, origin: `${name.replace(".", " ")} of ${profile.shown}` };
+  return value === undefined
+    ? undefined
+    : { value, origin: `${name.replace(".", " ")} of ${profile.shown}` };
 }
 
 /** Undefined if it isn't set, or is `false`. */
@@ -85,7 +97,11 @@ function readFlag(setting: Setting | undefined): Setting | undefined {
 }
 
 /** https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html */
-function findEndpoint(environment: Environment, profile: Profile, service: Service): Setting | undefined {
+function findEndpoint(
+  environment: Environment,
+  profile: Profile,
+  service: Service,
+): Setting | undefined {
   for (const origin of [`AWS_ENDPOINT_URL_${service}`, "AWS_ENDPOINT_URL"]) {
     const value = variable(environment, origin);
     if (value !== undefined) return { value, origin };
@@ -101,16 +117,24 @@ function findEndpoint(environment: Environment, profile: Profile, service: Servi
 }
 
 const noServices = ({ shown, files }: Profile, services: string): ClusterError =>
-  new ClusterError("machine-not-set-up", `${shown} needs a section [services ${services}], which doesn't exist.`, {
-    hint: `Add it to ${files.configFilepath}, or remove "services" from the profile.`,
-  });
+  new ClusterError(
+    "machine-not-set-up",
+    `${shown} needs a section [services ${services}], which doesn't exist.`,
+    {
+      hint: `Add it to ${files.configFilepath}, or remove "services" from the profile.`,
+    },
+  );
 
 function readEndpoint({ value, origin }: Setting): Endpoint {
   if (/^https?:\/\//i.test(value) && URL.canParse(value))
     return { url: value, shown: `${outside(maskUrl(value))}, from ${origin}` };
-  throw new ClusterError("machine-not-set-up", `${origin} is not the URL of an API: ${quoted(value)}.`, {
-    hint: `Unset it, or set it to a URL such as https://ec2.us-west-2.amazonaws.com.`,
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `${origin} is not the URL of an API: ${quoted(value)}.`,
+    {
+      hint: `Unset it, or set it to a URL such as https://ec2.us-west-2.amazonaws.com.`,
+    },
+  );
 }
 
 const twoEndpoints = (endpoint: Setting, other: Setting): ClusterError =>
@@ -125,10 +149,14 @@ const certificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 /** The SDK doesn't read them by itself. A file without any would make every certificate look bad. */
 async function readAuthorities({ value: path, origin }: Setting): Promise<string> {
   const refuse = (problem: string, cause: unknown): ClusterError =>
-    new ClusterError("machine-not-set-up", `Cannot use ${path}, the file that ${origin} names: ${problem}.`, {
-      hint: "Name a file of certificates in PEM format, or unset it.",
-      cause,
-    });
+    new ClusterError(
+      "machine-not-set-up",
+      `Cannot use ${path}, the file that ${origin} names: ${problem}.`,
+      {
+        hint: "Name a file of certificates in PEM format, or unset it.",
+        cause,
+      },
+    );
   const text = await readOwnText(path).catch((error: unknown) => {
     throw refuse(unreadableReason(error), error);
   });

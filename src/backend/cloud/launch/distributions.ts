@@ -48,7 +48,8 @@ const amazon = {
   user: "ec2-user",
 } as const;
 
-const ubuntu = (version: string): string => `ubuntu/images/hvm-ssd*/ubuntu-*-${version}-amd64-server-*`;
+const ubuntu = (version: string): string =>
+  `ubuntu/images/hvm-ssd*/ubuntu-*-${version}-amd64-server-*`;
 
 export const sources: Readonly<Record<string, ImageSource>> = {
   // cloud-init 19.4 is the first version with any support for version 2 of the metadata, and isn't known to work.
@@ -66,18 +67,78 @@ export const sources: Readonly<Record<string, ImageSource>> = {
     needsMetadata1: true,
     nearest: ["rhel-8", "rocky-8"],
   },
-  "rhel-8": { ...redHat, names: "RHEL-8*_HVM-*", cgroupVersion: 1, nearest: ["rocky-8", "almalinux-8"] },
-  "rhel-9": { ...redHat, names: "RHEL-9*_HVM-*", cgroupVersion: 2, nearest: ["rocky-9", "almalinux-9"] },
-  "rocky-8": { ...rocky, names: "Rocky-8-EC2-Base-*.x86_64", cgroupVersion: 1, nearest: ["almalinux-8", "rhel-8"] },
-  "rocky-9": { ...rocky, names: "Rocky-9-EC2-Base-*.x86_64", cgroupVersion: 2, nearest: ["almalinux-9", "rhel-9"] },
-  "almalinux-8": { ...almaLinux, names: "AlmaLinux OS 8*x86_64", cgroupVersion: 1, nearest: ["rocky-8", "rhel-8"] },
-  "almalinux-9": { ...almaLinux, names: "AlmaLinux OS 9*x86_64", cgroupVersion: 2, nearest: ["rocky-9", "rhel-9"] },
-  "debian-11": { ...debian, names: "debian-11-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-22"] },
-  "debian-12": { ...debian, names: "debian-12-amd64-*", cgroupVersion: 2, nearest: ["debian-13", "debian-11"] },
-  "debian-13": { ...debian, names: "debian-13-amd64-*", cgroupVersion: 2, nearest: ["debian-12", "ubuntu-24"] },
-  "ubuntu-20": { ...canonical, names: ubuntu("20.04"), cgroupVersion: 1, nearest: ["ubuntu-22", "debian-11"] },
-  "ubuntu-22": { ...canonical, names: ubuntu("22.04"), cgroupVersion: 2, nearest: ["ubuntu-24", "debian-12"] },
-  "ubuntu-24": { ...canonical, names: ubuntu("24.04"), cgroupVersion: 2, nearest: ["ubuntu-22", "debian-13"] },
+  "rhel-8": {
+    ...redHat,
+    names: "RHEL-8*_HVM-*",
+    cgroupVersion: 1,
+    nearest: ["rocky-8", "almalinux-8"],
+  },
+  "rhel-9": {
+    ...redHat,
+    names: "RHEL-9*_HVM-*",
+    cgroupVersion: 2,
+    nearest: ["rocky-9", "almalinux-9"],
+  },
+  "rocky-8": {
+    ...rocky,
+    names: "Rocky-8-EC2-Base-*.x86_64",
+    cgroupVersion: 1,
+    nearest: ["almalinux-8", "rhel-8"],
+  },
+  "rocky-9": {
+    ...rocky,
+    names: "Rocky-9-EC2-Base-*.x86_64",
+    cgroupVersion: 2,
+    nearest: ["almalinux-9", "rhel-9"],
+  },
+  "almalinux-8": {
+    ...almaLinux,
+    names: "AlmaLinux OS 8*x86_64",
+    cgroupVersion: 1,
+    nearest: ["rocky-8", "rhel-8"],
+  },
+  "almalinux-9": {
+    ...almaLinux,
+    names: "AlmaLinux OS 9*x86_64",
+    cgroupVersion: 2,
+    nearest: ["rocky-9", "rhel-9"],
+  },
+  "debian-11": {
+    ...debian,
+    names: "debian-11-amd64-*",
+    cgroupVersion: 2,
+    nearest: ["debian-12", "ubuntu-22"],
+  },
+  "debian-12": {
+    ...debian,
+    names: "debian-12-amd64-*",
+    cgroupVersion: 2,
+    nearest: ["debian-13", "debian-11"],
+  },
+  "debian-13": {
+    ...debian,
+    names: "debian-13-amd64-*",
+    cgroupVersion: 2,
+    nearest: ["debian-12", "ubuntu-24"],
+  },
+  "ubuntu-20": {
+    ...canonical,
+    names: ubuntu("20.04"),
+    cgroupVersion: 1,
+    nearest: ["ubuntu-22", "debian-11"],
+  },
+  "ubuntu-22": {
+    ...canonical,
+    names: ubuntu("22.04"),
+    cgroupVersion: 2,
+    nearest: ["ubuntu-24", "debian-12"],
+  },
+  "ubuntu-24": {
+    ...canonical,
+    names: ubuntu("24.04"),
+    cgroupVersion: 2,
+    nearest: ["ubuntu-22", "debian-13"],
+  },
   "amazon-2": {
     ...amazon,
     names: "amzn2-ami-kernel-5.10-hvm-*-x86_64-gp2",
@@ -105,8 +166,11 @@ export function chooseDistribution(asked: string, needsApt: boolean): string {
   return needsApt ? withApt : usualDistribution;
 }
 
-export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
-export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
+export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined =>
+  sources[distribution]?.cgroupVersion;
+export const cgroups1Distributions: readonly string[] = distributions.filter(
+  (name) => cgroupVersionOf(name) === 1,
+);
 
 /** Returns why SELinux can't be enforced on this distribution; undefined if it can, or for an own image or the default. */
 export function selinuxProblem(distribution: string): string | undefined {

@@ -34,9 +34,13 @@ export async function findImage(
   signal: AbortSignal,
 ): Promise<LaunchImage> {
   const query =
-    chosen === undefined ? queryOf(distribution, api.region) : { ImageIds: [chosen.id], IncludeDeprecated: true };
+    chosen === undefined
+      ? queryOf(distribution, api.region)
+      : { ImageIds: [chosen.id], IncludeDeprecated: true };
   const images = await collectPages(api, ["DescribeImages", query], ({ Images }) => Images, signal);
-  const newest = images.toSorted((a, b) => (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""))[0];
+  const newest = images.toSorted((a, b) =>
+    (b.CreationDate ?? "").localeCompare(a.CreationDate ?? ""),
+  )[0];
   if (newest?.ImageId === undefined) throw imageNotFound(api.region, distribution, chosen?.id);
   // For a user's own image, rely only on what the API says about it.
   const isKnown = chosen === undefined && sourceOf(distribution).needsMetadata1 !== true;
@@ -47,7 +51,11 @@ function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
   const instead = "pass an image with `image` and `sshUser`";
-  throw unknownDistribution(distribution, { images: "No images are", known: distributions, instead });
+  throw unknownDistribution(distribution, {
+    images: "No images are",
+    known: distributions,
+    instead,
+  });
 }
 
 function queryOf(distribution: string, region: string): DescribeImagesCommandInput {
@@ -100,7 +108,10 @@ function ownerIn({ owners }: ImageSource, region: string): string | undefined {
 
 function ownerUnknown(distribution: string, region: string): ClusterError {
   const known = distributions.filter((name) => ownerIn(sourceOf(name), region) !== undefined);
-  const others = known.length === 0 ? "" : `, or choose one of these as \`linuxDistribution\`: ${known.join(", ")}`;
+  const others =
+    known.length === 0
+      ? ""
+      : `, or choose one of these as \`linuxDistribution\`: ${known.join(", ")}`;
   return new ClusterError(
     "image-not-found",
     `It is not known who publishes images of ${distribution} in region ${region}, where accounts are others than in most regions.`,
@@ -113,10 +124,13 @@ function ownerUnknown(distribution: string, region: string): ClusterError {
 
 function imageNotFound(region: string, distribution: string, id: string | undefined): ClusterError {
   const source = sources[distribution];
-  const what = id ?? `of ${distribution} ("${source?.names}", owner ${source && ownerIn(source, region)})`;
+  const what =
+    id ?? `of ${distribution} ("${source?.names}", owner ${source && ownerIn(source, region)})`;
   const nearest = id === undefined ? (source?.nearest ?? []) : [];
   const another =
-    nearest.length === 0 ? "another `linuxDistribution`" : `\`linuxDistribution ${nearest.join(" or ")}\``;
+    nearest.length === 0
+      ? "another `linuxDistribution`"
+      : `\`linuxDistribution ${nearest.join(" or ")}\``;
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
     hint: `Choose ${another}, another \`region\`, or pass an image with \`image\` and \`sshUser\`.`,
     facts: {

@@ -6,7 +6,12 @@ import { type CloudApi, collectPages } from "../api/api.ts";
 /** What decides whether an image boots on an instance type, in the API's words. */
 export type ImageTraits = Pick<
   Image,
-  "Architecture" | "VirtualizationType" | "RootDeviceType" | "BootMode" | "EnaSupport" | "TpmSupport"
+  | "Architecture"
+  | "VirtualizationType"
+  | "RootDeviceType"
+  | "BootMode"
+  | "EnaSupport"
+  | "TpmSupport"
 >;
 
 /** Undefined if the region doesn't have the type. */
@@ -17,7 +22,12 @@ export async function findInstanceType(
 ): Promise<InstanceTypeInfo | undefined> {
   // A filter, because a name that the region doesn't know would be an error.
   const query = { Filters: [{ Name: "instance-type", Values: [instanceType] }] };
-  const types = await collectPages(api, ["DescribeInstanceTypes", query], ({ InstanceTypes }) => InstanceTypes, signal);
+  const types = await collectPages(
+    api,
+    ["DescribeInstanceTypes", query],
+    ({ InstanceTypes }) => InstanceTypes,
+    signal,
+  );
   return types[0];
 }
 
@@ -39,11 +49,18 @@ export async function describeInstanceType(
   throw notOffered(api, instanceType);
 }
 
-export const notOffered = ({ region }: Pick<CloudApi, "region">, instanceType: string): ClusterError =>
-  new ClusterError("bad-usage", `\`instanceType\`: region ${region} does not offer ${instanceType}.`, {
-    hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
-    facts: { instanceType, region },
-  });
+export const notOffered = (
+  { region }: Pick<CloudApi, "region">,
+  instanceType: string,
+): ClusterError =>
+  new ClusterError(
+    "bad-usage",
+    `\`instanceType\`: region ${region} does not offer ${instanceType}.`,
+    {
+      hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
+      facts: { instanceType, region },
+    },
+  );
 
 /** Throws `bad-usage` if the image can't boot on the type. The API itself would refuse it only at the launch. */
 export function assertFits(
@@ -70,7 +87,11 @@ function misfit(image: ImageTraits, type: InstanceTypeInfo): readonly [string, s
     ["processors of", image.Architecture, type.ProcessorInfo?.SupportedArchitectures],
     ["virtualization of type", image.VirtualizationType, type.SupportedVirtualizationTypes],
     ["a root device of type", image.RootDeviceType, type.SupportedRootDeviceTypes],
-    ["boot mode", image.BootMode === "uefi-preferred" ? undefined : image.BootMode, type.SupportedBootModes],
+    [
+      "boot mode",
+      image.BootMode === "uefi-preferred" ? undefined : image.BootMode,
+      type.SupportedBootModes,
+    ],
   ];
   for (const [what, needed, supported = []] of lists)
     if (needed !== undefined && supported.length > 0 && !supported.includes(needed))

@@ -38,7 +38,12 @@ export type LaunchLedger = Map<string, SavedLaunch>;
  */
 export async function launchRole(
   api: CloudApi,
-  job: { readonly plan: LaunchPlan; readonly role: Role; readonly count: number; readonly ledger: LaunchLedger },
+  job: {
+    readonly plan: LaunchPlan;
+    readonly role: Role;
+    readonly count: number;
+    readonly ledger: LaunchLedger;
+  },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -52,7 +57,8 @@ export async function launchRole(
     } catch (error) {
       if (!isFailure(error, "zone-full")) throw tooMany(error, plan, { count, role });
       refusals.push({ zone: subnet.zone, code: failureCode(error) ?? "", error });
-      if (attempt === plan.subnets.length - 1) throw noRoom(refusals, plan, { role, count, region: api.region });
+      if (attempt === plan.subnets.length - 1)
+        throw noRoom(refusals, plan, { role, count, region: api.region });
     }
   }
 }
@@ -82,7 +88,11 @@ async function sendRequest(
   try {
     const send = () => api.call("RunInstances", launch.request, signal);
     const answer = await untilVisible(send, "group-missing", clock, signal);
-    await settle((answer.Instances ?? []).map((instance) => instance.InstanceId).filter((id) => id !== undefined));
+    await settle(
+      (answer.Instances ?? [])
+        .map((instance) => instance.InstanceId)
+        .filter((id) => id !== undefined),
+    );
   } catch (error) {
     if (wasRefused(error)) await settle([]);
     throw error;
@@ -148,7 +158,9 @@ export function launchRequest(
 /** `us-west-2a, us-west-2b: InsufficientInstanceCapacity; us-west-2d: Unsupported` */
 function zonesText(refusals: readonly Refusal[]): string {
   const zonesByCode = Map.groupBy(refusals, ({ code }) => code);
-  return [...zonesByCode].map(([code, group]) => `${group.map(({ zone }) => zone).join(", ")}: ${code}`).join("; ");
+  return [...zonesByCode]
+    .map(([code, group]) => `${group.map(({ zone }) => zone).join(", ")}: ${code}`)
+    .join("; ");
 }
 
 function noRoom(
@@ -174,11 +186,19 @@ function noRoom(
   );
 }
 
-function tooMany(error: unknown, plan: LaunchPlan, asked: { readonly role: Role; readonly count: number }): unknown {
+function tooMany(
+  error: unknown,
+  plan: LaunchPlan,
+  asked: { readonly role: Role; readonly count: number },
+): unknown {
   if (!(error instanceof ClusterError) || error.id !== "capacity-lacking") return error;
-  const counts = (plan.tags.counts ?? "").split(" ").map((pair) => pair.split("=") as [string, string]);
+  const counts = (plan.tags.counts ?? "")
+    .split(" ")
+    .map((pair) => pair.split("=") as [string, string]);
   const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
-  const parts = counts.map(([role, count]) => numbered(Number(count), role.replace("_", " "))).join(", ");
+  const parts = counts
+    .map(([role, count]) => numbered(Number(count), role.replace("_", " ")))
+    .join(", ");
   return revised(error, {
     message: `${messageOf(error)} Requested: ${total} × ${plan.instanceType} (${parts}).`,
     facts: { ...asked, total, instanceType: plan.instanceType },

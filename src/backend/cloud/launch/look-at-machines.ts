@@ -52,7 +52,9 @@ export async function lookAtMachines(
     api,
   );
   // Read separately, so that other machines' claims don't affect them.
-  const own = readMachines(launched).machines.filter(({ creationId }) => creationId === watching.creationId);
+  const own = readMachines(launched).machines.filter(
+    ({ creationId }) => creationId === watching.creationId,
+  );
   assertPresent(own, watching, clock.now() - watching.launchedMs);
   assertAddresses(own, watching.withoutAddress, clock.now());
   return clustersOf(own, watching.regionFolder)[0];
@@ -79,7 +81,8 @@ function assertOldest(
     );
   const elder = machines.find((machine) => {
     const { creationId, state, expiresAt } = machine;
-    if (creationId === watching.creationId || (state !== "starting" && state !== "running")) return false;
+    if (creationId === watching.creationId || (state !== "starting" && state !== "running"))
+      return false;
     // Tags alone, which others may copy, don't make a rival.
     if (!machine.isInItsGroup) return false;
     const otherMs = launchedMs(creationId);
@@ -88,12 +91,18 @@ function assertOldest(
   });
   if (elder === undefined) return;
   const { expiresAt } = elder;
-  throw clusterExists({ clusterId: watching.clusterId, region: api.region, expiresAt, nowMs: api.now() });
+  throw clusterExists({
+    clusterId: watching.clusterId,
+    region: api.region,
+    expiresAt,
+    nowMs: api.now(),
+  });
 }
 
 function assertPresent(own: readonly Machine[], watching: Watching, elapsedMs: number): void {
   const ended = own.map(toNode).find((node) => node.state === "ending" || node.state === "ended");
-  if (ended !== undefined) throw machineFailed(ended, { output: "", hint: hintFor(ended.stateReason) });
+  if (ended !== undefined)
+    throw machineFailed(ended, { output: "", hint: hintFor(ended.stateReason) });
   if (elapsedMs < waits.visibility.limitMs || own.length === watching.machineIds.length) return;
   const seen = new Set(own.map(({ id }) => id));
   const unseen = watching.machineIds.filter((id) => !seen.has(id));
@@ -116,18 +125,27 @@ function hintFor(reason = ""): string {
 }
 
 /** A public address comes with the start, or a moment later, or never. */
-function assertAddresses(own: readonly Machine[], withoutAddress: Map<string, number>, nowMs: number): void {
+function assertAddresses(
+  own: readonly Machine[],
+  withoutAddress: Map<string, number>,
+  nowMs: number,
+): void {
   for (const machine of own) {
-    if (machine.state !== "running" || machine.publicAddress !== undefined) withoutAddress.delete(machine.id);
+    if (machine.state !== "running" || machine.publicAddress !== undefined)
+      withoutAddress.delete(machine.id);
     else if (!withoutAddress.has(machine.id)) withoutAddress.set(machine.id, nowMs);
   }
   const failed = own.filter(({ id }) => nowMs - (withoutAddress.get(id) ?? nowMs) > addressLimitMs);
   if (failed.length === 0) return;
   const names = failed.map((machine) => `${nodeReference(machine)} (${machine.id})`).join(", ");
-  throw new ClusterError("machine-failed", `The cloud gave ${names} no public address in two minutes.`, {
-    hint: "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
-    facts: { machines: failed.map(({ id }) => id) },
-  });
+  throw new ClusterError(
+    "machine-failed",
+    `The cloud gave ${names} no public address in two minutes.`,
+    {
+      hint: "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
+      facts: { machines: failed.map(({ id }) => id) },
+    },
+  );
 }
 
 /** Explains that nodes don't answer because this machine's address isn't admitted; undefined if it is. */
@@ -154,7 +172,11 @@ export function isAllowedAddress(address: string, cidrs: readonly string[]): boo
 const family = (address: string): "ipv4" | "ipv6" => (isIPv4(address) ? "ipv4" : "ipv6");
 
 /** Closes version 1 of a machine's instance metadata once nothing on the machine needs it any more. */
-export type RequireMetadata2 = (machineId: string, name: string, signal: AbortSignal) => Promise<void>;
+export type RequireMetadata2 = (
+  machineId: string,
+  name: string,
+  signal: AbortSignal,
+) => Promise<void>;
 
 /**
  * For the machines of one creation. Warns only once about a missing permission. Sends no request for machines that were
@@ -169,7 +191,11 @@ export function metadata2Requirer(
   return async (machineId, name, signal) => {
     if (image.knowsMetadata2 || state.isForbidden) return;
     try {
-      const request = { InstanceId: machineId, HttpTokens: "required", HttpPutResponseHopLimit: 1 } as const;
+      const request = {
+        InstanceId: machineId,
+        HttpTokens: "required",
+        HttpPutResponseHopLimit: 1,
+      } as const;
       await api.call("ModifyInstanceMetadataOptions", request, signal);
       progress.detail(1, `${name}: instance metadata now requires version 2`);
     } catch (error) {

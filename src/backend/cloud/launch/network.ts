@@ -31,8 +31,15 @@ export async function findSubnets(
   signal: AbortSignal,
 ): Promise<readonly LaunchSubnet[]> {
   const query =
-    chosen === undefined ? { Filters: [{ Name: "default-for-az", Values: ["true"] }] } : { SubnetIds: [chosen] };
-  const subnets = await collectPages(api, ["DescribeSubnets", query], ({ Subnets }) => Subnets, signal);
+    chosen === undefined
+      ? { Filters: [{ Name: "default-for-az", Values: ["true"] }] }
+      : { SubnetIds: [chosen] };
+  const subnets = await collectPages(
+    api,
+    ["DescribeSubnets", query],
+    ({ Subnets }) => Subnets,
+    signal,
+  );
   const usable = subnets.filter((subnet) => subnet.State === "available").toSorted(byFreeAddresses);
   if (usable.length === 0) throw noNetwork(api.region, chosen);
   return usable.map((subnet) => ({
@@ -67,7 +74,9 @@ export async function createGroup(
         GroupName: name,
         Description: `Test cluster ${request.clusterId}`,
         VpcId: request.vpcId,
-        TagSpecifications: [{ ResourceType: "security-group", Tags: toTags(name, request.tags, []) }],
+        TagSpecifications: [
+          { ResourceType: "security-group", Tags: toTags(name, request.tags, []) },
+        ],
       },
       signal,
     );
@@ -79,11 +88,21 @@ export async function createGroup(
 }
 
 /** Returns the group that already has the name. It is ours if the answer to the first request was lost. */
-async function ownGroup(api: CloudApi, request: GroupRequest, clock: Clock, signal: AbortSignal): Promise<string> {
+async function ownGroup(
+  api: CloudApi,
+  request: GroupRequest,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string> {
   // If it was created so recently that it can't be described yet, it will be soon.
-  const group = await poll((inner) => groupNamed(api, request, inner), ruleOf(waits.namesake, clock), signal);
+  const group = await poll(
+    (inner) => groupNamed(api, request, inner),
+    ruleOf(waits.namesake, clock),
+    signal,
+  );
   const tags = readTags(group?.Tags);
-  if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId) return group.GroupId;
+  if (group?.GroupId !== undefined && tags.creationId === request.tags.creationId)
+    return group.GroupId;
   throw clusterExists({
     clusterId: request.clusterId,
     region: api.region,
@@ -107,13 +126,18 @@ async function groupNamed(
 /** Lets the nodes talk to each other on every port, and lets the ranges reach the given ports. */
 export async function openGroup(
   api: CloudApi,
-  rules: { readonly groupId: string; readonly cidrs: readonly string[]; readonly ports: readonly number[] },
+  rules: {
+    readonly groupId: string;
+    readonly cidrs: readonly string[];
+    readonly ports: readonly number[];
+  },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   const itself = { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: rules.groupId }] };
   const IpPermissions = [itself, ...admissions(rules.cidrs, rules.ports)];
-  const ask = () => api.call("AuthorizeSecurityGroupIngress", { GroupId: rules.groupId, IpPermissions }, signal);
+  const ask = () =>
+    api.call("AuthorizeSecurityGroupIngress", { GroupId: rules.groupId, IpPermissions }, signal);
   try {
     await untilVisible(ask, "group-missing", clock, signal);
   } catch (error) {
@@ -128,7 +152,8 @@ function byFreeAddresses(a: Subnet, b: Subnet): number {
 }
 
 function noNetwork(region: string, chosen: string | undefined): ClusterError {
-  const what = chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
+  const what =
+    chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
   return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
     hint: "Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
@@ -144,7 +169,9 @@ export async function checkAddress(
   signal: AbortSignal,
 ): Promise<string> {
   const url = variable(environment, "CLUSTER_CHECK_ADDRESS_URL") ?? defaultUrl;
-  using _slow = slowNote(() => progress.note(`Waiting for ${url} to name this machine's public address.`));
+  using _slow = slowNote(() =>
+    progress.note(`Waiting for ${url} to name this machine's public address.`),
+  );
   try {
     const answer = await requestDirectly(
       { url: new URL(url), method: "GET", headers: {}, timeoutMs, overIpv4: true },
@@ -158,7 +185,11 @@ export async function checkAddress(
         `it answered with the IPv6 address ${address}, but nodes have IPv4 addresses only`,
         undefined,
       );
-    throw addressUnknown(url, `it answered with status ${answer.status} and without an address`, undefined);
+    throw addressUnknown(
+      url,
+      `it answered with status ${answer.status} and without an address`,
+      undefined,
+    );
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;

@@ -29,7 +29,10 @@ export interface SavedLaunch {
 export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
   const folder = folderOf(directory);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writePrivateFile(join(folder, `${launch.name}.json`), `${JSON.stringify({ schemaVersion: 1, ...launch })}\n`);
+  await writePrivateFile(
+    join(folder, `${launch.name}.json`),
+    `${JSON.stringify({ schemaVersion: 1, ...launch })}\n`,
+  );
 }
 
 interface SavedLaunches {
@@ -65,7 +68,11 @@ export function parseLaunch(
   const launch = readLaunch(found);
   const tags = readTags(launch?.request.TagSpecifications?.[0]?.Tags);
   const owner = creationOfDirectory(directory);
-  if (owner === undefined || tags.clusterId !== owner.clusterId || tags.creationId !== owner.creationId)
+  if (
+    owner === undefined ||
+    tags.clusterId !== owner.clusterId ||
+    tags.creationId !== owner.creationId
+  )
     return undefined;
   if (parseMoment(tags.expiresAt) === undefined || launch?.name !== name) return undefined;
   const { request, machineIds } = launch;
@@ -76,14 +83,18 @@ export function parseLaunch(
 const readRequest: read.Reader<RunInstancesCommandInput> = (found) =>
   readOwnFields(found) === undefined ? undefined : (found as RunInstancesCommandInput);
 
-const readTagSpecification = read.object({ Tags: read.list(read.object({ Key: read.string, Value: read.string })) });
+const readTagSpecification = read.object({
+  Tags: read.list(read.object({ Key: read.string, Value: read.string })),
+});
 
 const readOwnFields = read.object({
   ClientToken: read.matching(/^[0-9a-f-]{36}$/),
   ImageId: read.matching(/^ami-[0-9a-f]{8,17}$/),
   MinCount: read.integer,
   MaxCount: read.integer,
-  TagSpecifications: read.refined(read.list(read.anything), ([first]) => readTagSpecification(first)),
+  TagSpecifications: read.refined(read.list(read.anything), ([first]) =>
+    readTagSpecification(first),
+  ),
 });
 
 const readLaunch = read.object({
@@ -116,7 +127,10 @@ export async function readKnownHere(
   root: string,
 ): Promise<KnownHere> {
   const directories = new Map(
-    tagged.map(({ clusterId, creationId }) => [creationDirectory(root, clusterId, creationId), creationId]),
+    tagged.map(({ clusterId, creationId }) => [
+      creationDirectory(root, clusterId, creationId),
+      creationId,
+    ]),
   );
   const found = await Promise.all(
     [...directories].map(async ([directory, creationId]) => ({
@@ -128,16 +142,21 @@ export async function readKnownHere(
   return {
     creationIds: new Set(found.filter(({ isHere }) => isHere).map(({ creationId }) => creationId)),
     launches: new Map(
-      found.flatMap(({ creationId, launches }) => (launches === undefined ? [] : [[creationId, launches]])),
+      found.flatMap(({ creationId, launches }) =>
+        launches === undefined ? [] : [[creationId, launches]],
+      ),
     ),
   };
 }
 
 /** Reads a creation's launches from its folder. Undefined if they aren't known here, or not completely yet. */
-export async function readOwnLaunches({ directory }: Pick<ClusterName, "directory">): Promise<OwnLaunches | undefined> {
+export async function readOwnLaunches({
+  directory,
+}: Pick<ClusterName, "directory">): Promise<OwnLaunches | undefined> {
   if (!(await isFinishedCreation(directory))) return undefined;
   const { launches, unreadable } = await readLaunches(directory);
-  const isComplete = unreadable.length === 0 && launches.every(({ machineIds }) => machineIds !== undefined);
+  const isComplete =
+    unreadable.length === 0 && launches.every(({ machineIds }) => machineIds !== undefined);
   const machineIds = launches.flatMap((launch) => launch.machineIds ?? []);
   if (!isComplete || machineIds.length === 0) return undefined;
   const groupIds = launches.flatMap(({ request }) => request.NetworkInterfaces?.[0]?.Groups ?? []);

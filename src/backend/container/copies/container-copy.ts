@@ -49,7 +49,11 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   ): Promise<ContainerCopy> {
     const [reach, { hasLeftovers }] = await Promise.all([
       findReach(engine, origin.engineFacts, platform(), signal),
-      assertIdCanBeClaimed(engine, { root, clusterId: request.clusterId, clock: runtime.clock }, signal),
+      assertIdCanBeClaimed(
+        engine,
+        { root, clusterId: request.clusterId, clock: runtime.clock },
+        signal,
+      ),
     ]);
     assertReachable(engine, { reach, isOffline: origin.facts.isOffline });
     return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, runtime);
@@ -73,9 +77,17 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     await this.#orLetGo(this.#createNodes(name, this.#opened, signal));
   }
 
-  async #createNodes(name: CreationName, { nodes: saved, copiedFrom }: OpenOrigin, signal: AbortSignal): Promise<void> {
+  async #createNodes(
+    name: CreationName,
+    { nodes: saved, copiedFrom }: OpenOrigin,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { engine, root, reach, origin } = this.#plan;
-    const rights = await nodeRights(engine, { image: saved[0].image, root, facts: origin.engineFacts }, signal);
+    const rights = await nodeRights(
+      engine,
+      { image: saved[0].image, root, facts: origin.engineFacts },
+      signal,
+    );
     using step = this.runtime.progress.start("Copy file systems");
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
@@ -116,11 +128,18 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   async #start(publicKey: string, signal: AbortSignal): Promise<void> {
     await this.startContainers(async (onStart) => {
       const nodes = [...this.#created.values()];
-      const hosts = hostsFiles(nodes.map((node) => ({ ...node, address: node.platformAddress.split("/")[0] ?? "" })));
+      const hosts = hostsFiles(
+        nodes.map((node) => ({ ...node, address: node.platformAddress.split("/")[0] ?? "" })),
+      );
       const begin = async ([id, node]: readonly [string, CopiedNode]): Promise<void> => {
         const others = nodes.filter((each) => each !== node);
         const wanted = { name: `${nodeState.slice(1)}/wanted`, mode: 0o644, text: "" };
-        const files = [...networkFiles(node, others), ...hosts, wanted, ...deadlineFiles(this.begun.expiresAt)];
+        const files = [
+          ...networkFiles(node, others),
+          ...hosts,
+          wanted,
+          ...deadlineFiles(this.begun.expiresAt),
+        ];
         const keys = { hostKey: this.hostKeys.of(node), publicKey };
         const identity = await identityArchive({ ...keys, files }, this.runtime.clock.now());
         await beginNode(this.#plan.engine, { id, identity, onStart }, signal);
@@ -129,7 +148,11 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     });
   }
 
-  protected override async finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+  protected override async finishBoot(
+    node: NodeRecord,
+    shell: NodeShell,
+    signal: AbortSignal,
+  ): Promise<void> {
     await assertJoined(node, shell, signal);
     await super.finishBoot(node, shell, signal);
   }
@@ -140,7 +163,10 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 }
 
-function describe({ engine: { kind }, request, origin, reach }: CopyPlan, clock: Clock): CreationSummary {
+function describe(
+  { engine: { kind }, request, origin, reach }: CopyPlan,
+  clock: Clock,
+): CreationSummary {
   const { settings, engineFacts, title, summary, facts } = origin;
   return describeOrigin(
     request,
@@ -151,7 +177,10 @@ function describe({ engine: { kind }, request, origin, reach }: CopyPlan, clock:
       engine: `${kind.title} ${engineFacts.version}`,
       lines: [
         ["Limits", `memory ${settings.memory ?? "none"}, CPUs ${settings.cpus ?? "none"}, each`],
-        ["Network", `its own bridge, and on it the private addresses of the snapshot${wayOutText(facts.isOffline)}`],
+        [
+          "Network",
+          `its own bridge, and on it the private addresses of the snapshot${wayOutText(facts.isOffline)}`,
+        ],
         ["Reached at", reach === "direct" ? "the containers' own addresses" : "ports of 127.0.0.1"],
       ],
       facts: {

@@ -48,7 +48,10 @@ export async function snapshotOrigin(
   signal: AbortSignal,
 ): Promise<CopyOrigin> {
   const { source, snapshot } = request;
-  const [nodes, engineFacts] = await Promise.all([findNodes(engine, request, signal), readEngineFacts(engine, signal)]);
+  const [nodes, engineFacts] = await Promise.all([
+    findNodes(engine, request, signal),
+    readEngineFacts(engine, signal),
+  ]);
   const [{ counts, settings, labels }] = nodes;
   const { id: cluster, variant, distribution, webUi } = source;
   const summary = { cluster, snapshot, createdAt: createdAt({ images: nodes })?.toISOString() };
@@ -73,20 +76,31 @@ export async function snapshotOrigin(
   };
 }
 
-async function findNodes(engine: Engine, { source, snapshot }: CopyRequest, signal: AbortSignal): Promise<CopiedNodes> {
+async function findNodes(
+  engine: Engine,
+  { source, snapshot }: CopyRequest,
+  signal: AbortSignal,
+): Promise<CopiedNodes> {
   const nodes = await findSavedNodes(engine, { cluster: source, name: snapshot }, signal);
   const unusable = (why: string, hint: string): ClusterError =>
-    new ClusterError("snapshot-unusable", `The snapshot "${snapshot}" of cluster "${source.id}" ${why}.`, {
-      hint,
-      facts: { cluster: source.id, snapshot },
-    });
+    new ClusterError(
+      "snapshot-unusable",
+      `The snapshot "${snapshot}" of cluster "${source.id}" ${why}.`,
+      {
+        hint,
+        facts: { cluster: source.id, snapshot },
+      },
+    );
   const folders = nodes.flatMap(({ settings }) =>
     settings.volumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
   );
   const missing = folders.find((folder) => !existsSync(folder));
   // The engine would create the folder as root.
   if (missing !== undefined)
-    throw unusable(`needs ${outside(missing)}, which does not exist`, "Its nodes mount it: create it.");
+    throw unusable(
+      `needs ${outside(missing)}, which does not exist`,
+      "Its nodes mount it: create it.",
+    );
   if (!haveAddresses(nodes))
     throw unusable(
       "was made by an earlier version, which did not save the network",

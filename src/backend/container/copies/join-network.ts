@@ -40,23 +40,40 @@ export const networkFiles = (
     text: shellText(joinNetwork, {
       ADDRESS: platformAddress,
       ENGINE_ADDRESS: address,
-      PEERS: others.map((other) => `${other.address} ${other.platformAddress.split("/")[0]}`).join("\n"),
+      PEERS: others
+        .map((other) => `${other.address} ${other.platformAddress.split("/")[0]}`)
+        .join("\n"),
     }),
   },
   { name: `etc/systemd/system/${unit}`, mode: 0o644, text: unitText },
   { name: "etc/systemd/system/sysinit.target.d/", mode: 0o755, text: "" },
-  { name: "etc/systemd/system/sysinit.target.d/cluster-e2e.conf", mode: 0o644, text: `[Unit]\nWants=${unit}\n` },
+  {
+    name: "etc/systemd/system/sysinit.target.d/cluster-e2e.conf",
+    mode: 0o644,
+    text: `[Unit]\nWants=${unit}\n`,
+  },
 ];
 
 /** Throws `machine-failed` if the node could not get its private address. */
-export async function assertJoined(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
+export async function assertJoined(
+  node: NodeRecord,
+  shell: NodeShell,
+  signal: AbortSignal,
+): Promise<void> {
   const argv = ["systemctl", "status", "--no-pager", "--output=cat", "--lines=5", unit];
-  const { status, stdout } = await shell.run({ argv, limitMs, task: "joining its private network" }, signal);
+  const { status, stdout } = await shell.run(
+    { argv, limitMs, task: "joining its private network" },
+    signal,
+  );
   if (status === 0) return;
   const name = nodeReference(node);
   const lines = outsideLines(stdout, 20).map((line) => `  ${line}`);
-  throw new ClusterError("machine-failed", [`${name} could not join the private network:`, ...lines].join("\n"), {
-    hint: "Copies need VXLAN and IPsec policies in the kernel of the engine's machine (modprobe -a vxlan xfrm_user), and ip and bridge (iproute2) in the node image.",
-    facts: { node: name },
-  });
+  throw new ClusterError(
+    "machine-failed",
+    [`${name} could not join the private network:`, ...lines].join("\n"),
+    {
+      hint: "Copies need VXLAN and IPsec policies in the kernel of the engine's machine (modprobe -a vxlan xfrm_user), and ip and bridge (iproute2) in the node image.",
+      facts: { node: name },
+    },
+  );
 }

@@ -9,7 +9,13 @@ import { parseUrl } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
-import { type EngineFacts, type EngineKind, type EngineName, type Reach, engineNames } from "./engine-kind.ts";
+import {
+  type EngineFacts,
+  type EngineKind,
+  type EngineName,
+  type Reach,
+  engineNames,
+} from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
 
@@ -57,24 +63,33 @@ const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
 
 /** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
 async function chosenBy(name: EngineName, environment: Environment): Promise<string | undefined> {
-  const choosing = choosingVariables[name].find((candidate) => variable(environment, candidate) !== undefined);
+  const choosing = choosingVariables[name].find(
+    (candidate) => variable(environment, candidate) !== undefined,
+  );
   if (choosing !== undefined || name === "podman") return choosing;
   const folder = variable(environment, "DOCKER_CONFIG") ?? join(homeFolder(environment), ".docker");
-  const context = await readOwnJson(join(folder, "config.json"), read.field("currentContext", read.string));
+  const context = await readOwnJson(
+    join(folder, "config.json"),
+    read.field("currentContext", read.string),
+  );
   return ["", "default"].includes(context ?? "") ? undefined : "docker context use";
 }
 
-const otherThan = ({ name }: EngineKind): EngineKind => engineKinds[name === "docker" ? "podman" : "docker"];
+const otherThan = ({ name }: EngineKind): EngineKind =>
+  engineKinds[name === "docker" ? "podman" : "docker"];
 
 function hangs(error: ClusterError, kind: EngineKind): ClusterError {
   const other = otherThan(kind);
-  return revised(error, { hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.` });
+  return revised(error, {
+    hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.`,
+  });
 }
 
 function chosenFailure(error: ClusterError, kind: EngineKind, choice: string): ClusterError {
   const { title } = kind;
   const other = otherThan(kind).title;
-  const undo = choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
+  const undo =
+    choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
   return revised(error, {
     hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
     facts: { choice },
@@ -99,18 +114,28 @@ export async function openOwn(
 }
 
 /** Finds out which engine `docker` belongs to. Root's Podman isn't asked whether it is rootless, which takes half a second. */
-async function openNamed(name: EngineName, runtime: EngineRuntime, signal: AbortSignal): Promise<Engine> {
-  const open = (kind: EngineName): Engine => openEngine(engineKinds[kind], `--engine ${name}`, runtime);
-  if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal))) return open(name);
+async function openNamed(
+  name: EngineName,
+  runtime: EngineRuntime,
+  signal: AbortSignal,
+): Promise<Engine> {
+  const open = (kind: EngineName): Engine =>
+    openEngine(engineKinds[kind], `--engine ${name}`, runtime);
+  if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal)))
+    return open(name);
   if (name === "docker") return openNamed("podman", runtime, signal);
   throw notOwn(engineKinds[name]);
 }
 
 function notOwn({ name, title, advice }: EngineKind): ClusterError {
-  return new ClusterError("machine-not-set-up", `The program ${name} on the PATH is not ${title}.`, {
-    hint: advice.install,
-    facts: { program: name },
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `The program ${name} on the PATH is not ${title}.`,
+    {
+      hint: advice.install,
+      facts: { program: name },
+    },
+  );
 }
 
 function isRoot(): boolean {
@@ -153,7 +178,9 @@ function noEngine(failures: readonly Failure[]): ClusterError {
     "machine-not-set-up",
     `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => messageOf(error)).join(" ")}`,
     {
-      hint: failures.map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`).join("\n"),
+      hint: failures
+        .map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`)
+        .join("\n"),
       facts: { tried: engineNames },
       cause: failures[0]?.error,
     },
@@ -161,7 +188,9 @@ function noEngine(failures: readonly Failure[]): ClusterError {
 }
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
-  return engine.kind.readFacts(await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal));
+  return engine.kind.readFacts(
+    await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal),
+  );
 }
 
 /** Throws `machine-not-set-up` if the engine isn't usable. */
@@ -182,7 +211,10 @@ export async function findReach(
   if (facts.location === "here") return "direct";
   const gateway = await bridgeAddress(engine, signal);
   if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
-  throw elsewhere(engine, `the address of its bridge, ${gateway}, is not an address of this machine`);
+  throw elsewhere(
+    engine,
+    `the address of its bridge, ${gateway}, is not an address of this machine`,
+  );
 }
 
 /** Throws `machine-not-set-up` for a cluster that is offline, if its nodes are reached at published ports: these need a network with a way out. */
@@ -212,7 +244,10 @@ function isOtherMachine(address: string): boolean {
 /** Returns the bridge's address; empty if there is no such network, or none that reports an address. */
 async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<string> {
   const format = "--format={{range .IPAM.Config}}{{.Gateway}} {{end}}";
-  const text = await engine.ask({ words: ["network", "inspect", format, "bridge"], accepts: () => true }, signal);
+  const text = await engine.ask(
+    { words: ["network", "inspect", format, "bridge"], accepts: () => true },
+    signal,
+  );
   return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
 }
 
@@ -226,10 +261,14 @@ function isOwnAddress(address: string): Promise<boolean> {
 }
 
 function elsewhere({ kind }: Engine, reason: string): ClusterError {
-  return new ClusterError("machine-not-set-up", `${kind.title} runs on another machine: ${reason}.`, {
-    hint: `Run this program where ${kind.title} runs, or unset ${kind.name === "docker" ? "DOCKER_HOST" : "CONTAINER_HOST"}.`,
-    facts: { reason },
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `${kind.title} runs on another machine: ${reason}.`,
+    {
+      hint: `Run this program where ${kind.title} runs, or unset ${kind.name === "docker" ? "DOCKER_HOST" : "CONTAINER_HOST"}.`,
+      facts: { reason },
+    },
+  );
 }
 
 function rootless({ kind }: Pick<Engine, "kind">): ClusterError {

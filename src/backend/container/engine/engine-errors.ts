@@ -73,14 +73,27 @@ export function engineFailure(
   words: readonly string[],
   end: ProgramEnd,
 ): ClusterError {
-  const reason = reasonIn(end.stderr) || reasonIn(end.stdout) || `it exited with status ${end.status ?? "unknown"}`;
-  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) => indicates(end.stderr, candidate));
+  const reason =
+    reasonIn(end.stderr) ||
+    reasonIn(end.stdout) ||
+    `it exited with status ${end.status ?? "unknown"}`;
+  const meaning = (Object.keys(meanings) as EngineMeaning[]).find((candidate) =>
+    indicates(end.stderr, candidate),
+  );
   const facts = { command: words[0], status: end.status, meaning };
   const failure = (id: ErrorId, what: string, hint: string): ClusterError =>
-    new ClusterError(id, `${what}: ${reason}.`, { hint, facts, transient: meaning === "notFrozen" });
+    new ClusterError(id, `${what}: ${reason}.`, {
+      hint,
+      facts,
+      transient: meaning === "notFrozen",
+    });
   switch (meaning) {
     case "forbidden":
-      return failure("machine-not-set-up", `You may not use ${title} on this machine`, advice.forbidden);
+      return failure(
+        "machine-not-set-up",
+        `You may not use ${title} on this machine`,
+        advice.forbidden,
+      );
     case "silent":
       return failure("machine-not-set-up", `${title} does not answer`, advice.silent);
     case "noAddresses":
@@ -98,7 +111,11 @@ export function engineFailure(
     case "notConnected":
     case "notFrozen":
     case undefined:
-      return failure("engine-failed", `${name} ${words[0]} failed`, "Pass -vv to see every command that was run.");
+      return failure(
+        "engine-failed",
+        `${name} ${words[0]} failed`,
+        "Pass -vv to see every command that was run.",
+      );
   }
 }
 
@@ -118,23 +135,32 @@ export const isNameTaken = means("nameTaken");
 export const isRangeTaken = means("rangeTaken");
 
 export function engineMissing({ name, advice }: EngineKind, cause: unknown): ClusterError {
-  return new ClusterError("machine-not-set-up", `There is no executable program ${name} on the PATH.`, {
-    hint: advice.install,
-    facts: { program: name },
-    cause,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `There is no executable program ${name} on the PATH.`,
+    {
+      hint: advice.install,
+      facts: { program: name },
+      cause,
+    },
+  );
 }
 
 /** Whether an engine that can't be used, perhaps because it doesn't answer, is installed here and may have clusters. */
 export const isPresent = (error: unknown): boolean =>
-  !(error instanceof ClusterError && (error.facts["program"] !== undefined || error.facts["rootless"] === true));
+  !(
+    error instanceof ClusterError &&
+    (error.facts["program"] !== undefined || error.facts["rootless"] === true)
+  );
 
 /** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
 
 function reasonIn(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
-  const prefixed = prefixes.map((prefix) => lines.findLast((line) => prefix.test(line))?.replace(prefix, ""));
+  const prefixed = prefixes.map((prefix) =>
+    lines.findLast((line) => prefix.test(line))?.replace(prefix, ""),
+  );
   // A refused command line is followed by advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
   const line = prefixed.find((each) => each !== undefined) ?? last;

@@ -54,7 +54,9 @@ export interface EngineKind {
   readonly offlineWords: readonly string[];
   /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
-  readonly advice: Readonly<Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>>;
+  readonly advice: Readonly<
+    Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>
+  >;
 }
 
 /** Where the engine runs, as far as it says so itself. */

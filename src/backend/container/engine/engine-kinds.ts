@@ -76,7 +76,8 @@ const docker: EngineKind = {
     silent:
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
     rootless: "Use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
-    storage: 'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
+    storage:
+      'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
 };
 
@@ -107,7 +108,13 @@ const podman: EngineKind = {
   },
   readNetwork: (description) => {
     const { id, name, labels, subnets, options } = isMapping(description) ? description : {};
-    return { id, name, labels, ranges: list(field("subnet", anything))(subnets), options: anyMapping(options) };
+    return {
+      id,
+      name,
+      labels,
+      ranges: list(field("subnet", anything))(subnets),
+      options: anyMapping(options),
+    };
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
@@ -142,7 +149,8 @@ const podman: EngineKind = {
       "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
       "On Linux, run this program as root: sudo cluster-container …; on macOS, run: podman machine stop && podman machine set --rootful && podman machine start",
-    storage: 'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
+    storage:
+      'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },
 };
 
@@ -181,7 +189,11 @@ interface DockerInformation {
 interface PodmanHost {
   readonly arch?: string;
   readonly cgroupVersion?: string;
-  readonly distribution?: { readonly distribution?: string; readonly variant?: string; readonly version?: string };
+  readonly distribution?: {
+    readonly distribution?: string;
+    readonly variant?: string;
+    readonly version?: string;
+  };
   readonly hostname?: string;
   readonly kernel?: string;
   readonly memTotal?: number;

@@ -49,49 +49,76 @@ export interface Engine {
 }
 
 /** Like `ask`, for JSON. Throws `machine-not-set-up` for any other answer, such as a wrapper's greeting. */
-export async function askJson(engine: Engine, request: EngineRequest, signal: AbortSignal): Promise<object> {
+export async function askJson(
+  engine: Engine,
+  request: EngineRequest,
+  signal: AbortSignal,
+): Promise<object> {
   const text = await engine.ask(request, signal);
   const answer = parseJson(text);
   if (typeof answer === "object" && answer !== null) return answer;
   const { name, title, advice } = engine.kind;
   const command = `${name} ${request.words[0]}`;
   const shown = outsideLine(text, 100);
-  throw new ClusterError("machine-not-set-up", `The output of "${command}" is not that of ${title}: "${shown}".`, {
-    hint: `Check which ${name} comes first on the PATH: command -v ${name}. ${advice.install}`,
-    facts: { command: request.words[0] },
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `The output of "${command}" is not that of ${title}: "${shown}".`,
+    {
+      hint: `Check which ${name} comes first on the PATH: command -v ${name}. ${advice.install}`,
+      facts: { command: request.words[0] },
+    },
+  );
 }
 
 export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: string): string =>
-  ["cluster-container destroy --cluster-id", clusterId, option].filter((word) => word !== "").join(" ");
+  ["cluster-container destroy --cluster-id", clusterId, option]
+    .filter((word) => word !== "")
+    .join(" ");
 
 /** The parts of the runtime that an engine uses. */
 export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
 
 /** The engine would look for a missing image in a registry, such as a server on this computer for one of ours. */
 const withoutPulling = ([command = "", ...others]: readonly string[]): readonly string[] =>
-  command === "create" || command === "run" ? [command, "--pull=never", ...others] : [command, ...others];
+  command === "create" || command === "run"
+    ? [command, "--pull=never", ...others]
+    : [command, ...others];
 
 /** Doesn't run any command yet. `option`: see Engine. */
-export function openEngine(kind: EngineKind, option: string, { environment, progress }: EngineRuntime): Engine {
+export function openEngine(
+  kind: EngineKind,
+  option: string,
+  { environment, progress }: EngineRuntime,
+): Engine {
   const programOf = (words: readonly string[], folder?: TemporaryFolder) => {
     const own = folder && { TMPDIR: folder.path };
     const all = withoutPulling(words);
     progress.detail(2, `${kind.name} ${outside(all.join(" "))}`);
-    return { argv: [kind.name, ...all] as const, environment: { ...environmentFor(words), ...own } };
+    return {
+      argv: [kind.name, ...all] as const,
+      environment: { ...environmentFor(words), ...own },
+    };
   };
   const environmentFor = ([command = ""]: readonly string[]): Environment => {
     const given = Object.entries(kind.variables).map(([name, use]): [string, string | undefined] =>
-      typeof use === "string" ? [name, use] : [name, use.includes(command) ? variable(environment, name) : undefined],
+      typeof use === "string"
+        ? [name, use]
+        : [name, use.includes(command) ? variable(environment, name) : undefined],
     );
     return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
   };
   /** A folder for a command that would leave files in the usual one. */
   const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
     if (kind.litteredFolder === undefined) return undefined;
-    return await ownedFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(() => undefined);
+    return await ownedFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(
+      () => undefined,
+    );
   };
-  const run = async (request: EngineRequest, usualLimitMs: number, signal: AbortSignal): Promise<string> => {
+  const run = async (
+    request: EngineRequest,
+    usualLimitMs: number,
+    signal: AbortSignal,
+  ): Promise<string> => {
     const { words, accepts, limitMs = usualLimitMs, ...others } = request;
     const limits = {
       limitMs,
@@ -129,8 +156,12 @@ export function openEngine(kind: EngineKind, option: string, { environment, prog
 }
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
-  return new ClusterError("deadline-passed", `${name} ${words[0]} exceeded its limit of ${limitMs / 1000} s.`, {
-    hint: `Run ${name} info to see whether the engine answers.`,
-    facts: { command: words[0] },
-  });
+  return new ClusterError(
+    "deadline-passed",
+    `${name} ${words[0]} exceeded its limit of ${limitMs / 1000} s.`,
+    {
+      hint: `Run ${name} info to see whether the engine answers.`,
+      facts: { command: words[0] },
+    },
+  );
 }

@@ -3,7 +3,11 @@ import { parseIndex, parseRole } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
 import { type ClusterFile, type FilePart, unusableFile } from "../../shared/cluster-file.ts";
-import { type SavedCluster, mostSavedNodes, savedClusterFields } from "../../shared/saved-cluster.ts";
+import {
+  type SavedCluster,
+  mostSavedNodes,
+  savedClusterFields,
+} from "../../shared/saved-cluster.ts";
 import { limitFields } from "../records/labels.ts";
 import { parseNetworkAddress } from "../records/read-containers.ts";
 
@@ -43,22 +47,30 @@ export function readContainerFacts({
   shown,
 }: Omit<ClusterFile, "path">): ContainerFileFacts {
   const facts = parseFacts(given);
-  if (facts === undefined) throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
-  const known = new Set(facts.nodes.flatMap((node) => [...node.layers.map(layerPart), volumePart(node)]));
+  if (facts === undefined)
+    throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
+  const known = new Set(
+    facts.nodes.flatMap((node) => [...node.layers.map(layerPart), volumePart(node)]),
+  );
   const names = new Set(parts.map(({ name }) => name));
   // Volumes are filled by containers of the images, so these come first.
   const layersEnd = parts.findLastIndex(isLayer);
   const isExpected = (part: FilePart, index: number): boolean =>
-    known.has(part.name) && (isLayer(part) ? part.name === layerPart(part.sha256) : index > layersEnd);
+    known.has(part.name) &&
+    (isLayer(part) ? part.name === layerPart(part.sha256) : index > layersEnd);
   const isWhole = ({ layers }: SavedNodeFacts): boolean =>
     layers.slice(missingLayers(names, layers).length).every((layer) => names.has(layerPart(layer)));
-  const isSound = names.size === parts.length && parts.every(isExpected) && facts.nodes.every(isWhole);
+  const isSound =
+    names.size === parts.length && parts.every(isExpected) && facts.nodes.every(isWhole);
   if (!isSound) throw unusableFile(shown, "is damaged: its parts are not those of its nodes");
   return facts;
 }
 
 /** The first layers of a node, if the file lacks them. `names`: those of the file's parts. */
-export function missingLayers(names: ReadonlySet<string>, layers: readonly string[]): readonly string[] {
+export function missingLayers(
+  names: ReadonlySet<string>,
+  layers: readonly string[],
+): readonly string[] {
   const first = layers.findIndex((layer) => names.has(layerPart(layer)));
   return first === -1 ? layers : layers.slice(0, first);
 }
@@ -95,7 +107,8 @@ const parseFacts: read.Reader<ContainerFileFacts> = read.refined(parseShape, (fa
     new Set(nodes.map(nodeReference)).size === nodes.length &&
     new Set(nodes.map(({ platformAddress }) => platformAddress)).size === nodes.length &&
     nodes.every(
-      ({ layers, volumes }) => layers.length > 0 && layers.length <= mostLayers && volumes.length <= mostVolumes,
+      ({ layers, volumes }) =>
+        layers.length > 0 && layers.length <= mostLayers && volumes.length <= mostVolumes,
     );
   return isSound ? facts : undefined;
 });

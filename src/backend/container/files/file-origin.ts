@@ -25,7 +25,12 @@ import { sources } from "../distributions.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type CreationName, draftImage, labelArguments, snapshotVolume } from "../records/labels.ts";
+import {
+  type CreationName,
+  draftImage,
+  labelArguments,
+  snapshotVolume,
+} from "../records/labels.ts";
 import { deleteNames, deleteSnapshots } from "../snapshots/remove-snapshots.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
 import { nodeRights, writeVolumeWords } from "../snapshots/saved-nodes.ts";
@@ -93,7 +98,8 @@ export async function fileOrigin(
     engineFacts: here,
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
     summary: { file: file.shown, ...summary },
-    open: async (creation, inner) => open({ engine, root, runtime, file, facts, bases, here }, creation, inner),
+    open: async (creation, inner) =>
+      open({ engine, root, runtime, file, facts, bases, here }, creation, inner),
   };
 }
 
@@ -105,7 +111,10 @@ const settingsOf = (node: SavedNodeFacts | undefined): CopiedNode["settings"] =>
 });
 
 function assertRunsHere(
-  { file: { shown }, facts: { architecture, cgroupVersion, distribution } }: Pick<Loading, "file" | "facts">,
+  {
+    file: { shown },
+    facts: { architecture, cgroupVersion, distribution },
+  }: Pick<Loading, "file" | "facts">,
   here: EngineFacts,
   { progress }: Runtime,
 ): void {
@@ -122,11 +131,16 @@ function assertRunsHere(
       `holds nodes with ${distribution}, whose systemd needs cgroups 1, and this machine has cgroups 2`,
       "Use a computer with cgroups 1.",
     );
-  progress.warn("The cluster was saved under cgroups 1, and this machine has cgroups 2: its platform may not start.");
+  progress.warn(
+    "The cluster was saved under cgroups 1, and this machine has cgroups 2: its platform may not start.",
+  );
 }
 
 /** The engine keeps a copy of all layers while it unpacks them. */
-async function assertSpace({ manifest: { parts } }: ClusterFile, { rootFolder }: EngineFacts): Promise<void> {
+async function assertSpace(
+  { manifest: { parts } }: ClusterFile,
+  { rootFolder }: EngineFacts,
+): Promise<void> {
   const needed = 2 * parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const space = await statfs(rootFolder).catch(() => undefined);
   const free = space === undefined ? Infinity : space.bavail * space.bsize;
@@ -147,10 +161,14 @@ async function findBases(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const names = new Set(file.manifest.parts.map(({ name }) => name));
-  const missing = facts.nodes.map(({ layers }) => missingLayers(names, layers)).filter(({ length }) => length > 0);
+  const missing = facts.nodes
+    .map(({ layers }) => missingLayers(names, layers))
+    .filter(({ length }) => length > 0);
   if (missing.length === 0) return [];
   const images = await describeImages(engine, signal);
-  const bases = missing.map((layers) => images.find((image) => commonLayers(image, layers) === layers.length)?.id);
+  const bases = missing.map(
+    (layers) => images.find((image) => commonLayers(image, layers) === layers.length)?.id,
+  );
   const found = bases.filter((id) => id !== undefined);
   if (found.length === bases.length) return [...new Set(found)];
   const base = facts.base === undefined ? "" : ` ${outside(facts.base)}`;
@@ -165,16 +183,28 @@ async function findBases(
 }
 
 /** Throws what `readParts` does, and leaves nothing if it fails. */
-async function open(loading: Loading, creation: CreationName, signal: AbortSignal): Promise<OpenOrigin> {
+async function open(
+  loading: Loading,
+  creation: CreationName,
+  signal: AbortSignal,
+): Promise<OpenOrigin> {
   const { engine, root, runtime, file } = loading;
   const never = new AbortController().signal;
   const remove = async (): Promise<void> => {
-    await deleteSnapshots(engine, await readSnapshots(engine, { creationId: creation.creationId }, never), never);
+    await deleteSnapshots(
+      engine,
+      await readSnapshots(engine, { creationId: creation.creationId }, never),
+      never,
+    );
   };
   // Several at once would fill the disk with copies of the same layers.
   const onWait = (advice: string): void =>
     runtime.progress.note(`Waiting for another process that loads a file.${advice}`);
-  await using _ = await acquireProcessLock(join(root, ".load.lock"), { clock: runtime.clock, onWait }, signal);
+  await using _ = await acquireProcessLock(
+    join(root, ".load.lock"),
+    { clock: runtime.clock, onWait },
+    signal,
+  );
   using step = runtime.progress.start("Load the file");
   const onProgress = (text: string): void => step.update(text);
   try {
@@ -182,7 +212,10 @@ async function open(loading: Loading, creation: CreationName, signal: AbortSigna
     if (!file.manifest.parts.every(isLayer)) await readChecked(loading, readOn, onProgress, signal);
     const nodes = await load(loading, creation, onProgress, signal);
     step.done();
-    const names = { images: nodes.map(({ image }) => image), volumes: nodes.flatMap(({ volume }) => volume ?? []) };
+    const names = {
+      images: nodes.map(({ image }) => image),
+      volumes: nodes.flatMap(({ volume }) => volume ?? []),
+    };
     const letGo: OpenOrigin["letGo"] = async (containers) =>
       containers === "running" ? deleteNames(engine, names, never) : remove();
     return { nodes, copiedFrom: [], letGo };
@@ -208,7 +241,10 @@ async function readChecked(
   const { shown, manifest } = file;
   const total = inMegabytes(manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0));
   const seen = { bytes: 0 };
-  const checked = async function* (part: FilePart, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const checked = async function* (
+    part: FilePart,
+    chunks: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
     try {
       for await (const chunk of checkedTar(chunks)) {
         yield chunk;
@@ -235,7 +271,8 @@ async function load(
   if (first === undefined) throw new RangeError("A file without nodes");
   const present = await presentLayers(loading, signal);
   await using loader = new ImageLoader(engine);
-  if (!engine.kind.knowsLayers(here)) for (const base of bases) await loader.addLayersOf(base, signal);
+  if (!engine.kind.knowsLayers(here))
+    for (const base of bases) await loader.addLayersOf(base, signal);
   const finish = async (): Promise<void> => {
     const images = nodes.map(({ image: name, labels }, position) => {
       const { volumes = [], layers = [] } = facts.nodes[position] ?? {};
@@ -248,11 +285,19 @@ async function load(
     loading,
     async (part, chunks) => {
       if (isLayer(part) && present.has(part.sha256)) return await readOn(part, chunks);
-      if (isLayer(part)) return await loader.addLayer(part.sha256, { sizeBytes: part.bytes, contents: () => chunks });
+      if (isLayer(part))
+        return await loader.addLayer(part.sha256, {
+          sizeBytes: part.bytes,
+          contents: () => chunks,
+        });
       if (volumes.length === 0) await finish();
       volumes.push(part);
       const node = nodes.find((each) => volumePart(each) === part.name) ?? first;
-      const { rights } = await nodeRights(engine, { image: first.image, root, facts: here }, signal);
+      const { rights } = await nodeRights(
+        engine,
+        { image: first.image, root, facts: here },
+        signal,
+      );
       await fillVolume(engine, { node, rights }, chunks);
     },
     onProgress,
@@ -268,12 +313,18 @@ async function presentLayers(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const images = engine.kind.knowsLayers(here) ? await describeImages(engine, signal) : [];
-  const counts = nodes.map(({ layers }) => Math.max(0, ...images.map((image) => commonLayers(image, layers))));
+  const counts = nodes.map(({ layers }) =>
+    Math.max(0, ...images.map((image) => commonLayers(image, layers))),
+  );
   const needed = new Set(nodes.flatMap(({ layers }, position) => layers.slice(counts[position])));
   return new Set(nodes.flatMap(({ layers }) => layers.filter((layer) => !needed.has(layer))));
 }
 
-function savedNode({ file, facts }: Loading, creation: CreationName, node: SavedNodeFacts): CopiedNode {
+function savedNode(
+  { file, facts }: Loading,
+  creation: CreationName,
+  node: SavedNodeFacts,
+): CopiedNode {
   const { snapshot, counts, createdAt } = facts;
   const { role, index, platformAddress } = node;
   const { clusterId, creationId } = creation;
@@ -306,5 +357,9 @@ async function fillVolume(
 ): Promise<void> {
   const { volume = "", image, labels } = node;
   await engine.change({ words: ["volume", "create", ...labelArguments(labels), volume] });
-  await engine.change({ words: writeVolumeWords({ rights, image, volume }), stdin: chunks, limitMs: fillLimitMs });
+  await engine.change({
+    words: writeVolumeWords({ rights, image, volume }),
+    stdin: chunks,
+    limitMs: fillLimitMs,
+  });
 }

@@ -11,7 +11,13 @@ import { createGunzip } from "node:zlib";
 import { ClusterError } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
 import { readTar } from "../../../system/files/read-tar.ts";
-import { type TarFile, archiveEnd, blockBytes, tarEntry, textFile } from "../../../system/files/tar.ts";
+import {
+  type TarFile,
+  archiveEnd,
+  blockBytes,
+  tarEntry,
+  textFile,
+} from "../../../system/files/tar.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { createDecompressor } from "../../shared/cluster-file.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
@@ -31,7 +37,9 @@ interface ArchivedLayer {
 }
 
 /** Yields the layers in an engine's archive, each once. */
-export async function* layersIn(archive: AsyncIterable<Uint8Array>): AsyncGenerator<ArchivedLayer, void, undefined> {
+export async function* layersIn(
+  archive: AsyncIterable<Uint8Array>,
+): AsyncGenerator<ArchivedLayer, void, undefined> {
   for await (const { kind, name, contents } of readTar(archive, limits)) {
     if (kind !== "file") continue;
     const layer = await layerOf(contents);
@@ -43,10 +51,13 @@ export async function* layersIn(archive: AsyncIterable<Uint8Array>): AsyncGenera
  * Undefined for an entry that isn't an archive, such as a configuration. Layers are compressed once at most; what is compressed again isn't unpacked,
  * because there are files that unpack to themselves (https://research.swtch.com/zip).
  */
-async function layerOf(contents: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | undefined> {
+async function layerOf(
+  contents: AsyncIterable<Uint8Array>,
+): Promise<AsyncIterable<Uint8Array> | undefined> {
   const packed = await peek(contents);
   const decompressor = decompressorOf(packed.head);
-  const { head, all } = decompressor === undefined ? packed : await peek(through(packed.all, decompressor));
+  const { head, all } =
+    decompressor === undefined ? packed : await peek(through(packed.all, decompressor));
   const isEmpty = head.length === blockBytes && head.every((byte) => byte === 0);
   return isEmpty || head.toString("latin1", 257, 262) === "ustar" ? all : undefined;
 }
@@ -82,7 +93,10 @@ async function peek(contents: AsyncIterable<Uint8Array>): Promise<Peeked> {
   return { head, all: all() };
 }
 
-async function* through(chunks: AsyncIterable<Uint8Array>, transform: Duplex): AsyncGenerator<Uint8Array> {
+async function* through(
+  chunks: AsyncIterable<Uint8Array>,
+  transform: Duplex,
+): AsyncGenerator<Uint8Array> {
   const piped = pipeline(Readable.from(chunks), transform);
   piped.catch(() => {});
   yield* transform as AsyncIterable<Uint8Array>;
@@ -105,14 +119,21 @@ export async function readIndex(
     if (kind !== "file") continue;
     const isShort = sizeBytes <= mostDescriptionBytes;
     const bytes = isShort ? await buffer(contents) : undefined;
-    if (bytes !== undefined && /^[{[]/.test(bytes.toString("latin1", 0, 1))) texts.set(name, bytes.toString("utf8"));
+    if (bytes !== undefined && /^[{[]/.test(bytes.toString("latin1", 0, 1)))
+      texts.set(name, bytes.toString("utf8"));
     else if (/\.tar$|^blobs\//.test(name))
-      await take({ name, sizeBytes, contents: () => (bytes === undefined ? contents : Readable.from([bytes])) });
+      await take({
+        name,
+        sizeBytes,
+        contents: () => (bytes === undefined ? contents : Readable.from([bytes])),
+      });
   }
-  const described = (parseIndex(parseJson(texts.get("manifest.json") ?? "")) ?? []).map(({ Config, Layers }) => ({
-    sums: parseConfiguration(parseJson(texts.get(Config) ?? "")) ?? [],
-    names: Layers,
-  }));
+  const described = (parseIndex(parseJson(texts.get("manifest.json") ?? "")) ?? []).map(
+    ({ Config, Layers }) => ({
+      sums: parseConfiguration(parseJson(texts.get(Config) ?? "")) ?? [],
+      names: Layers,
+    }),
+  );
   return new Map(
     described.flatMap(({ sums, names }) =>
       names.flatMap((name, position) => {
@@ -147,7 +168,11 @@ export class ImageLoader implements AsyncDisposable {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#archive.on("error", () => {});
-    this.#loaded = engine.change({ words: ["load", "--quiet"], stdin: this.#archive, limitMs: loadLimitMs });
+    this.#loaded = engine.change({
+      words: ["load", "--quiet"],
+      stdin: this.#archive,
+      limitMs: loadLimitMs,
+    });
     this.#loaded.catch(() => {});
   }
 
@@ -179,7 +204,10 @@ export class ImageLoader implements AsyncDisposable {
         created: createdAt,
         config: {
           Labels: Object.fromEntries(
-            Object.entries(labels).map(([key, value]) => [labelNames[key as keyof LabelValues], value]),
+            Object.entries(labels).map(([key, value]) => [
+              labelNames[key as keyof LabelValues],
+              value,
+            ]),
           ),
           Volumes: Object.fromEntries(volumes.map((path) => [path, {}])),
         },
@@ -209,9 +237,13 @@ export class ImageLoader implements AsyncDisposable {
     for (const [position, { name, layers }] of images.entries()) {
       if (found[position]?.layers.join(" ") === layers.join(" ")) continue;
       const { title } = this.#engine.kind;
-      throw new ClusterError("engine-failed", `${title} has not loaded the image ${name} as it is in the file.`, {
-        hint: `Check whether this version of ${title} is supported: cluster-container doctor`,
-      });
+      throw new ClusterError(
+        "engine-failed",
+        `${title} has not loaded the image ${name} as it is in the file.`,
+        {
+          hint: `Check whether this version of ${title} is supported: cluster-container doctor`,
+        },
+      );
     }
   }
 
@@ -220,7 +252,8 @@ export class ImageLoader implements AsyncDisposable {
   }
 
   async #add(file: Pick<TarFile, "name" | "sizeBytes" | "contents">): Promise<void> {
-    for await (const chunk of tarEntry({ ...file, mode: 0o644, modifiedMs: 0 })) await this.#write(chunk);
+    for await (const chunk of tarEntry({ ...file, mode: 0o644, modifiedMs: 0 }))
+      await this.#write(chunk);
   }
 
   /** If the engine ends, its failure is thrown. */
@@ -264,14 +297,20 @@ const readFoundImage: read.Reader<FoundImage> = read.refined(
 );
 
 /** All images of the engine. */
-export async function describeImages(engine: Engine, signal: AbortSignal): Promise<readonly FoundImage[]> {
+export async function describeImages(
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<readonly FoundImage[]> {
   const words = ["images", "--quiet", "--no-trunc"];
   const described = await describeEach(engine, { words, kind: "image" }, signal);
   return described.flatMap((found) => readFoundImage(found) ?? []);
 }
 
 /** How many of these layers the image begins with. */
-export function commonLayers({ layers: own }: Pick<FoundImage, "layers">, layers: readonly string[]): number {
+export function commonLayers(
+  { layers: own }: Pick<FoundImage, "layers">,
+  layers: readonly string[],
+): number {
   const differs = layers.findIndex((layer, position) => own[position] !== layer);
   return differs === -1 ? layers.length : differs;
 }

@@ -5,7 +5,12 @@ import { parseVariant, parseWebUi } from "../../../model/parse-values.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import { type PartToWrite, assertWritable, inMegabytes, writeClusterFile } from "../../shared/cluster-file.ts";
+import {
+  type PartToWrite,
+  assertWritable,
+  inMegabytes,
+  writeClusterFile,
+} from "../../shared/cluster-file.ts";
 import type { CopiedNodes } from "../copies/copy-origin.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
@@ -14,7 +19,14 @@ import { snapshotImages } from "../records/labels.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
 import { nodeRights, readVolumeWords } from "../snapshots/saved-nodes.ts";
 import { type ContainerFileFacts, layerPart, volumePart } from "./file-facts.ts";
-import { type FoundImage, commonLayers, describeImages, inspectImages, layersIn, readIndex } from "./image-archive.ts";
+import {
+  type FoundImage,
+  commonLayers,
+  describeImages,
+  inspectImages,
+  layersIn,
+  readIndex,
+} from "./image-archive.ts";
 
 interface FileSource {
   readonly cluster: ClusterName;
@@ -37,11 +49,16 @@ export async function saveFile(
   noteMounts(source);
   using step = progress.start("Save the cluster as a file");
   const names = nodes.map(({ image }) => image);
-  const [images, here] = await Promise.all([inspectImages(engine, names, signal), readEngineFacts(engine, signal)]);
+  const [images, here] = await Promise.all([
+    inspectImages(engine, names, signal),
+    readEngineFacts(engine, signal),
+  ]);
   const base = withoutBase ? await findBase(engine, images, signal) : undefined;
   const facts = factsOf({ source, images, base, here });
   const layers = new Set(
-    images.flatMap((image) => image.layers.filter((layer) => base?.layers.includes(layer) !== true)),
+    images.flatMap((image) =>
+      image.layers.filter((layer) => base?.layers.includes(layer) !== true),
+    ),
   );
   const parts = partsOf(engine, { source, here, layers, left: base?.layers ?? [] }, signal);
   const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} MB`);
@@ -58,7 +75,9 @@ export async function saveFile(
 
 function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {
   if (settings.volumes.length === 0) return;
-  progress.note(`The file does not hold the volumes of this machine: ${outside(settings.volumes.join(", "))}`);
+  progress.note(
+    `The file does not hold the volumes of this machine: ${outside(settings.volumes.join(", "))}`,
+  );
 }
 
 interface BaseImage {
@@ -67,21 +86,35 @@ interface BaseImage {
 }
 
 /** Finds the image of all nodes: the engine's image with most of their layers. Throws `image-not-found`. */
-async function findBase(engine: Engine, images: readonly FoundImage[], signal: AbortSignal): Promise<BaseImage> {
-  const bases = (await describeImages(engine, signal)).flatMap(({ names, layers }): readonly BaseImage[] => {
-    const name = names.find((each) => !each.startsWith(snapshotImages));
-    return name !== undefined && images.every((image) => isBelow(layers, image)) ? [{ name, layers }] : [];
-  });
+async function findBase(
+  engine: Engine,
+  images: readonly FoundImage[],
+  signal: AbortSignal,
+): Promise<BaseImage> {
+  const bases = (await describeImages(engine, signal)).flatMap(
+    ({ names, layers }): readonly BaseImage[] => {
+      const name = names.find((each) => !each.startsWith(snapshotImages));
+      return name !== undefined && images.every((image) => isBelow(layers, image))
+        ? [{ name, layers }]
+        : [];
+    },
+  );
   const [base] = bases.toSorted((one, other) => other.layers.length - one.layers.length);
   if (base !== undefined) return base;
   const { title } = engine.kind;
-  throw new ClusterError("image-not-found", `${title} no longer has the image of which the nodes were made.`, {
-    hint: "Save the file with its image: leave out `withoutBase`.",
-  });
+  throw new ClusterError(
+    "image-not-found",
+    `${title} no longer has the image of which the nodes were made.`,
+    {
+      hint: "Save the file with its image: leave out `withoutBase`.",
+    },
+  );
 }
 
 const isBelow = (lower: readonly string[], image: FoundImage): boolean =>
-  lower.length > 0 && lower.length < image.layers.length && commonLayers(image, lower) === lower.length;
+  lower.length > 0 &&
+  lower.length < image.layers.length &&
+  commonLayers(image, lower) === lower.length;
 
 interface Saving {
   readonly source: FileSource;
@@ -125,7 +158,8 @@ async function* partsOf(
   const missing = new Set(layers);
   const save = [...engine.kind.saveWords, ...nodes.map(({ image }) => image)];
   // Only the end of the archive says which entry is which layer.
-  const index = left.length === 0 ? undefined : await readIndex(engine.read(save, signal), async () => {});
+  const index =
+    left.length === 0 ? undefined : await readIndex(engine.read(save, signal), async () => {});
   const nameOf = (sha256: string): string => {
     if (!missing.delete(sha256)) throw otherLayers(engine);
     return layerPart(sha256);
@@ -138,7 +172,10 @@ async function* partsOf(
   const { rights } = await nodeRights(engine, { image: nodes[0].image, root, facts: here }, signal);
   for (const node of withVolumes) {
     const { image, volume = "" } = node;
-    yield { nameOf: () => volumePart(node), contents: engine.read(readVolumeWords({ rights, image, volume }), signal) };
+    yield {
+      nameOf: () => volumePart(node),
+      contents: engine.read(readVolumeWords({ rights, image, volume }), signal),
+    };
   }
 }
 

@@ -4,7 +4,12 @@ import { readOwnText } from "../../../system/files/read-text.ts";
 import { isRangeTaken } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type CreationName, type LabelValues, labelArguments, networkName } from "../records/labels.ts";
+import {
+  type CreationName,
+  type LabelValues,
+  labelArguments,
+  networkName,
+} from "../records/labels.ts";
 import {
   type ClusterNetwork,
   addressNumber,
@@ -26,14 +31,25 @@ interface NetworkWishes {
 }
 
 /** The name contains the creation's id, because Docker 20 can create two networks of the same name at the same moment, and then starts no container in either. */
-async function create(engine: Engine, { labels, ...name }: NewNetwork, { range, mtu }: NetworkWishes): Promise<void> {
+async function create(
+  engine: Engine,
+  { labels, ...name }: NewNetwork,
+  { range, mtu }: NetworkWishes,
+): Promise<void> {
   const words = [
     ...(range === undefined ? [] : [`--subnet=${range}`, `--gateway=${addressesIn(range, 0)[0]}`]),
     ...(mtu === undefined ? [] : [`--opt=${engine.kind.defaultNetwork.mtuOption}=${mtu}`]),
     ...(labels.offline === undefined ? [] : engine.kind.offlineWords),
   ];
   await engine.change({
-    words: ["network", "create", "--driver=bridge", ...words, ...labelArguments(labels), networkName(name)],
+    words: [
+      "network",
+      "create",
+      "--driver=bridge",
+      ...words,
+      ...labelArguments(labels),
+      networkName(name),
+    ],
   });
 }
 
@@ -76,9 +92,13 @@ export async function createNetwork(
   } finally {
     for (const holder of holders) await remove(engine, holder);
   }
-  throw new ClusterError("capacity-lacking", `${engine.kind.title} has no range of addresses for another network.`, {
-    hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
-  });
+  throw new ClusterError(
+    "capacity-lacking",
+    `${engine.kind.title} has no range of addresses for another network.`,
+    {
+      hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
+    },
+  );
 }
 
 /** Creates a cluster's network again if somebody has removed it. Throws `capacity-lacking` if another network has its addresses now. */
@@ -103,7 +123,11 @@ export async function restoreNetwork(
 }
 
 /** Whether nobody else took the range first. */
-async function claimRange(engine: Engine, network: NewNetwork, wishes: NetworkWishes): Promise<boolean> {
+async function claimRange(
+  engine: Engine,
+  network: NewNetwork,
+  wishes: NetworkWishes,
+): Promise<boolean> {
   try {
     await create(engine, network, wishes);
     return true;
@@ -113,14 +137,26 @@ async function claimRange(engine: Engine, network: NewNetwork, wishes: NetworkWi
   }
 }
 
-async function rangeOf(engine: Engine, network: CreationName, signal: AbortSignal): Promise<string> {
+async function rangeOf(
+  engine: Engine,
+  network: CreationName,
+  signal: AbortSignal,
+): Promise<string> {
   const named = { names: [networkName(network)], kind: "network" } as const;
-  const networks = (await inspect(engine, named, signal)).map((each) => engine.kind.readNetwork(each));
-  const [range] = readContainers({ networks, containers: [] }).networks.flatMap(({ ranges }) => ranges);
+  const networks = (await inspect(engine, named, signal)).map((each) =>
+    engine.kind.readNetwork(each),
+  );
+  const [range] = readContainers({ networks, containers: [] }).networks.flatMap(
+    ({ ranges }) => ranges,
+  );
   if (range !== undefined) return range;
-  throw new ClusterError("engine-failed", `${engine.kind.title} created a network without IPv4 addresses.`, {
-    hint: "Give the engine ranges of IPv4 addresses for its networks.",
-  });
+  throw new ClusterError(
+    "engine-failed",
+    `${engine.kind.title} created a network without IPv4 addresses.`,
+    {
+      hint: "Give the engine ranges of IPv4 addresses for its networks.",
+    },
+  );
 }
 
 const usualMtu = 1500;
@@ -129,7 +165,11 @@ const usualMtu = 1500;
  * Returns the size of packets that get through to other computers: the one that the engine is set to, or that of this computer's way out if it is
  * smaller, as in VPNs and clouds. Undefined if it is the usual one.
  */
-async function networkMtu(engine: Engine, reach: Reach, signal: AbortSignal): Promise<number | undefined> {
+async function networkMtu(
+  engine: Engine,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const { name, mtuOption } = engine.kind.defaultNetwork;
   const described = await inspect(engine, { names: [name], kind: "network" }, signal);
   const options = described.map((each) => engine.kind.readNetwork(each).options);
@@ -141,7 +181,9 @@ async function networkMtu(engine: Engine, reach: Reach, signal: AbortSignal): Pr
 
 /** Not below what IPv4 requires. */
 const parseMtu = (text: unknown): number | undefined =>
-  typeof text === "string" && /^\d{3,5}$/.test(text.trim()) && Number(text) >= 576 ? Number(text) : undefined;
+  typeof text === "string" && /^\d{3,5}$/.test(text.trim()) && Number(text) >= 576
+    ? Number(text)
+    : undefined;
 
 /** The MTU of the interface with this computer's default route; undefined if it has none. */
 async function outgoingMtu(): Promise<number | undefined> {
@@ -172,13 +214,15 @@ export function addressesIn(range: string, count: number): readonly string[] {
   return Array.from({ length: count + 1 }, (_, index) => addressText(first + index));
 }
 
-const addressText = (number: number): string => [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
+const addressText = (number: number): string =>
+  [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
 
 /** Whether two networks have addresses in common, given one address of each with the network's bits. */
 export function overlap(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => parseNetworkAddress(text)?.split("/"));
   if (a === undefined || b === undefined) return false;
   const size = 2 ** (32 - Math.min(Number(a[1]), Number(b[1])));
-  const networkOf = ([address = ""]: readonly string[]): number => Math.floor(addressNumber(address) / size);
+  const networkOf = ([address = ""]: readonly string[]): number =>
+    Math.floor(addressNumber(address) / size);
   return networkOf(a) === networkOf(b);
 }

@@ -10,7 +10,12 @@ import { isNameTaken } from "../engine/engine-errors.ts";
 import type { EngineKind, Reach } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { ContainerOptions } from "../options.ts";
-import { type LabelValues, containerName, labelArguments, settingsText } from "../records/labels.ts";
+import {
+  type LabelValues,
+  containerName,
+  labelArguments,
+  settingsText,
+} from "../records/labels.ts";
 import { addressesIn } from "./create-network.ts";
 import { endSettings, endStatus } from "./self-reboot.ts";
 import { type SystemFlags, nodeState } from "./system-flags.ts";
@@ -60,7 +65,11 @@ export async function launchNodes(
 /** Starts a container that has been created, with its identity. */
 export async function beginNode(
   engine: Engine,
-  { id, identity, onStart }: Pick<Launch, "onStart"> & { readonly id: string; readonly identity: Uint8Array },
+  {
+    id,
+    identity,
+    onStart,
+  }: Pick<Launch, "onStart"> & { readonly id: string; readonly identity: Uint8Array },
   signal: AbortSignal,
 ): Promise<void> {
   await engine.change({ words: ["cp", "-", `${id}:/`], stdin: identity });
@@ -84,7 +93,11 @@ export interface CreatedNode extends NodeName {
 export const nodesOf = (counts: Counts): readonly NodeName[] =>
   roles.flatMap((role) => Array.from({ length: counts[role] }, (_, index) => ({ role, index })));
 
-export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeName): Promise<string> {
+export async function createNode(
+  engine: Engine,
+  plan: LaunchPlan,
+  node: NodeName,
+): Promise<string> {
   try {
     return await engine.change({ words: createWords(engine.kind, plan, node) });
   } catch (error) {
@@ -96,26 +109,39 @@ export async function createNode(engine: Engine, plan: LaunchPlan, node: NodeNam
 
 const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
 
-function createWords({ consoleWords }: EngineKind, plan: LaunchPlan, { role, index }: NodeName): readonly string[] {
+function createWords(
+  { consoleWords }: EngineKind,
+  plan: LaunchPlan,
+  { role, index }: NodeName,
+): readonly string[] {
   const { options, reach, system } = plan;
   const [program = "", ...rest] = system.command;
   const hostname = hostnameOf({ role, index });
   return [
     "create",
     `--name=${containerName(plan.clusterId, { role, index })}`,
-    ...labelArguments({ ...plan.labels, settings: settingsText(options), role, index: String(index) }),
+    ...labelArguments({
+      ...plan.labels,
+      settings: settingsText(options),
+      role,
+      index: String(index),
+    }),
     `--hostname=${hostname}`,
     `--network=${plan.network}`,
     `--network-alias=${hostname}`,
     `--ip=${plan.addressOf({ role, index })}`,
-    ...(plan.labels.platformAddress === undefined ? [] : overlaySettings.map((setting) => `--sysctl=${setting}`)),
+    ...(plan.labels.platformAddress === undefined
+      ? []
+      : overlaySettings.map((setting) => `--sysctl=${setting}`)),
     ...(plan.labels.offline === undefined ? [] : [`--dns=${noNameServer}`]),
     // These override the image's own settings.
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,
     ...consoleWords,
-    ...(reach === "published" ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`) : []),
+    ...(reach === "published"
+      ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`)
+      : []),
     ...options.volumes.map((volume) => `--volume=${volume}`),
     ...sharedMemory(options, system),
     ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
@@ -133,7 +159,8 @@ const noNameServer = "192.0.2.53";
 function offlineWords(plan: LaunchPlan): readonly string[] {
   const { offline, range } = plan.labels;
   if (offline === undefined) return [];
-  if (range === undefined) throw new TypeError("Nobody knows the addresses of a network that leads nowhere");
+  if (range === undefined)
+    throw new TypeError("Nobody knows the addresses of a network that leads nowhere");
   return ["start-system", ...addressesIn(range, 0), ...publishedPorts(plan).map(String)];
 }
 
@@ -141,12 +168,25 @@ function offlineWords(plan: LaunchPlan): readonly string[] {
  * For nodes with a network over the engine's (see `join-network.sh`): the engine's network doesn't lead to addresses of the other one, and only root uses
  * the lower ports, which engines leave to everyone.
  */
-const overlaySettings = ["net.ipv4.conf.all.arp_ignore=1", "net.ipv4.ip_unprivileged_port_start=1024"] as const;
+const overlaySettings = [
+  "net.ipv4.conf.all.arp_ignore=1",
+  "net.ipv4.ip_unprivileged_port_start=1024",
+] as const;
 
-const units: Readonly<Record<string, number>> = { "": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  k: 1024,
+  m: 1024 ** 2,
+  g: 1024 ** 3,
+  t: 1024 ** 4,
+};
 
 /** Half of the node's memory, as on real machines. Engines give applications 64 MB. Memory is taken only when it is used. */
-function sharedMemory({ memory = "" }: ContainerOptions, { memoryBytes }: SystemFlags): readonly string[] {
+function sharedMemory(
+  { memory = "" }: ContainerOptions,
+  { memoryBytes }: SystemFlags,
+): readonly string[] {
   const [, number = "0", unit = ""] = /^(\d+)([bkmgt]?)$/i.exec(memory) ?? [];
   const limit = Number(number) * (units[unit.toLowerCase()] ?? 0) || Infinity;
   const bytes = Math.floor(Math.min(limit, memoryBytes || Infinity) / 2);
@@ -175,7 +215,9 @@ export interface IdentityFile {
 }
 
 /** Returns the file with the names of all nodes, and the addresses by which they know each other. */
-export const hostsFiles = (nodes: readonly (NodeName & { readonly address: string })[]): readonly IdentityFile[] => [
+export const hostsFiles = (
+  nodes: readonly (NodeName & { readonly address: string })[],
+): readonly IdentityFile[] => [
   { name: `${nodeState.slice(1)}/`, mode: 0o755, text: "" },
   {
     name: `${nodeState.slice(1)}/hosts`,
@@ -208,7 +250,9 @@ export async function identityArchive(
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
     ...skippedUnits.flatMap((unit) => dropIn(unit, neverInContainers)),
-    ...Object.entries(endStatus).flatMap(([unit, status]) => dropIn(unit, endSettings(unit, status))),
+    ...Object.entries(endStatus).flatMap(([unit, status]) =>
+      dropIn(unit, endSettings(unit, status)),
+    ),
     ...more,
   ];
   return buffer(tarStream(files.map((file) => textFile({ ...file, modifiedMs: nowMs }))));

@@ -2,7 +2,12 @@ import { createHash } from "node:crypto";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { withoutHeader } from "../../../ssh/shell-text.ts";
-import { maskedPrintable, plainLine as lineOf, outsideLines, withoutFullStop } from "../../../system/printable.ts";
+import {
+  maskedPrintable,
+  plainLine as lineOf,
+  outsideLines,
+  withoutFullStop,
+} from "../../../system/printable.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest, ImagePreparation } from "../../contract.ts";
@@ -29,11 +34,17 @@ export interface NodeImage {
 export async function findNodeImage(
   engine: Engine,
   distribution: string,
-  { options, imagePreparation }: Pick<CreationRequest<ContainerOptions>, "options" | "imagePreparation">,
+  {
+    options,
+    imagePreparation,
+  }: Pick<CreationRequest<ContainerOptions>, "options" | "imagePreparation">,
   signal: AbortSignal,
 ): Promise<NodeImage> {
   if (options.nodeImage !== undefined) {
-    return { name: options.nodeImage, isPresent: await isPresent(engine, options.nodeImage, signal) };
+    return {
+      name: options.nodeImage,
+      isPresent: await isPresent(engine, options.nodeImage, signal),
+    };
   }
   const { image, containerfile } = nodeRecipe(distribution, imagePreparation);
   return { name: image, isPresent: await isPresent(engine, image, signal), containerfile };
@@ -60,11 +71,15 @@ export async function obtainNodeImage(
     output.push(chunk);
     const [line] = outsideLines(chunk, 1, 60);
     if (line !== undefined) step.update(line);
-    for (const text of chunk.trimEnd().split("\n")) progress.detail(3, `${engine.kind.name}: ${outside(text)}`);
+    for (const text of chunk.trimEnd().split("\n"))
+      progress.detail(3, `${engine.kind.name}: ${outside(text)}`);
   };
   // Without --force-rm, Docker's classic builder keeps the container of the step that failed.
   const request = isBuilt
-    ? { words: ["build", "--force-rm", `--tag=${image.name}`, "-"], stdin: Buffer.from(image.containerfile ?? "") }
+    ? {
+        words: ["build", "--force-rm", `--tag=${image.name}`, "-"],
+        stdin: Buffer.from(image.containerfile ?? ""),
+      }
     : { words: ["pull", image.name] };
   try {
     await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
@@ -76,17 +91,31 @@ export async function obtainNodeImage(
       () => true,
       () => false,
     );
-    throw notBuilt(engine, image, { output: output.join(""), logFile: isSaved ? logFile : undefined }, error);
+    throw notBuilt(
+      engine,
+      image,
+      { output: output.join(""), logFile: isSaved ? logFile : undefined },
+      error,
+    );
   }
-  if (!(await isPresent(engine, image.name, signal))) throw notKept(engine, image, isBuilt ? "built" : "pulled");
+  if (!(await isPresent(engine, image.name, signal)))
+    throw notKept(engine, image, isBuilt ? "built" : "pulled");
   step.done();
 }
 
-function notKept({ kind: { name, title } }: Engine, image: NodeImage, what: "built" | "pulled"): ClusterError {
-  return new ClusterError("image-not-found", `${title} ${what} the image ${image.name}, but does not have it.`, {
-    hint: `Check the settings of the ${name} command, such as its builder and platform: they decide where images go.`,
-    facts: { image: image.name },
-  });
+function notKept(
+  { kind: { name, title } }: Engine,
+  image: NodeImage,
+  what: "built" | "pulled",
+): ClusterError {
+  return new ClusterError(
+    "image-not-found",
+    `${title} ${what} the image ${image.name}, but does not have it.`,
+    {
+      hint: `Check the settings of the ${name} command, such as its builder and platform: they decide where images go.`,
+      facts: { image: image.name },
+    },
+  );
 }
 
 interface FailedBuild {
@@ -94,12 +123,18 @@ interface FailedBuild {
   readonly logFile: string | undefined;
 }
 
-function notBuilt({ kind }: Engine, image: NodeImage, { output, logFile }: FailedBuild, error: unknown): unknown {
+function notBuilt(
+  { kind }: Engine,
+  image: NodeImage,
+  { output, logFile }: FailedBuild,
+  error: unknown,
+): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
   const { reason, step, cause } = readBuildFailure(output);
   const where = step === undefined ? "" : ` (at "${outside(step)}")`;
   const why = reason === undefined ? "the build's output does not name the cause" : outside(reason);
-  const log = logFile === undefined ? "Pass -vvv to see the whole build." : `The whole build: ${logFile}`;
+  const log =
+    logFile === undefined ? "Pass -vvv to see the whole build." : `The whole build: ${logFile}`;
   return new ClusterError(
     "image-not-found",
     `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${why}.`,
@@ -125,11 +160,15 @@ const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], stri
 
 function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
-  return new ClusterError("image-not-found", `There is no image ${image.name}: ${messageOf(error)}`, {
-    hint: `Run ${kind.name} images to see the images on this machine.`,
-    facts: { ...ClusterError.marked(error).facts, image: image.name },
-    cause: error,
-  });
+  return new ClusterError(
+    "image-not-found",
+    `There is no image ${image.name}: ${messageOf(error)}`,
+    {
+      hint: `Run ${kind.name} images to see the images on this machine.`,
+      facts: { ...ClusterError.marked(error).facts, image: image.name },
+      cause: error,
+    },
+  );
 }
 
 /** The name of all images built here; each has its own tag. */
@@ -142,11 +181,18 @@ export interface NodeRecipe {
 }
 
 /** Returns how to build a distribution's node image for a platform. Throws `bad-usage` for an unknown distribution. */
-export function nodeRecipe(distribution: string, preparation: ImagePreparation | undefined): NodeRecipe {
+export function nodeRecipe(
+  distribution: string,
+  preparation: ImagePreparation | undefined,
+): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
     const instead = "pass an image with `nodeImage`";
-    throw unknownDistribution(distribution, { images: "No node image is", known: distributions, instead });
+    throw unknownDistribution(distribution, {
+      images: "No node image is",
+      known: distributions,
+      instead,
+    });
   }
   const base = containerfileOf(source.from, recipes[source.family]);
   // The preparation comes last, so that the engine builds the steps before it only once for all platforms.
@@ -157,7 +203,9 @@ export function nodeRecipe(distribution: string, preparation: ImagePreparation |
 }
 
 /** Encoded, because not every builder reads multi-line scripts. */
-const preparationStep = ({ script }: ImagePreparation): string => `# What the platform needs on its nodes.
+const preparationStep = ({
+  script,
+}: ImagePreparation): string => `# What the platform needs on its nodes.
 RUN echo ${Buffer.from(script).toString("base64")} | base64 -d | sh -s \\
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/cache/dnf /var/cache/yum
 `;
@@ -261,7 +309,8 @@ function reasonIn(lines: readonly string[]): string | undefined {
 }
 
 /** Removes the command that the runtime was about to run. */
-const shortened = (line: string): string => line.replace(/^failed: /, "").replace(/ for \[.{0,500}\]/, "");
+const shortened = (line: string): string =>
+  line.replace(/^failed: /, "").replace(/ for \[.{0,500}\]/, "");
 
 /** `Step 3/8 : …` (Docker's older builder), `#7 [2/6] …` (BuildKit), `STEP 3/8: …` (Podman). */
 const stepPattern = /^(?:step \d+(?:\/\d+)? ?: |#\d+ \[[^\]]*\] )((?:RUN|FROM|COPY|ENV) .*)$/i;

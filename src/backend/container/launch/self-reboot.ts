@@ -42,16 +42,28 @@ export async function allowReboots(
   const { restartWords } = engine.kind;
   if (restartWords === undefined || reach !== "direct") return;
   try {
-    const known = await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-c", script] });
-    if (Number(known) === Object.keys(endStatus).length) await engine.change({ words: [...restartWords, id] });
+    const known = await engine.change({
+      words: ["exec", "--user=0:0", id, "/bin/sh", "-c", script],
+    });
+    if (Number(known) === Object.keys(endStatus).length)
+      await engine.change({ words: [...restartWords, id] });
   } catch (error) {
     progress.detail(1, `${id} will stay off if it reboots itself: ${messageOf(error)}`);
   }
 }
 
 /** Tells start-system.sh that somebody wants the node to run. It would refuse a start by an engine that has itself just started. */
-export async function announceStart(engine: Engine, { id }: Pick<NodeContainer, "id">, nowMs: number): Promise<void> {
+export async function announceStart(
+  engine: Engine,
+  { id }: Pick<NodeContainer, "id">,
+  nowMs: number,
+): Promise<void> {
   if (engine.kind.restartWords === undefined) return;
-  const file = textFile({ name: `${nodeState.slice(1)}/wanted`, mode: 0o644, text: "", modifiedMs: nowMs });
+  const file = textFile({
+    name: `${nodeState.slice(1)}/wanted`,
+    mode: 0o644,
+    text: "",
+    modifiedMs: nowMs,
+  });
   await engine.change({ words: ["cp", "-", `${id}:/`], stdin: await buffer(tarStream([file])) });
 }

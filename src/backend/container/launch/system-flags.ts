@@ -47,9 +47,17 @@ export function systemFlags(
   rights: Rights,
 ): SystemFlags {
   const tree =
-    cgroupVersion === "1" ? ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"] : ["--cgroupns=private"];
+    cgroupVersion === "1"
+      ? ["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+      : ["--cgroupns=private"];
   return {
-    words: [`--env=container=${kind.name}`, ...everywhere, ...kind.systemWords, ...rights.words, ...tree],
+    words: [
+      `--env=container=${kind.name}`,
+      ...everywhere,
+      ...kind.systemWords,
+      ...rights.words,
+      ...tree,
+    ],
     command: ["/bin/sh", "-c", startText],
     memoryBytes,
   };
@@ -71,7 +79,11 @@ export function possibleRights(
     limits.map((limit) => ({ isPrivileged, words: [...words, ...limit] }));
   // Privileged nodes have every device. These two are for file systems and tunnels of programs, such as GlusterFS's.
   const devices = ["--device=/dev/fuse", "--device=/dev/net/tun"];
-  return [...limited(true, ["--privileged"]), ...limited(false, [...named, ...devices]), ...limited(false, named)];
+  return [
+    ...limited(true, ["--privileged"]),
+    ...limited(false, [...named, ...devices]),
+    ...limited(false, named),
+  ];
 }
 
 /**
@@ -80,15 +92,22 @@ export function possibleRights(
  * either, the node's own start says why. Rethrows anything but a refusal, such as a time-out or a full disk, because it
  * doesn't show what the engine would grant.
  */
-export async function findRights(engine: Engine, facts: EngineFacts, image: string): Promise<Rights> {
+export async function findRights(
+  engine: Engine,
+  facts: EngineFacts,
+  image: string,
+): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);
-  for (const rights of possible.slice(0, -1)) if (await isGiven(engine, rights, image)) return rights;
+  for (const rights of possible.slice(0, -1))
+    if (await isGiven(engine, rights, image)) return rights;
   return possible.at(-1) ?? { isPrivileged: false, words: [] };
 }
 
 async function isGiven(engine: Engine, { words }: Rights, image: string): Promise<boolean> {
   try {
-    await engine.change({ words: ["run", "--rm", ...words, "--network=none", "--entrypoint=/bin/true", image] });
+    await engine.change({
+      words: ["run", "--rm", ...words, "--network=none", "--entrypoint=/bin/true", image],
+    });
     return true;
   } catch (error) {
     if (error instanceof ClusterError && error.id === "engine-failed") return false;
@@ -102,7 +121,11 @@ async function isGiven(engine: Engine, { words }: Rights, image: string): Promis
  */
 export async function rememberedRights(
   engine: Engine,
-  { facts, image, memory }: { readonly facts: EngineFacts; readonly image: string; readonly memory: string },
+  {
+    facts,
+    image,
+    memory,
+  }: { readonly facts: EngineFacts; readonly image: string; readonly memory: string },
   signal: AbortSignal,
 ): Promise<Rights> {
   const { runWords } = engine.kind;
@@ -111,7 +134,9 @@ export async function rememberedRights(
     engine.ask({ words: runWords, accepts: () => true }, signal),
     readOwnText(memory).catch(() => ""),
   ]);
-  const known = possibleRights(engine.kind, facts).find((rights) => run !== "" && text === memoryText(run, rights));
+  const known = possibleRights(engine.kind, facts).find(
+    (rights) => run !== "" && text === memoryText(run, rights),
+  );
   if (known !== undefined) return known;
   const found = await findRights(engine, facts, image);
   // If writing fails, the next creation tests again.
@@ -119,4 +144,5 @@ export async function rememberedRights(
   return found;
 }
 
-const memoryText = (run: string, { words }: Rights): string => `${JSON.stringify({ run, words })}\n`;
+const memoryText = (run: string, { words }: Rights): string =>
+  `${JSON.stringify({ run, words })}\n`;

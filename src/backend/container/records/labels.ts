@@ -46,14 +46,18 @@ export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, strin
 /** Returns the labels as arguments for the engine's command line. Throws if no command could read the values back. */
 export function labelArguments(values: LabelValues): readonly string[] {
   assertReadable(values);
-  return Object.entries(values).map(([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`);
+  return Object.entries(values).map(
+    ([key, value]) => `--label=${labelNames[key as keyof LabelValues]}=${value}`,
+  );
 }
 
 /** Returns our own labels that are texts, keyed by the names used here. Anyone may have set them. */
 export function readLabels(labels: unknown): LabelValues {
   if (!read.isMapping(labels)) return {};
   const found = Object.entries(labelNames).map(([key, name]) => [key, labels[name]] as const);
-  return Object.fromEntries(found.filter(([, value]) => typeof value === "string" && value !== "")) as LabelValues;
+  return Object.fromEntries(
+    found.filter(([, value]) => typeof value === "string" && value !== ""),
+  ) as LabelValues;
 }
 
 export interface CreationName {

@@ -2,11 +2,24 @@ import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-
 import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
-import { type ForeignResource, type Reading, readEach, readTexts, shownId } from "../../shared/foreign-resource.ts";
+import {
+  type ForeignResource,
+  type Reading,
+  readEach,
+  readTexts,
+  shownId,
+} from "../../shared/foreign-resource.ts";
 import { indicates } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
-import { type CreationName, type LabelValues, containerName, labelNames, networkName, readLabels } from "./labels.ts";
+import {
+  type CreationName,
+  type LabelValues,
+  containerName,
+  labelNames,
+  networkName,
+  readLabels,
+} from "./labels.ts";
 
 export interface NetworkFacts {
   readonly clusterId: string;
@@ -81,7 +94,11 @@ export interface Described {
  * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name. If that network is gone, the
  * container must have been in it, and this computer must have a record of the creation.
  */
-export function readContainers({ networks, containers, recorded = [] }: Described): ContainerReading {
+export function readContainers({
+  networks,
+  containers,
+  recorded = [],
+}: Described): ContainerReading {
   const own = readEach("network", networks, readNetwork, shownName);
   const present = new Set(own.read.map(networkName));
   const lost = lostNetworks(
@@ -98,7 +115,10 @@ export function readContainers({ networks, containers, recorded = [] }: Describe
 }
 
 /** Returns what the labels of nodes say about networks with these names, which somebody removed. */
-function lostNetworks(containers: readonly unknown[], names: readonly string[]): readonly ClusterNetwork[] {
+function lostNetworks(
+  containers: readonly unknown[],
+  names: readonly string[],
+): readonly ClusterNetwork[] {
   const wanted = new Set(names);
   const found = new Map<string, ClusterNetwork>();
   for (const container of containers) {
@@ -113,19 +133,29 @@ function lostNetworks(containers: readonly unknown[], names: readonly string[]):
     const facts = readFacts(labels);
     if (typeof facts === "string" || typeof readContainer(container, wanted) === "string") continue;
     const ranges = [parseNetworkAddress(range)].filter((each) => each !== undefined);
-    found.set(networkName(facts), { id: undefined, ...facts, labels, ranges, copiedFrom: readCopiedFrom(labels) });
+    found.set(networkName(facts), {
+      id: undefined,
+      ...facts,
+      labels,
+      ranges,
+      copiedFrom: readCopiedFrom(labels),
+    });
   }
   return [...found.values()];
 }
 
 /** Decides which containers are nodes, where the networks of the clusters are already known. */
-export function readNodes(containers: readonly unknown[], networks: readonly NetworkFacts[]): Reading<NodeContainer> {
+export function readNodes(
+  containers: readonly unknown[],
+  networks: readonly NetworkFacts[],
+): Reading<NodeContainer> {
   const names = new Set(networks.map(networkName));
   return readEach("container", containers, (found) => readContainer(found, names), shownName);
 }
 
 /** Docker calls a container `/name`. */
-const nameOf = (name: unknown): string | undefined => (typeof name === "string" ? name.replace(/^\//, "") : undefined);
+const nameOf = (name: unknown): string | undefined =>
+  typeof name === "string" ? name.replace(/^\//, "") : undefined;
 
 function shownName(found: unknown): string {
   if (!read.isMapping(found)) return "without a name";
@@ -141,7 +171,8 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   if (typeof known === "string") return known;
   const id = parseId(description.id);
   if (id === undefined) return "its id is malformed";
-  if (description.name !== networkName(known)) return "its name is not the name of its cluster's network";
+  if (description.name !== networkName(known))
+    return "its name is not the name of its cluster's network";
   const ranges = anyList(description.ranges).flatMap((range) => parseNetworkAddress(range) ?? []);
   return { id, ...known, labels: texts, ranges, copiedFrom: readCopiedFrom(texts) };
 }
@@ -149,7 +180,10 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
 const readFacts = (texts: LabelValues) =>
   readTexts(
     { kind: "label", names: labelNames, texts },
-    { required: ["clusterId", "creationId"], optional: ["counts", "variant", "distribution", "webUi", "expiresAt"] },
+    {
+      required: ["clusterId", "creationId"],
+      optional: ["counts", "variant", "distribution", "webUi", "expiresAt"],
+    },
   );
 
 export const readCopiedFrom = ({ copiedFrom = "" }: LabelValues): readonly string[] =>
@@ -197,7 +231,10 @@ const parseBits = read.refined(read.number, (bits) =>
 /** Reads an address with the bits of its network, such as `172.18.0.2/16`. */
 export const parseNetworkAddress = read.refined(read.string, (text) => {
   const [address, bits, ...others] = text.split("/");
-  const isRead = parseIpv4(address) !== undefined && parseBits(Number(bits)) !== undefined && others.length === 0;
+  const isRead =
+    parseIpv4(address) !== undefined &&
+    parseBits(Number(bits)) !== undefined &&
+    others.length === 0;
   return isRead ? `${address}/${Number(bits)}` : undefined;
 });
 
@@ -209,7 +246,9 @@ export const labelsOf = read.field("Config", read.field("Labels", read.anything)
 
 const anyList = read.withDefault(read.list(read.anything), []);
 
-function readState(found: unknown): Pick<NodeContainer, "status" | "exitCode" | "wasKilledForMemory" | "error"> {
+function readState(
+  found: unknown,
+): Pick<NodeContainer, "status" | "exitCode" | "wasKilledForMemory" | "error"> {
   const state = read.anyMapping(found) ?? {};
   return {
     status: read.string(state["Status"]) ?? "",
@@ -242,7 +281,11 @@ function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<n
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
 /** Returns the engine's descriptions of things with our labels; see readContainers. Includes stopped containers. */
-export async function describe(engine: Engine, selection: Selection, signal: AbortSignal): Promise<Described> {
+export async function describe(
+  engine: Engine,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<Described> {
   const [containers, networks] = await Promise.all([
     describeContainers(engine, selection, signal),
     describeNetworks(engine, selection, signal),
@@ -280,7 +323,9 @@ export async function describeEach(
   { words, kind }: { readonly words: readonly string[]; readonly kind: ThingKind },
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
-  const lines = (await engine.ask({ words }, signal)).split("\n").filter((name) => nameShape.test(name));
+  const lines = (await engine.ask({ words }, signal))
+    .split("\n")
+    .filter((name) => nameShape.test(name));
   // An image with two names is printed twice.
   return inspect(engine, { names: [...new Set(lines)], kind }, signal);
 }
@@ -299,6 +344,7 @@ export async function inspect(
 
 export function filterWord(selection: Selection): string {
   if (selection === "all") return `--filter=label=${labelNames.clusterId}`;
-  if ("clusterId" in selection) return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
+  if ("clusterId" in selection)
+    return `--filter=label=${labelNames.clusterId}=${selection.clusterId}`;
   return `--filter=label=${labelNames.creationId}=${selection.creationId}`;
 }

@@ -8,7 +8,11 @@ import {
   type WebUi,
   webPortsOf,
 } from "../../../model/cluster-record.ts";
-import { abandonedCreations, creationDirectory, recordedCreations } from "../../../store/creation-folder.ts";
+import {
+  abandonedCreations,
+  creationDirectory,
+  recordedCreations,
+} from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
 import type { Clock, Environment } from "../../../system/runtime.ts";
 import { isOver } from "../../shared/lifetimes.ts";
@@ -40,7 +44,10 @@ export interface Inventory {
  * Groups containers and networks into clusters. Every cluster has a network. A network alone is a cluster too, because
  * there is something to destroy. `root` is the folder of this machine's creations.
  */
-export function toClusters({ containers, networks, abandoned }: Inventory, root: string): readonly ClusterRecord[] {
+export function toClusters(
+  { containers, networks, abandoned }: Inventory,
+  root: string,
+): readonly ClusterRecord[] {
   const byNetwork = Map.groupBy(containers, networkName);
   return networks
     .map((network) => {
@@ -48,7 +55,10 @@ export function toClusters({ containers, networks, abandoned }: Inventory, root:
       const own = byNetwork.get(networkName(network)) ?? [];
       return toCluster(network, own, { root, isAbandoned: abandoned.has(creationId) });
     })
-    .toSorted((a, b) => a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0));
+    .toSorted(
+      (a, b) =>
+        a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
+    );
 }
 
 function toCluster(
@@ -56,7 +66,9 @@ function toCluster(
   containers: readonly NodeContainer[],
   { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
 ): ClusterRecord {
-  const nodes = containers.map((container) => toNode(container, { isAbandoned, webUi })).toSorted(byRoleAndIndex);
+  const nodes = containers
+    .map((container) => toNode(container, { isAbandoned, webUi }))
+    .toSorted(byRoleAndIndex);
   return {
     id: clusterId,
     creationId,
@@ -140,14 +152,19 @@ function endText({ exitCode, wasKilledForMemory, error }: NodeContainer): string
       ? ""
       : `: ${error}`;
   const killed = exitCode === 137 && why === "" ? " (killed, perhaps because memory ran out)" : "";
-  const rebooted = exitCode === endStatus["systemd-reboot.service"] ? " (it has rebooted itself; start it again)" : "";
+  const rebooted =
+    exitCode === endStatus["systemd-reboot.service"]
+      ? " (it has rebooted itself; start it again)"
+      : "";
   return `the container stopped with status ${exitCode}${why}${killed}${rebooted}`;
 }
 
 export const shortId = ({ id }: Pick<NodeContainer, "id">): string => id.slice(0, 12);
 
 function earliest(containers: readonly NodeContainer[]): Date | undefined {
-  const times = containers.map(({ createdAt }) => createdAt?.getTime()).filter((time) => time !== undefined);
+  const times = containers
+    .map(({ createdAt }) => createdAt?.getTime())
+    .filter((time) => time !== undefined);
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
 
@@ -157,11 +174,19 @@ export async function readInventory(
   root: string,
   signal: AbortSignal,
 ): Promise<Omit<Inventory, "networks"> & Pick<ContainerReading, "networks" | "foreignResources">> {
-  const [described, recorded] = await Promise.all([describe(engine, selection, signal), recordedCreations(root)]);
+  const [described, recorded] = await Promise.all([
+    describe(engine, selection, signal),
+    recordedCreations(root),
+  ]);
   const reading = readContainers({ ...described, recorded });
   const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
-  const abandoned = await Promise.all([...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)));
-  return { ...reading, abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)) };
+  const abandoned = await Promise.all(
+    [...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)),
+  );
+  return {
+    ...reading,
+    abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)),
+  };
 }
 
 /**
@@ -169,7 +194,11 @@ export async function readInventory(
  */
 export async function assertIdCanBeClaimed(
   engine: Engine,
-  { root, clusterId, clock }: { readonly root: string; readonly clusterId: string; readonly clock: Clock },
+  {
+    root,
+    clusterId,
+    clock,
+  }: { readonly root: string; readonly clusterId: string; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<{ readonly hasLeftovers: boolean }> {
   const [inventory, abandoned] = await Promise.all([
@@ -178,7 +207,9 @@ export async function assertIdCanBeClaimed(
   ]);
   // Expired clusters are removed before the claim.
   const expired = inventory.networks.filter((network) => isOver(network, clock));
-  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(({ creationId }) => creationId);
+  const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(
+    ({ creationId }) => creationId,
+  );
   assertIdIsFree(engine, inventory, { clusterId, leaving });
   return { hasLeftovers: inventory.networks.length > 0 };
 }

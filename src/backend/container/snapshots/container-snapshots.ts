@@ -1,5 +1,10 @@
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterName, type ClusterRecord, nodeCount, nodeReference } from "../../../model/cluster-record.ts";
+import {
+  type ClusterName,
+  type ClusterRecord,
+  nodeCount,
+  nodeReference,
+} from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -17,7 +22,13 @@ import { removeCreation } from "../remove-creation.ts";
 import { ContainerCopy } from "../copies/container-copy.ts";
 import { haveAddresses, snapshotOrigin } from "../copies/copy-origin.ts";
 import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
-import { type SavedSnapshot, createdAt, findSavedNodes, findSnapshot, readSnapshots } from "./read-snapshots.ts";
+import {
+  type SavedSnapshot,
+  createdAt,
+  findSavedNodes,
+  findSnapshot,
+  readSnapshots,
+} from "./read-snapshots.ts";
 import { nodeRights, restoreNodes, saveNodes } from "./saved-nodes.ts";
 
 const atOnce = 6;
@@ -26,8 +37,12 @@ const atOnce = 6;
 export class ContainerSnapshots implements Snapshots {
   readonly holdsMemory = false;
   readonly files = {
-    save: async (cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> =>
-      this.#save(cluster, name, file, signal),
+    save: async (
+      cluster: ClusterName,
+      name: string,
+      file: SnapshotFile,
+      signal: AbortSignal,
+    ): Promise<void> => this.#save(cluster, name, file, signal),
     planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<Creation> =>
       this.#planFileCopy(request, signal),
   };
@@ -64,7 +79,11 @@ export class ContainerSnapshots implements Snapshots {
     using step = this.#runtime.progress.start("Save file systems");
     try {
       const { clock } = this.#runtime;
-      const incomplete = await saveNodes(this.#engine, { containers, snapshot: name, rights, clock }, signal);
+      const incomplete = await saveNodes(
+        this.#engine,
+        { containers, snapshot: name, rights, clock },
+        signal,
+      );
       if (incomplete.length > 0) this.#runtime.progress.warn(withoutAttributes(incomplete));
       await findSavedNodes(this.#engine, { cluster, name }, neverAborted());
     } catch (error) {
@@ -77,25 +96,44 @@ export class ContainerSnapshots implements Snapshots {
   async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     await using _ = await this.#lock(cluster, signal);
     const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
-    const { rights, system } = await nodeRights(this.#engine, { image: nodes[0].image, root: this.#root }, signal);
+    const { rights, system } = await nodeRights(
+      this.#engine,
+      { image: nodes[0].image, root: this.#root },
+      signal,
+    );
     const { clock, progress } = this.#runtime;
     using step = progress.start("Restore file systems");
     const own = { clusterId: cluster.id, creationId: cluster.creationId, keepsNetworks: true };
-    const { networks } = await readInventory(this.#engine, { clusterId: cluster.id }, this.#root, signal);
+    const { networks } = await readInventory(
+      this.#engine,
+      { clusterId: cluster.id },
+      this.#root,
+      signal,
+    );
     const network = networks.find(({ creationId }) => creationId === cluster.creationId);
     if (network !== undefined) await restoreNetwork(this.#engine, network, signal);
     const left = await removeCreation(this.#engine, own, clock, signal);
-    if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
+    if (left !== undefined)
+      throw new ClusterError("engine-failed", left, { hint: "Restore again." });
     const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);
     await pinPorts(this.#engine, { directory: cluster.directory, containers }, signal);
-    await mapConcurrently(containers, atOnce, async (node) => allowReboots(this.#engine, node, progress), signal);
+    await mapConcurrently(
+      containers,
+      atOnce,
+      async (node) => allowReboots(this.#engine, node, progress),
+      signal,
+    );
     await removeImages(this.#engine, cluster.creationId, signal);
     step.done();
   }
 
   async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
     await using _ = await this.#lock(cluster, signal);
-    await deleteSnapshots(this.#engine, [await findSnapshot(this.#engine, { cluster, name }, signal)], signal);
+    await deleteSnapshots(
+      this.#engine,
+      [await findSnapshot(this.#engine, { cluster, name }, signal)],
+      signal,
+    );
   }
 
   async #lock({ directory }: ClusterName, signal: AbortSignal): Promise<AsyncDisposable> {
@@ -120,20 +158,30 @@ export class ContainerSnapshots implements Snapshots {
   }
 
   /** All nodes. Throws `machine-failed` if one is missing or stands still. */
-  async #runningContainers(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NodeContainer[]> {
+  async #runningContainers(
+    cluster: ClusterRecord,
+    signal: AbortSignal,
+  ): Promise<readonly NodeContainer[]> {
     const { id: clusterId, creationId } = cluster;
     const inventory = await readInventory(this.#engine, { clusterId }, this.#root, signal);
-    const containers = inventory.containers.filter((container) => container.creationId === creationId);
+    const containers = inventory.containers.filter(
+      (container) => container.creationId === creationId,
+    );
     const counts = inventory.networks.find((network) => network.creationId === creationId)?.counts;
     const idle = containers.find(({ status }) => status !== "running");
     const isWhole = counts !== undefined && containers.length === nodeCount(counts);
     if (idle === undefined && isWhole) return containers;
     const state = idle?.status === "exited" ? "stopped" : idle?.status;
-    const problem = idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${state}`;
-    throw new ClusterError("machine-failed", `Cluster "${clusterId}" cannot be saved: ${problem}.`, {
-      hint: "Start its nodes, or restore another snapshot first.",
-      facts: { cluster: clusterId },
-    });
+    const problem =
+      idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${state}`;
+    throw new ClusterError(
+      "machine-failed",
+      `Cluster "${clusterId}" cannot be saved: ${problem}.`,
+      {
+        hint: "Start its nodes, or restore another snapshot first.",
+        facts: { cluster: clusterId },
+      },
+    );
   }
 
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation> {
@@ -149,17 +197,29 @@ export class ContainerSnapshots implements Snapshots {
     return ContainerCopy.plan({ engine, root, request, origin }, runtime, signal);
   }
 
-  async #save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> {
+  async #save(
+    cluster: ClusterName,
+    name: string,
+    file: SnapshotFile,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { saveFile } = await import("../files/save-file.ts");
     await using _ = await this.#lock(cluster, signal);
     const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
     if (!haveAddresses(nodes)) throw notWhole(cluster, name);
     const { progress } = this.#runtime;
-    await saveFile(this.#engine, { cluster, snapshot: name, nodes, root: this.#root, progress }, file, signal);
+    await saveFile(
+      this.#engine,
+      { cluster, snapshot: name, nodes, root: this.#root, progress },
+      file,
+      signal,
+    );
   }
 
   async #undo(cluster: ClusterName, name: string): Promise<void> {
-    const begun = (await this.#read(cluster, neverAborted())).filter((snapshot) => snapshot.name === name);
+    const begun = (await this.#read(cluster, neverAborted())).filter(
+      (snapshot) => snapshot.name === name,
+    );
     await deleteSnapshots(this.#engine, begun, neverAborted());
   }
 }
@@ -169,11 +229,26 @@ const withoutAttributes = (nodes: readonly string[]): string =>
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
 
-const unitBytes: Readonly<Record<string, number>> = { "": 1, B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+const unitBytes: Readonly<Record<string, number>> = {
+  "": 1,
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+};
 
 /** Returns the bytes that an image's last step added; 0 if the engine doesn't say. */
-export async function ownBytes(engine: Engine, image: string, signal: AbortSignal): Promise<number> {
-  const text = await engine.ask({ words: ["history", "--format={{.Size}}", image], accepts: () => true }, signal);
+export async function ownBytes(
+  engine: Engine,
+  image: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const text = await engine.ask(
+    { words: ["history", "--format={{.Size}}", image], accepts: () => true },
+    signal,
+  );
   return parseSize(text.split("\n")[0] ?? "");
 }
 

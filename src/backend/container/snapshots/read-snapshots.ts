@@ -5,7 +5,12 @@ import {
   nodeCount,
   nodeReference,
 } from "../../../model/cluster-record.ts";
-import { parseCounts, parseIpv4, parseMoment, parseSnapshotName } from "../../../model/parse-values.ts";
+import {
+  parseCounts,
+  parseIpv4,
+  parseMoment,
+  parseSnapshotName,
+} from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
@@ -22,7 +27,13 @@ import {
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import { type Selection, describeEach, filterWord, labelsOf, parseNetworkAddress } from "../records/read-containers.ts";
+import {
+  type Selection,
+  describeEach,
+  filterWord,
+  labelsOf,
+  parseNetworkAddress,
+} from "../records/read-containers.ts";
 
 /** Everything that the engine has of one snapshot. */
 export interface SavedSnapshot extends CreationName {
@@ -76,8 +87,16 @@ export async function readSnapshots(
   // Podman would also list what matches only one of two filters of labels.
   const filters = [filterWord(selection)];
   const [images, volumes] = await Promise.all([
-    describeEach(engine, { words: ["images", "--quiet", "--no-trunc", ...filters], kind: "image" }, signal),
-    describeEach(engine, { words: ["volume", "ls", "--quiet", ...filters], kind: "volume" }, signal),
+    describeEach(
+      engine,
+      { words: ["images", "--quiet", "--no-trunc", ...filters], kind: "image" },
+      signal,
+    ),
+    describeEach(
+      engine,
+      { words: ["volume", "ls", "--quiet", ...filters], kind: "volume" },
+      signal,
+    ),
   ]);
   return toSnapshots(images, volumes);
 }
@@ -115,7 +134,10 @@ export async function findSavedNodes(
 }
 
 /** Reads the engine's descriptions. An image or volume whose name doesn't match its labels isn't ours. */
-export function toSnapshots(images: readonly unknown[], volumes: readonly unknown[]): readonly SavedSnapshot[] {
+export function toSnapshots(
+  images: readonly unknown[],
+  volumes: readonly unknown[],
+): readonly SavedSnapshot[] {
   const ownImages = images.map(readImage).filter((image) => image !== undefined);
   const ownVolumes = volumes.map(readVolume).filter((volume) => volume !== undefined);
   const key = ({ creationId, snapshot }: Part): string => `${creationId}-${snapshot}`;
@@ -130,13 +152,18 @@ export function toSnapshots(images: readonly unknown[], volumes: readonly unknow
 
 /** Returns when its last image was created; undefined if there is none. */
 export function createdAt({ images }: Pick<SavedSnapshot, "images">): Date | undefined {
-  const times = images.map((image) => image.createdAt?.getTime()).filter((time) => time !== undefined);
+  const times = images
+    .map((image) => image.createdAt?.getTime())
+    .filter((time) => time !== undefined);
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
 
 const createdMs = (snapshot: SavedSnapshot): number => createdAt(snapshot)?.getTime() ?? 0;
 
-function completeNodes({ images, volumes }: Pick<SavedSnapshot, "images" | "volumes">): SavedSnapshot["nodes"] {
+function completeNodes({
+  images,
+  volumes,
+}: Pick<SavedSnapshot, "images" | "volumes">): SavedSnapshot["nodes"] {
   const counts = images[0]?.counts;
   if (counts === undefined || images.length !== nodeCount(counts)) return undefined;
   const volumeOf = new Map(volumes.map((each) => [nodeReference(each), each.volume]));
@@ -159,7 +186,9 @@ function readImage(found: unknown): SavedImage | undefined {
   const tags = read.list(read.anything)(found["RepoTags"]) ?? [];
   if (part === undefined) return undefined;
   const image = snapshotImage(part.creationId, part.snapshot, part);
-  const names = [image, draftImage(part.creationId, part.snapshot, part)].filter((name) => tags.includes(name));
+  const names = [image, draftImage(part.creationId, part.snapshot, part)].filter((name) =>
+    tags.includes(name),
+  );
   if (names.length === 0) return undefined;
   const kilobytes = Number(labels.volumeSize);
   return {
@@ -170,7 +199,9 @@ function readImage(found: unknown): SavedImage | undefined {
     counts: parseCounts(labels.counts),
     reach: labels.reach === "published" ? "published" : "direct",
     address: parseIpv4(labels.address),
-    platformAddress: parseNetworkAddress(labels.platformAddress ?? `${labels.address}/${labels.addressBits}`),
+    platformAddress: parseNetworkAddress(
+      labels.platformAddress ?? `${labels.address}/${labels.addressBits}`,
+    ),
     settings: parseNodeSettings(labels.settings),
     volumeKilobytes: Number.isSafeInteger(kilobytes) ? kilobytes : 0,
     labels,
@@ -185,4 +216,10 @@ function readVolume(found: unknown): SavedVolume | undefined {
 }
 
 const { clusterId, creationId, role, index } = textParsers;
-const readPart: read.Reader<Part> = read.object({ clusterId, creationId, role, index, snapshot: parseSnapshotName });
+const readPart: read.Reader<Part> = read.object({
+  clusterId,
+  creationId,
+  role,
+  index,
+  snapshot: parseSnapshotName,
+});

@@ -8,7 +8,13 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { indicates } from "../engine/engine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type CreationName, readLabels } from "../records/labels.ts";
-import { describeContainers, describeEach, filterWord, labelsOf, readCopiedFrom } from "../records/read-containers.ts";
+import {
+  describeContainers,
+  describeEach,
+  filterWord,
+  labelsOf,
+  readCopiedFrom,
+} from "../records/read-containers.ts";
 import { type SavedSnapshot, readSnapshots } from "./read-snapshots.ts";
 
 const removalsAtOnce = 6;
@@ -22,7 +28,11 @@ export async function deleteSnapshots(
   const images = snapshots.flatMap((snapshot) => snapshot.images.flatMap(({ names }) => names));
   const volumes = snapshots.flatMap((snapshot) => snapshot.volumes.map(({ volume }) => volume));
   await deleteNames(engine, { images, volumes }, signal);
-  await removeUnusedImages(engine, [...new Set(snapshots.map(({ creationId }) => creationId))], signal);
+  await removeUnusedImages(
+    engine,
+    [...new Set(snapshots.map(({ creationId }) => creationId))],
+    signal,
+  );
 }
 
 /** Deletes volumes, and the names of images, which stay as long as containers use them. */
@@ -32,8 +42,16 @@ export async function deleteNames(
   signal: AbortSignal,
 ): Promise<void> {
   const accepts = (stderr: string): boolean => indicates(stderr, "gone");
-  const tasks = [...images.map(engine.kind.untagWords), ...volumes.map((volume) => ["volume", "rm", volume])];
-  await mapConcurrently(tasks, removalsAtOnce, async (words) => engine.change({ words, accepts }), signal);
+  const tasks = [
+    ...images.map(engine.kind.untagWords),
+    ...volumes.map((volume) => ["volume", "rm", volume]),
+  ];
+  await mapConcurrently(
+    tasks,
+    removalsAtOnce,
+    async (words) => engine.change({ words, accepts }),
+    signal,
+  );
 }
 
 /**
@@ -52,7 +70,9 @@ export async function deleteAllSnapshots(
       await deleteSnapshots(engine, await readSnapshots(engine, { creationId }, signal), signal);
       const left = await removeImages(engine, creationId, signal);
       const isDone = left.length === 0 || (await hasCopies(engine, creationId, signal));
-      problem.text = isDone ? undefined : `Left behind: ${numbered(left.length, "image")} of its snapshots.`;
+      problem.text = isDone
+        ? undefined
+        : `Left behind: ${numbered(left.length, "image")} of its snapshots.`;
     } catch (error) {
       signal.throwIfAborted();
       problem.text = `Left behind: snapshots (${messageOf(error)}).`;
@@ -73,9 +93,15 @@ export async function removeUnusedImages(
 }
 
 /** Whether another cluster's nodes were created from this creation's snapshots. They need the images until they are removed. */
-async function hasCopies(engine: Engine, creationId: string, signal: AbortSignal): Promise<boolean> {
+async function hasCopies(
+  engine: Engine,
+  creationId: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const containers = await describeContainers(engine, "all", signal);
-  return containers.some((container) => readCopiedFrom(readLabels(labelsOf(container))).includes(creationId));
+  return containers.some((container) =>
+    readCopiedFrom(readLabels(labelsOf(container))).includes(creationId),
+  );
 }
 
 const imageId = read.matching(/^(?:sha256:)?[0-9a-f]{64}$/);
@@ -89,7 +115,13 @@ export async function removeImages(
   creationId: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const words = ["images", "--quiet", "--no-trunc", "--filter=dangling=true", filterWord({ creationId })];
+  const words = [
+    "images",
+    "--quiet",
+    "--no-trunc",
+    "--filter=dangling=true",
+    filterWord({ creationId }),
+  ];
   for (let before = Infinity; ;) {
     const ids = (await describeEach(engine, { words, kind: "image" }, signal)).flatMap((image) => {
       const labels = readLabels(labelsOf(image));
@@ -98,7 +130,13 @@ export async function removeImages(
     });
     if (ids.length === 0 || ids.length >= before) return ids;
     before = ids.length;
-    const accepts = (stderr: string): boolean => indicates(stderr, "gone") || indicates(stderr, "inUse");
-    await mapConcurrently(ids, 1, async (id) => engine.change({ words: ["image", "rm", id], accepts }), signal);
+    const accepts = (stderr: string): boolean =>
+      indicates(stderr, "gone") || indicates(stderr, "inUse");
+    await mapConcurrently(
+      ids,
+      1,
+      async (id) => engine.change({ words: ["image", "rm", id], accepts }),
+      signal,
+    );
   }
 }

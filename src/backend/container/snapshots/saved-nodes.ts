@@ -12,7 +12,12 @@ import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import { type LaunchPlan, createNode } from "../launch/launch.ts";
 import { announceStart } from "../launch/self-reboot.ts";
-import { type SystemFlags, nodeState, rememberedRights, systemFlags } from "../launch/system-flags.ts";
+import {
+  type SystemFlags,
+  nodeState,
+  rememberedRights,
+  systemFlags,
+} from "../launch/system-flags.ts";
 import {
   type LabelValues,
   draftImage,
@@ -22,7 +27,12 @@ import {
   snapshotImage,
   snapshotVolume,
 } from "../records/labels.ts";
-import { type NodeContainer, type NodeVolume, describeContainers, readNodes } from "../records/read-containers.ts";
+import {
+  type NodeContainer,
+  type NodeVolume,
+  describeContainers,
+  readNodes,
+} from "../records/read-containers.ts";
 import type { SavedNode } from "./read-snapshots.ts";
 import attributesFile from "./attributes.py" with { type: "text" };
 import keepFile from "./keep-files.sh" with { type: "text" };
@@ -42,7 +52,12 @@ export async function saveNodes(
   { containers, snapshot, rights, clock }: SavePlan,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const kept = await mapConcurrently(containers, atOnce, async (node) => keepFiles(engine, node), signal);
+  const kept = await mapConcurrently(
+    containers,
+    atOnce,
+    async (node) => keepFiles(engine, node),
+    signal,
+  );
   const rule = ruleOf(waits.containerPause, clock);
   await using _ = await retry(async () => pause(engine, containers), rule, signal);
   const sizes = await mapConcurrently(
@@ -52,7 +67,10 @@ export async function saveNodes(
     signal,
   );
   const commit = async (node: NodeContainer, index: number): Promise<unknown> =>
-    engine.change({ words: commitWords(node, snapshot, sizes[index] ?? 0), limitMs: commitLimitMs });
+    engine.change({
+      words: commitWords(node, snapshot, sizes[index] ?? 0),
+      limitMs: commitLimitMs,
+    });
   await mapConcurrently(containers, atOnce, commit, signal);
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
   // only leaves a draft.
@@ -62,8 +80,13 @@ export async function saveNodes(
 
 /** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes. */
 async function keepFiles(engine: Engine, { id }: NodeContainer): Promise<boolean> {
-  const script = shellText(keepFile, { STATE: nodeState, ATTRIBUTES: withoutHeader(attributesFile) });
-  const printed = await engine.change({ words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script] });
+  const script = shellText(keepFile, {
+    STATE: nodeState,
+    ATTRIBUTES: withoutHeader(attributesFile),
+  });
+  const printed = await engine.change({
+    words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script],
+  });
   return printed.trim() === "";
 }
 
@@ -81,7 +104,10 @@ export interface SavePlan {
 }
 
 /** The containers continue when the result is disposed of, or when this process dies. */
-async function pause(engine: Engine, containers: readonly NodeContainer[]): Promise<AsyncDisposable> {
+async function pause(
+  engine: Engine,
+  containers: readonly NodeContainer[],
+): Promise<AsyncDisposable> {
   const ids = containers.map(({ id }) => id);
   const unpausing = await engine.defer(["unpause", ...ids]);
   try {
@@ -105,7 +131,11 @@ async function pause(engine: Engine, containers: readonly NodeContainer[]): Prom
 }
 
 /** The image inherits all labels of the container. */
-function commitWords(node: NodeContainer, snapshot: string, volumeKilobytes: number): readonly string[] {
+function commitWords(
+  node: NodeContainer,
+  snapshot: string,
+  volumeKilobytes: number,
+): readonly string[] {
   const { address = "", addressBits } = node;
   const labels: LabelValues = {
     snapshot,
@@ -116,7 +146,13 @@ function commitWords(node: NodeContainer, snapshot: string, volumeKilobytes: num
   const changes = Object.entries(labels).map(
     ([key, value]) => `--change=LABEL ${labelNames[key as keyof LabelValues]}=${value}`,
   );
-  return ["commit", "--pause=false", ...changes, node.id, draftImage(node.creationId, snapshot, node)];
+  return [
+    "commit",
+    "--pause=false",
+    ...changes,
+    node.id,
+    draftImage(node.creationId, snapshot, node),
+  ];
 }
 
 export interface RestorePlan {
@@ -129,14 +165,21 @@ export interface RestorePlan {
 /** Returns the rights that containers of this image get, and how they are started. `facts`: if they are known. */
 export async function nodeRights(
   engine: Engine,
-  { image, root, facts: known }: { readonly image: string; readonly root: string; readonly facts?: EngineFacts },
+  {
+    image,
+    root,
+    facts: known,
+  }: { readonly image: string; readonly root: string; readonly facts?: EngineFacts },
   signal: AbortSignal,
 ): Promise<Pick<RestorePlan, "rights" | "system">> {
   const { kind } = engine;
   const facts = known ?? (await readEngineFacts(engine, signal));
   const memory = join(root, ".rights");
   const rights = await rememberedRights(engine, { facts, image, memory }, signal);
-  return { rights: [...kind.systemWords, ...rights.words], system: systemFlags(kind, facts, rights) };
+  return {
+    rights: [...kind.systemWords, ...rights.words],
+    system: systemFlags(kind, facts, rights),
+  };
 }
 
 /** Creates and starts all nodes, at their former addresses, of a cluster that has only its network left. */
@@ -214,7 +257,11 @@ async function readCreated(
   return readNodes(await describeContainers(engine, { creationId }, signal), [network]).read;
 }
 
-function assertAddresses(nodes: readonly SavedNode[], containers: readonly NodeContainer[], { kind }: Engine): void {
+function assertAddresses(
+  nodes: readonly SavedNode[],
+  containers: readonly NodeContainer[],
+  { kind }: Engine,
+): void {
   const moved = nodes.filter((node) => {
     const container = containers.find((each) => nodeReference(each) === nodeReference(node));
     return container?.address !== node.address;
@@ -257,7 +304,10 @@ export async function saveVolumes(
   const labels = labelArguments({ clusterId, creationId, role, index: String(index), snapshot });
   await engine.change({ words: ["volume", "create", ...labels, volume] });
   const script = shellText(saveFile, { SOURCE: source, TARGET: copyFolder });
-  const mounts = [...volumeWords(node.volumes, ":ro"), `--mount=type=volume,source=${volume},target=${copyFolder}`];
+  const mounts = [
+    ...volumeWords(node.volumes, ":ro"),
+    `--mount=type=volume,source=${volume},target=${copyFolder}`,
+  ];
   const argv = ["/bin/sh", "-ec", script, "sh", ...pathsOf(node.volumes)] as const;
   const words = helperWords({ rights, mounts, image: node.imageId, argv });
   const size = (await engine.change({ words, limitMs: copyLimitMs })).trim();
@@ -282,16 +332,34 @@ export async function refillVolumes(
 }
 
 /** The arguments of `tar` for a volume, in either direction. They preserve attributes that only root may set. */
-const tarWords = ["--numeric-owner", "--xattrs", "--xattrs-include=*", `--directory=${copyFolder}`] as const;
+const tarWords = [
+  "--numeric-owner",
+  "--xattrs",
+  "--xattrs-include=*",
+  `--directory=${copyFolder}`,
+] as const;
 
 /** The command that prints the contents of a snapshot's volume as an archive. */
-export const readVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
+export const readVolumeWords = ({
+  rights,
+  image,
+  volume,
+}: Helper & VolumeOfImage): readonly string[] => {
   const mounts = [`--volume=${volume}:${copyFolder}:ro`];
-  return helperWords({ rights, mounts, image, argv: ["tar", "--create", "--format=posix", ...tarWords, "."] });
+  return helperWords({
+    rights,
+    mounts,
+    image,
+    argv: ["tar", "--create", "--format=posix", ...tarWords, "."],
+  });
 };
 
 /** The command that fills such a volume from an archive on its input. */
-export const writeVolumeWords = ({ rights, image, volume }: Helper & VolumeOfImage): readonly string[] => {
+export const writeVolumeWords = ({
+  rights,
+  image,
+  volume,
+}: Helper & VolumeOfImage): readonly string[] => {
   const mounts = ["--interactive", `--volume=${volume}:${copyFolder}`];
   return helperWords({ rights, mounts, image, argv: ["tar", "--extract", ...tarWords] });
 };
@@ -302,7 +370,8 @@ interface VolumeOfImage {
   readonly volume: string;
 }
 
-const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] => volumes.map(({ path }) => path);
+const pathsOf = (volumes: readonly NodeVolume[]): readonly string[] =>
+  volumes.map(({ path }) => path);
 
 const volumeWords = (volumes: readonly NodeVolume[], mode: "" | ":ro"): readonly string[] =>
   volumes.map(({ name, path }) => `--volume=${name}:${source}${path}${mode}`);
@@ -316,7 +385,12 @@ interface HelperRun extends Helper {
 /** The engine keeps no log, which would hold all that `tar` writes. */
 const alone = ["--rm", "--network=none", "--log-driver=none", "--user=0:0"];
 
-const helperWords = ({ rights, mounts, image, argv: [program, ...words] }: HelperRun): readonly string[] => [
+const helperWords = ({
+  rights,
+  mounts,
+  image,
+  argv: [program, ...words],
+}: HelperRun): readonly string[] => [
   "run",
   ...alone,
   ...rights,

@@ -3,7 +3,10 @@ import type { Accelerator } from "../options.ts";
 
 /** Where a copy's machines come from: a snapshot on this computer, or a file. It has been checked, and nothing has been created. */
 export interface CopyOrigin {
-  readonly facts: Pick<ClusterFacts, "variant" | "distribution" | "counts" | "webUi" | "expiresAt" | "base">;
+  readonly facts: Pick<
+    ClusterFacts,
+    "variant" | "distribution" | "counts" | "webUi" | "expiresAt" | "base"
+  >;
   /** In the order in which they were launched. */
   readonly nodes: readonly Omit<NodeFacts, "id" | "ports">[];
   readonly machines: MachineSettings;

@@ -28,7 +28,8 @@ export interface KeyLocation extends HostKeyLocation {
  * A shell script that ends when sshd presents the new host key. A reload by systemd ends earlier; first contact, which comes at once, would still
  * find the saved cluster's key. Sessions outlive it.
  */
-export const restartSshd = (pidFile: string): string => shellText(restartSshdFile, { PID_FILE: pidFile });
+export const restartSshd = (pidFile: string): string =>
+  shellText(restartSshdFile, { PID_FILE: pidFile });
 
 export const systemKeyLocation: KeyLocation = {
   ...systemHostKeyLocation,
@@ -61,10 +62,19 @@ export interface KeyReplacement {
  * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
  * one before first contact: it accepts only the new cluster's key, and presents a host key that nobody else can know.
  */
-export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime, signal: AbortSignal): Promise<void> {
+export async function replaceKeys(
+  replacement: KeyReplacement,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, progress } = runtime;
   const { node, old } = replacement;
-  const target = { ...targetOf(node), privateKey: old.privateKey, hostKeys: [old.hostKey], ...limits };
+  const target = {
+    ...targetOf(node),
+    privateKey: old.privateKey,
+    hostKeys: [old.hostKey],
+    ...limits,
+  };
   const oldKey = await publicPart(old.privateKey);
   const attempt = async (inner: AbortSignal): Promise<void> => {
     const { location, connect, continues } = replacement;
@@ -75,7 +85,14 @@ export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime,
       await correctClock(connection, target.name, runtime, inner);
     }
     const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
-    const words = [folder, reload, authorizedKeys, otherAuthorizedKeys, oldKey, replacement.setDeadline];
+    const words = [
+      folder,
+      reload,
+      authorizedKeys,
+      otherAuthorizedKeys,
+      oldKey,
+      replacement.setDeadline,
+    ];
     const { status, stderr } = await connection.run(
       {
         argv: ["sh", "-c", shellText(replaceKeysFile), "e2e-replace-keys", ...words],
@@ -89,12 +106,20 @@ export async function replaceKeys(replacement: KeyReplacement, runtime: Runtime,
     );
     if (status === 0) return;
     const reason = outsideReason(stderr);
-    throw new ClusterError("remote-command-failed", `The keys of ${target.name} cannot be replaced: ${reason}.`, {
-      hint: "The disk that was saved may be full, or its system may lack a program. Make another snapshot, or create the cluster from an artifact.",
-      facts: { node: target.name, status },
-    });
+    throw new ClusterError(
+      "remote-command-failed",
+      `The keys of ${target.name} cannot be replaced: ${reason}.`,
+      {
+        hint: "The disk that was saved may be full, or its system may lack a program. Make another snapshot, or create the cluster from an artifact.",
+        facts: { node: target.name, status },
+      },
+    );
   };
-  await retry(attempt, { ...waits.keyReplacement, clock, deadlineMs: replacement.deadlineMs }, signal);
+  await retry(
+    attempt,
+    { ...waits.keyReplacement, clock, deadlineMs: replacement.deadlineMs },
+    signal,
+  );
 }
 
 const limits = {
@@ -105,7 +130,10 @@ const limits = {
 const replaceLimitMs = 180_000;
 
 /** Keys are secrets, so they don't appear in an argument list. */
-export function stdinOf({ publicKey, hostKey }: Pick<KeyReplacement, "publicKey" | "hostKey">): string {
+export function stdinOf({
+  publicKey,
+  hostKey,
+}: Pick<KeyReplacement, "publicKey" | "hostKey">): string {
   const lines = [publicKey, hostKey.publicKey, hostKey.privateKey.trim(), "end"];
   return `${lines.join("\n")}\n`;
 }

@@ -101,7 +101,11 @@ async function assertAccelerator(
     saved,
     cluster,
     name,
-  }: { readonly saved: SnapshotFacts; readonly cluster: CopyRequest["source"]; readonly name: string },
+  }: {
+    readonly saved: SnapshotFacts;
+    readonly cluster: CopyRequest["source"];
+    readonly name: string;
+  },
   signal: AbortSignal,
 ): Promise<void> {
   const { accelerator } = saved.machines;
@@ -113,7 +117,10 @@ async function assertAccelerator(
   throw new ClusterError(
     "snapshot-unusable",
     `The snapshot "${name}" of cluster "${cluster.id}" was made under ${accelerator}, which does not work here: ${problem}.`,
-    { hint: "Create a cluster from an artifact instead.", facts: { cluster: cluster.id, snapshot: name, accelerator } },
+    {
+      hint: "Create a cluster from an artifact instead.",
+      facts: { cluster: cluster.id, snapshot: name, accelerator },
+    },
   );
 }
 
@@ -144,7 +151,11 @@ export function assertMemory(
 }
 
 /** Checks the space for the disks of all copies; the memory is only read. Throws `capacity-lacking`. */
-export async function assertSpace(root: string, { files }: Pick<SnapshotFacts, "files">, copies = 1): Promise<void> {
+export async function assertSpace(
+  root: string,
+  { files }: Pick<SnapshotFacts, "files">,
+  copies = 1,
+): Promise<void> {
   const disks = Object.entries(files).filter(([path]) => path.endsWith(".qcow2"));
   const needed = copies * disks.reduce((sum, [, { bytes }]) => sum + bytes, 0);
   await assertFreeSpace(root, needed, "Free some space, or delete a snapshot.");
@@ -203,7 +214,10 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
     else await copyFile(disk, to.disk, constants.COPYFILE_FICLONE);
     await copyIfPresent(join(origin.snapshot, saved.variables), to.flash.variables);
     await copyIfPresent(from.flash.program, to.flash.program);
-    const hosts = copy.hosts.map((each) => ({ address: each.privateAddress, name: hostname(each) }));
+    const hosts = copy.hosts.map((each) => ({
+      address: each.privateAddress,
+      name: hostname(each),
+    }));
     await writeSeed(to.seed, {
       instanceId: (await readInstanceId(from.seed)) ?? origin.node.id,
       hostname: hostname(node),

@@ -72,7 +72,14 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const { facts: source, nodes } = this.#plan.origin;
     const { variant, distribution, counts, webUi } = source;
     const { machines } = this.#start;
-    const facts = { variant, distribution, counts, webUi, machines, ...(await this.newFacts(creationId, nodes)) };
+    const facts = {
+      variant,
+      distribution,
+      counts,
+      webUi,
+      machines,
+      ...(await this.newFacts(creationId, nodes)),
+    };
     await this.claimId({ directory, facts }, signal);
   }
 
@@ -109,14 +116,25 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const base = origin.facts.base ?? (await this.#layersOf(cluster, signal));
     const based = { directory, facts: { ...cluster.facts, base } };
     await writeClusterFacts(directory, based.facts);
-    const plan = { cluster: based, folder: files.folder, saved: { machines }, clock, boots, opensPortsLater: true };
+    const plan = {
+      cluster: based,
+      folder: files.folder,
+      saved: { machines },
+      clock,
+      boots,
+      opensPortsLater: true,
+    };
     await continueMachines(qemu, plan, signal);
     step.done();
     return { privateKey: files.privateKey, hostKeys: files.hostKeys };
   }
 
-  async #layersOf({ directory, facts }: StoredCluster, signal: AbortSignal): Promise<ClusterFacts["base"]> {
-    const below = async (node: NodeFacts) => layersBelow(this.#plan.qemu, machineFiles(directory, node), signal);
+  async #layersOf(
+    { directory, facts }: StoredCluster,
+    signal: AbortSignal,
+  ): Promise<ClusterFacts["base"]> {
+    const below = async (node: NodeFacts) =>
+      layersBelow(this.#plan.qemu, machineFiles(directory, node), signal);
     const paths = await mapConcurrently(facts.nodes, copiesAtOnce, below, signal);
     return describeLayers(paths.flat(), this.runtime.environment, signal);
   }
@@ -128,23 +146,45 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   ): Promise<void> {
     const hosts = facts.nodes;
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
-      const origin = { directory: files.directory, node, snapshot: files.folder, movesDisks: files.movesDisks };
-      await copyMachine(origin, { directory, node, place, hosts, publicKey, deadline: endOf(facts).expiresAt });
+      const origin = {
+        directory: files.directory,
+        node,
+        snapshot: files.folder,
+        movesDisks: files.movesDisks,
+      };
+      await copyMachine(origin, {
+        directory,
+        node,
+        place,
+        hosts,
+        publicKey,
+        deadline: endOf(facts).expiresAt,
+      });
     };
     await mapConcurrently(facts.nodes, copiesAtOnce, copy, signal);
   }
 
-  async #replaceKeys(publicKey: string, { privateKey, hostKeys }: OldKeys, signal: AbortSignal): Promise<void> {
+  async #replaceKeys(
+    publicKey: string,
+    { privateKey, hostKeys }: OldKeys,
+    signal: AbortSignal,
+  ): Promise<void> {
     const deadlineMs = this.runtime.clock.now() + this.firstLogin.limitMs;
     const cluster = await this.#look();
     const { expiresAt } = cluster;
     const hasDeadline = expiresAt !== undefined || this.#plan.origin.facts.expiresAt !== undefined;
     const replace = async (node: ClusterRecord["nodes"][number]): Promise<void> => {
-      const place = this.#plan.origin.nodes.findIndex((each) => nodeReference(each) === nodeReference(node));
+      const place = this.#plan.origin.nodes.findIndex(
+        (each) => nodeReference(each) === nodeReference(node),
+      );
       const hostKey = hostKeys[place];
       if (hostKey === undefined) throw new RangeError(`The source has no ${nodeReference(node)}`);
       const { folder } = machineFiles(this.claimed.directory, node);
-      const lone = { folder, name: nodeReference(node), address: forwardAddress({ isOfTemplate: this.#isOfTemplate }) };
+      const lone = {
+        folder,
+        name: nodeReference(node),
+        address: forwardAddress({ isOfTemplate: this.#isOfTemplate }),
+      };
       await replaceKeys(
         {
           node,
@@ -173,7 +213,11 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const { template } = this.#start.machines;
     const { facts, directory } = this.claimed;
     if (template !== undefined)
-      await markUsed(templateNamed(this.runtime.environment, template), facts.creationId, directory);
+      await markUsed(
+        templateNamed(this.runtime.environment, template),
+        facts.creationId,
+        directory,
+      );
   }
 
   /** If QEMU can't load the memory of a file although it should, the machines boot. */
@@ -181,12 +225,21 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const { machines, whyBoot } = this.#start;
     const { bootAccelerator } = this.#plan.origin;
     const isOfQemu = hasErrorId(failure, "engine-failed") || hasErrorId(failure, "machine-failed");
-    if (bootAccelerator === undefined || whyBoot !== undefined || !isOfQemu || this.introduced.size > 0) return false;
+    if (
+      bootAccelerator === undefined ||
+      whyBoot !== undefined ||
+      !isOfQemu ||
+      this.introduced.size > 0
+    )
+      return false;
     await prepareRelaunch(this.claimed.directory, this.runtime, signal);
     await removeSockets(this.claimed.directory);
     this.runtime.progress.detail(1, messageOf(failure));
     const accelerator = bootAccelerator();
-    this.#start = { machines: { ...machines, accelerator }, whyBoot: "QEMU cannot continue from their memory" };
+    this.#start = {
+      machines: { ...machines, accelerator },
+      whyBoot: "QEMU cannot continue from their memory",
+    };
     return true;
   }
 
@@ -196,7 +249,11 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 
   async #look(): Promise<ClusterRecord> {
     const { architecture } = this.#plan.qemu;
-    return lookAtMachines(this.claimed.directory, { architecture, clock: this.runtime.clock, up: this.introduced });
+    return lookAtMachines(this.claimed.directory, {
+      architecture,
+      clock: this.runtime.clock,
+      up: this.introduced,
+    });
   }
 }
 

@@ -48,7 +48,10 @@ export const keysPart = "keys.json";
 export const layerPart = (number: number): string => `layer-${number}`;
 
 /** The parts of one node's machine, and where they are: in the snapshot's folder, or in the cluster's. */
-export function nodeParts(folders: { readonly snapshot: string; readonly cluster: string }, node: NodeName) {
+export function nodeParts(
+  folders: { readonly snapshot: string; readonly cluster: string },
+  node: NodeName,
+) {
   const { disk, memory, state, variables } = savedFiles(node);
   const at = (name: string) => ({ name, path: join(folders.snapshot, name) });
   const { program } = machineFiles(folders.cluster, node).flash;
@@ -65,9 +68,13 @@ export async function describeCpu(): Promise<string> {
 }
 
 /** Throws `snapshot-unusable` if the file's parts aren't exactly those of such a cluster. */
-export function readVmFacts({ manifest: { facts: given, parts }, shown }: Omit<ClusterFile, "path">): VmFileFacts {
+export function readVmFacts({
+  manifest: { facts: given, parts },
+  shown,
+}: Omit<ClusterFile, "path">): VmFileFacts {
   const facts = parseFacts(given);
-  if (facts === undefined) throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
+  if (facts === undefined)
+    throw unusableFile(shown, "is damaged: its facts about the cluster are not valid");
   const order = partNames(facts);
   const placeOf = new Map(order.map(({ name }, place) => [name, place]));
   const places = parts.map(({ name }) => placeOf.get(name) ?? -1);
@@ -79,15 +86,24 @@ export function readVmFacts({ manifest: { facts: given, parts }, shown }: Omit<C
   return facts;
 }
 
-function partNames({ counts, layers }: VmFileFacts): readonly { readonly name: string; readonly isNeeded: boolean }[] {
+function partNames({
+  counts,
+  layers,
+}: VmFileFacts): readonly { readonly name: string; readonly isNeeded: boolean }[] {
   const folders = { snapshot: "", cluster: "" };
   const ofNode = (node: NodeName) => {
     const { disk, memory, state, variables, flash } = nodeParts(folders, node);
-    return [disk, memory, state, variables, flash].map(({ name }, place) => ({ name, isNeeded: place < 3 }));
+    return [disk, memory, state, variables, flash].map(({ name }, place) => ({
+      name,
+      isNeeded: place < 3,
+    }));
   };
   return [
     { name: keysPart, isNeeded: true },
-    ...layers.map(({ below }, place) => ({ name: layerPart(place), isNeeded: below !== undefined })),
+    ...layers.map(({ below }, place) => ({
+      name: layerPart(place),
+      isNeeded: below !== undefined,
+    })),
     ...newNodes(counts).flatMap(ofNode),
   ];
 }
@@ -108,7 +124,8 @@ const parseFacts = read.refined(parseShape, (facts) => {
     instanceIds.length === count &&
     layers.length <= mostLayers &&
     layers.every(
-      (layer, place) => (layer.below ?? -1) < place && (layer.below === undefined || layer.format === "qcow2"),
+      (layer, place) =>
+        (layer.below ?? -1) < place && (layer.below === undefined || layer.format === "qcow2"),
     ) &&
     Object.values(below).every((place) => place < layers.length);
   return isSound ? facts : undefined;

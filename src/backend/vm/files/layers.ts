@@ -29,7 +29,11 @@ export interface LayerStore {
   readonly shown: string;
 }
 
-export async function findImage(folder: string, layer: LayerFacts, signal: AbortSignal): Promise<string | undefined> {
+export async function findImage(
+  folder: string,
+  layer: LayerFacts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".img"));
   const own = basename(pathIn(folder, layer.sha256));
   for (const name of names.toSorted((a, b) => Number(b === own) - Number(a === own))) {
@@ -41,11 +45,14 @@ export async function findImage(folder: string, layer: LayerFacts, signal: Abort
   return undefined;
 }
 
-const pathIn = (folder: string, hex: string): string => storedPath(folder, "own", { algorithm: "sha256", hex });
+const pathIn = (folder: string, hex: string): string =>
+  storedPath(folder, "own", { algorithm: "sha256", hex });
 
 /** A file may lay the same contents on anything, so those alone don't identify a layer above another one. */
 const sumOf = ({ sha256 }: LayerFacts, below: Layer | undefined): string =>
-  below === undefined ? sha256 : createHash("sha256").update(`${sha256} on ${below.sum}`).digest("hex");
+  below === undefined
+    ? sha256
+    : createHash("sha256").update(`${sha256} on ${below.sum}`).digest("hex");
 
 /** A layer above another one names that layer in its head, so its bytes are not those that it had in its file. */
 async function isStored(
@@ -56,7 +63,11 @@ async function isStored(
   if (!(await isAccessible(path))) return false;
   const [verified, identity] = await Promise.all([readVerification(path), identityOf(path)]);
   if (verified?.identity === identity && verified.sum.hex === sum) return true;
-  return sum === sha256 && (await stat(path)).size === bytes && (await sha256OfFile(path, signal)) === sha256;
+  return (
+    sum === sha256 &&
+    (await stat(path)).size === bytes &&
+    (await sha256OfFile(path, signal)) === sha256
+  );
 }
 
 /** Keeps a layer among the images, under a name that stands for its contents and what is below. Reads all of it, also if it is there already. */
@@ -73,23 +84,35 @@ export async function storeLayer(
   const layer = { ...facts, path, sum };
   const onWait = (advice: string): void =>
     runtime.progress.note(`Waiting for another process that unpacks the same image.${advice}`);
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock: runtime.clock, onWait }, signal);
+  await using _ = await acquireProcessLock(
+    `${path}.lock`,
+    { clock: runtime.clock, onWait },
+    signal,
+  );
   if (await isStored(path, layer, signal)) {
     for await (const _chunk of chunks) continue;
     return layer;
   }
   await using draft = await draftBeside(path);
   await writeSparse(draft.path, chunks);
-  if (layer.format === "qcow2") await settleDisk(store, { path: draft.path, name: "its image", below }, signal);
+  if (layer.format === "qcow2")
+    await settleDisk(store, { path: draft.path, name: "its image", below }, signal);
   await rename(draft.path, path);
-  await recordVerification(path, { sum: { algorithm: "sha256", hex: sum }, identity: await identityOf(path) });
+  await recordVerification(path, {
+    sum: { algorithm: "sha256", hex: sum },
+    identity: await identityOf(path),
+  });
   return layer;
 }
 
 /** Lays a disk from outside on its layer, whatever it names itself. Throws `snapshot-unusable` if QEMU would open any other file. */
 export async function settleDisk(
   { qemu, shown }: LayerStore,
-  { path, name, below }: { readonly path: string; readonly name: string; readonly below: Layer | undefined },
+  {
+    path,
+    name,
+    below,
+  }: { readonly path: string; readonly name: string; readonly below: Layer | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const head = await readQcow2(path);

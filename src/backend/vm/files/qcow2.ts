@@ -7,7 +7,9 @@ const magic = "QFI\u00fb";
 const allowedFeatures = 0b1_1001n;
 
 /** What the head of a disk in the qcow2 format says about other files. */
-export type Qcow2Facts = { readonly hasBacking: boolean; readonly problem?: undefined } | { readonly problem: string };
+export type Qcow2Facts =
+  | { readonly hasBacking: boolean; readonly problem?: undefined }
+  | { readonly problem: string };
 
 /**
  * Reads the head of a disk from outside, before QEMU opens it: QEMU would open every file that it names
@@ -17,9 +19,11 @@ export async function readQcow2(path: string): Promise<Qcow2Facts> {
   await using file = await open(path, "r");
   const head = Buffer.alloc(headBytes);
   const { bytesRead } = await file.read(head, 0, headBytes, 0);
-  if (bytesRead < headBytes || head.toString("latin1", 0, 4) !== magic) return { problem: "is not a qcow2 disk" };
+  if (bytesRead < headBytes || head.toString("latin1", 0, 4) !== magic)
+    return { problem: "is not a qcow2 disk" };
   const formatVersion = head.readUInt32BE(4);
-  if (formatVersion !== 2 && formatVersion !== 3) return { problem: "is of an unknown version of qcow2" };
+  if (formatVersion !== 2 && formatVersion !== 3)
+    return { problem: "is of an unknown version of qcow2" };
   if (head.readUInt32BE(32) !== 0) return { problem: "is encrypted" };
   const features = formatVersion === 3 ? head.readBigUInt64BE(72) : 0n;
   if ((features & ~allowedFeatures) !== 0n)

@@ -41,7 +41,14 @@ import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 import { isMemory, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
-import { type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts, readVmFacts } from "./file-facts.ts";
+import {
+  type VmFileFacts,
+  describeCpu,
+  keysPart,
+  layerPart,
+  nodeParts,
+  readVmFacts,
+} from "./file-facts.ts";
 import { type Layer, type LayerStore, findImage, settleDisk, storeLayer } from "./layers.ts";
 
 /** A file whose manifest has been checked, and how its cluster can run on this computer. */
@@ -98,7 +105,11 @@ export async function resolveFile(
     );
   const usable = () => chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
   checking.done();
-  const summary = { cluster: facts.clusterId, snapshot: facts.snapshot, createdAt: facts.createdAt };
+  const summary = {
+    cluster: facts.clusterId,
+    snapshot: facts.snapshot,
+    createdAt: facts.createdAt,
+  };
   const loading = { qemu, runtime, file, facts, images };
   return {
     facts,
@@ -155,8 +166,12 @@ async function cpuProblemOf(
   trials: readonly AcceleratorTrial[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const works = trials.some((trial) => trial.accelerator === accelerator && trial.problem === undefined);
-  return model !== undefined && works ? cpuModelProblem(qemu, { accelerator, model }, signal) : undefined;
+  const works = trials.some(
+    (trial) => trial.accelerator === accelerator && trial.problem === undefined,
+  );
+  return model !== undefined && works
+    ? cpuModelProblem(qemu, { accelerator, model }, signal)
+    : undefined;
 }
 
 const makerOf = (cpu: string): string | undefined => /\b(?:AMD|Intel)\b/.exec(cpu)?.[0];
@@ -190,7 +205,11 @@ const mostKeysBytes = 1024 * 1024;
  * Unpacks the file in the folder of the new cluster, and its layers among the images, where they stay. Throws what `readParts` does, and
  * `snapshot-unusable` for disks that name other files.
  */
-async function unpack(loading: Loading, directory: string, signal: AbortSignal): Promise<OpenOrigin> {
+async function unpack(
+  loading: Loading,
+  directory: string,
+  signal: AbortSignal,
+): Promise<OpenOrigin> {
   const { runtime, file, facts, qemu, images } = loading;
   const { shown, manifest } = file;
   // No snapshot has such a name; whatever removes the snapshots removes it.
@@ -210,7 +229,9 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
   const nodes = newNodes(facts.counts);
   const paths = new Map(
     nodes.flatMap((node) =>
-      Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(({ name, path }) => [name, path]),
+      Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(
+        ({ name, path }) => [name, path],
+      ),
     ),
   );
   // Those of the file follow as they are stored.
@@ -228,11 +249,20 @@ async function unpack(loading: Loading, directory: string, signal: AbortSignal):
     const layer = layers[number];
     if (part.name === keysPart) got.keys = await readKeysPart(part, chunks, shown);
     else if (layer !== undefined)
-      layers[number] = await storeLayer(store, { layer, below: layers[layer.below ?? -1] }, chunks, signal);
+      layers[number] = await storeLayer(
+        store,
+        { layer, below: layers[layer.below ?? -1] },
+        chunks,
+        signal,
+      );
     else if (path !== undefined) {
       await unpackMachineFile(loading, { name: part.name, path }, chunks);
       if (part.name.endsWith(".qcow2"))
-        await settleDisk(store, { path, name: part.name, below: layers[facts.below[part.name] ?? -1] }, signal);
+        await settleDisk(
+          store,
+          { path, name: part.name, below: layers[facts.below[part.name] ?? -1] },
+          signal,
+        );
     }
   };
   try {
@@ -258,12 +288,14 @@ async function unpackMachineFile(
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   if (!isMemory(path)) return await writeSparse(path, chunks);
-  const damaged = (): ClusterError => unusableFile(shown, `is damaged: ${name} is no memory of such a node`);
+  const damaged = (): ClusterError =>
+    unusableFile(shown, `is damaged: ${name} is no memory of such a node`);
   await unpackBlocks({ path, bytes: facts.machines.memoryMegabytes * 1024 ** 2 }, chunks, damaged);
 }
 
 async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {
-  const sum = (parts: readonly FilePart[]): number => parts.reduce((total, { bytes }) => total + bytes, 0);
+  const sum = (parts: readonly FilePart[]): number =>
+    parts.reduce((total, { bytes }) => total + bytes, 0);
   const { parts } = file.manifest;
   const layers = parts.filter(({ name }) => name.startsWith("layer-"));
   const images = imageFolder(runtime.environment);
@@ -272,7 +304,11 @@ async function assertSpace({ file, runtime }: Loading, directory: string): Promi
   await assertFreeSpace(directory, sum(parts) - sum(layers));
 }
 
-async function readKeysPart({ bytes }: FilePart, chunks: AsyncIterable<Uint8Array>, shown: string): Promise<Buffer> {
+async function readKeysPart(
+  { bytes }: FilePart,
+  chunks: AsyncIterable<Uint8Array>,
+  shown: string,
+): Promise<Buffer> {
   if (bytes > mostKeysBytes) throw unusableFile(shown, "is damaged: its keys are too long");
   const taken: Uint8Array[] = [];
   for await (const chunk of chunks) taken.push(chunk);
@@ -291,7 +327,15 @@ async function parseKeys(
 ): Promise<Pick<OpenOrigin, "privateKey" | "hostKeys">> {
   const texts = parseKeyTexts(parseJson(given?.toString("utf8") ?? ""));
   const key = texts === undefined ? undefined : await parseKey(texts.privateKey);
-  if (texts?.hostKeys.length !== count || key === undefined || key instanceof Error || !key.isPrivateKey())
+  if (
+    texts?.hostKeys.length !== count ||
+    key === undefined ||
+    key instanceof Error ||
+    !key.isPrivateKey()
+  )
     throw unusableFile(shown, "is damaged: it has no usable keys");
-  return { privateKey: texts.privateKey, hostKeys: texts.hostKeys.map((each) => Buffer.from(each, "base64")) };
+  return {
+    privateKey: texts.privateKey,
+    hostKeys: texts.hostKeys.map((each) => Buffer.from(each, "base64")),
+  };
 }

@@ -8,13 +8,30 @@ import { isAccessible } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
-import { assertWritable, inMegabytes, knownParts, writeClusterFile } from "../../shared/cluster-file.ts";
+import {
+  assertWritable,
+  inMegabytes,
+  knownParts,
+  writeClusterFile,
+} from "../../shared/cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { type FileFacts, type SnapshotFacts, type StoredSnapshot, contentsOf } from "../snapshots/snapshot-files.ts";
-import { type LayerFacts, type VmFileFacts, describeCpu, keysPart, layerPart, nodeParts } from "./file-facts.ts";
+import {
+  type FileFacts,
+  type SnapshotFacts,
+  type StoredSnapshot,
+  contentsOf,
+} from "../snapshots/snapshot-files.ts";
+import {
+  type LayerFacts,
+  type VmFileFacts,
+  describeCpu,
+  keysPart,
+  layerPart,
+  nodeParts,
+} from "./file-facts.ts";
 
 const atOnce = 4;
 
@@ -55,7 +72,13 @@ export async function saveFile(
   const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} of ${total} MB`);
   const facts = await factsOf(qemu, source, layers);
   const privateFolder = source.stored.directory;
-  const contents = { facts, parts: knownParts(parts), mostParts: parts.length, privateFolder, onProgress };
+  const contents = {
+    facts,
+    parts: knownParts(parts),
+    mostParts: parts.length,
+    privateFolder,
+    onProgress,
+  };
   await writeClusterFile({ path, ...how, backend: "vm", ...contents }, signal);
   step.done(`${inMegabytes((await stat(path)).size)} MB`);
 }
@@ -66,7 +89,9 @@ async function keysOf({ stored }: FileSource): Promise<Part> {
     { id: stored.facts.clusterId, directory: stored.directory },
     stored.facts.nodes,
   );
-  const text = Buffer.from(JSON.stringify({ privateKey, hostKeys: hostKeys.map((key) => key.toString("base64")) }));
+  const text = Buffer.from(
+    JSON.stringify({ privateKey, hostKeys: hostKeys.map((key) => key.toString("base64")) }),
+  );
   const sha256 = createHash("sha256").update(text).digest("hex");
   return {
     name: keysPart,
@@ -85,7 +110,10 @@ interface SavedDisk {
 }
 
 /** The files of all machines. Those of the snapshot have sums already. */
-async function disksOf({ stored, snapshot, saved }: FileSource, signal: AbortSignal): Promise<readonly SavedDisk[]> {
+async function disksOf(
+  { stored, snapshot, saved }: FileSource,
+  signal: AbortSignal,
+): Promise<readonly SavedDisk[]> {
   const folders = { snapshot: snapshot.folder, cluster: stored.directory };
   const found = await mapConcurrently(
     stored.facts.nodes,
@@ -116,7 +144,11 @@ interface Layers {
 }
 
 /** Follows the disks to the images that they are layered on. These files are our own, so QEMU may open them. */
-async function readLayers(qemu: Qemu, disks: readonly SavedDisk[], signal: AbortSignal): Promise<Layers> {
+async function readLayers(
+  qemu: Qemu,
+  disks: readonly SavedDisk[],
+  signal: AbortSignal,
+): Promise<Layers> {
   const list: (LayerFacts & { readonly path: string })[] = [];
   const numberOf = async (path: string): Promise<number | undefined> => {
     const under = await readBacking(qemu, path, signal);
@@ -168,7 +200,9 @@ async function factsOf(
 ): Promise<VmFileFacts> {
   const { clusterId, variant, distribution, counts, webUi, expiresAt, nodes } = stored.facts;
   const instanceIds = await Promise.all(
-    nodes.map(async (node) => (await readInstanceId(machineFiles(stored.directory, node).seed)) ?? node.id),
+    nodes.map(
+      async (node) => (await readInstanceId(machineFiles(stored.directory, node).seed)) ?? node.id,
+    ),
   );
   const { createdAt, qemuVersion, machines } = saved;
   return {
@@ -185,7 +219,12 @@ async function factsOf(
     cpu: await describeCpu(),
     machines,
     instanceIds,
-    layers: list.map(({ format, bytes, sha256, below: under }) => ({ format, bytes, sha256, below: under })),
+    layers: list.map(({ format, bytes, sha256, below: under }) => ({
+      format,
+      bytes,
+      sha256,
+      below: under,
+    })),
     below,
   };
 }

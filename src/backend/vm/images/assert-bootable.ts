@@ -18,7 +18,8 @@ interface Kind {
 
 const unpack = (program: string): string => `Unpack it: ${program}`;
 const convert = "Convert it: qemu-img convert -O qcow2 IMAGE disk.qcow2";
-const download = "Download it again, and look at the file: a server may have sent a message instead of the image.";
+const download =
+  "Download it again, and look at the file: a server may have sent a message instead of the image.";
 
 /** Files that people take for disks, by the bytes at an offset. https://en.wikipedia.org/wiki/List_of_file_signatures */
 const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[] = [
@@ -52,28 +53,51 @@ export async function assertIsDisk(path: string): Promise<void> {
   const text = head.toString("latin1");
   const found = kinds.find(({ at = 0, bytes }) => text.startsWith(bytes, at));
   if (found !== undefined) throw notBootable(path, found);
-  if (isText(text.slice(0, sectorBytes))) throw notBootable(path, { what: "is a text or a web page", hint: download });
+  if (isText(text.slice(0, sectorBytes)))
+    throw notBootable(path, { what: "is a text or a web page", hint: download });
 }
 
 /** Pages, messages of servers, and pointers of Git LFS. */
-const isText = (text: string): boolean => /^(?:\xef\xbb\xbf)?[\t\n\r\x20-\x7e\x80-\xff]+$/.test(text);
+const isText = (text: string): boolean =>
+  /^(?:\xef\xbb\xbf)?[\t\n\r\x20-\x7e\x80-\xff]+$/.test(text);
 
 /** Throws `image-not-found` for a disk that the firmware can't start from: it would wait for ever, and so would we. */
-export async function assertBootable(qemu: Qemu, image: LayeredImage, signal: AbortSignal): Promise<void> {
+export async function assertBootable(
+  qemu: Qemu,
+  image: LayeredImage,
+  signal: AbortSignal,
+): Promise<void> {
   const sector = await firstSector(qemu, image, signal);
   const { firmware, name } = qemu.architecture;
   const hint = `It must be the disk of an installed ${name} system with cloud-init that boots with ${firmware}.`;
   if (sector.length < sectorBytes || sector.readUInt16LE(sectorBytes - 2) !== 0xaa55)
     throw notBootable(image.path, { what: "has no boot signature in its first sector", hint });
   if (firmware === "BIOS" && sector.subarray(0, programBytes).every((byte) => byte === 0))
-    throw notBootable(image.path, { what: "has no boot loader for BIOS; perhaps it boots only with UEFI", hint });
+    throw notBootable(image.path, {
+      what: "has no boot loader for BIOS; perhaps it boots only with UEFI",
+      hint,
+    });
 }
 
-async function firstSector(qemu: Qemu, { path, format }: LayeredImage, signal: AbortSignal): Promise<Buffer> {
+async function firstSector(
+  qemu: Qemu,
+  { path, format }: LayeredImage,
+  signal: AbortSignal,
+): Promise<Buffer> {
   if (format === "raw") return (await readHead(path)).subarray(0, sectorBytes);
   await using folder = await ownedTemporaryFolder();
   const copy = join(folder.path, "sector");
-  const words = ["dd", "-f", format, "-O", "raw", `bs=${sectorBytes}`, "count=1", `if=${path}`, `of=${copy}`];
+  const words = [
+    "dd",
+    "-f",
+    format,
+    "-O",
+    "raw",
+    `bs=${sectorBytes}`,
+    "count=1",
+    `if=${path}`,
+    `of=${copy}`,
+  ];
   const end = await qemu.image(words, signal);
   if (end.status !== 0) throw qemuFailure("qemu-img dd", end);
   return await readFile(copy);

@@ -9,7 +9,14 @@ import { parseJson } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { MachineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { type Sum, hashOf, identityOf, parseSum, readVerification, recordVerification } from "./image-verification.ts";
+import {
+  type Sum,
+  hashOf,
+  identityOf,
+  parseSum,
+  readVerification,
+  recordVerification,
+} from "./image-verification.ts";
 
 /** A file below the machines' disks, as it was when the machines got their disks. With any other contents, these are worthless. */
 export const parseBaseLayer = read.object({
@@ -32,7 +39,11 @@ export async function describeLayers(
   return layers;
 }
 
-async function describeLayer(path: string, environment: Environment, signal: AbortSignal): Promise<BaseLayer> {
+async function describeLayer(
+  path: string,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<BaseLayer> {
   const identity = await identityOf(path);
   const records = join(cacheFolder(environment), "sums");
   const own = join(records, createHash("sha256").update(path).digest("hex"));
@@ -57,7 +68,10 @@ export async function layersBelow(
   const paths: string[] = [];
   for (const path of [disk, flash.program, flash.variables]) {
     if (!(await isAccessible(path))) continue;
-    const end = await qemu.image(["info", "--output=json", "--backing-chain", "-f", "qcow2", path], signal);
+    const end = await qemu.image(
+      ["info", "--output=json", "--backing-chain", "-f", "qcow2", path],
+      signal,
+    );
     const chain = end.status === 0 ? parseChain(parseJson(end.stdout)) : undefined;
     if (chain === undefined) throw qemuFailure("qemu-img info", end);
     paths.push(...chain.slice(1).map(({ filename }) => filename));
@@ -70,7 +84,10 @@ export async function layersBelow(
  * from it. Does nothing for clusters of earlier versions, which recorded no layers.
  */
 export async function assertLayersUnchanged(
-  { clusterId, base = [] }: { readonly clusterId: string; readonly base?: readonly BaseLayer[] | undefined },
+  {
+    clusterId,
+    base = [],
+  }: { readonly clusterId: string; readonly base?: readonly BaseLayer[] | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   for (const { path, sum, identity } of base) {

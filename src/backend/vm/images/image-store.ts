@@ -5,7 +5,13 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
-import { RefusedAnswer, mostBytes, networkFailure, requestFile, resumeDownload } from "../../../system/network.ts";
+import {
+  RefusedAnswer,
+  mostBytes,
+  networkFailure,
+  requestFile,
+  resumeDownload,
+} from "../../../system/network.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
@@ -13,7 +19,14 @@ import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { type VmOptions, isUrl } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import { type Sum, findSum, hashOf, identityOf, readVerification, recordVerification } from "./image-verification.ts";
+import {
+  type Sum,
+  findSum,
+  hashOf,
+  identityOf,
+  readVerification,
+  recordVerification,
+} from "./image-verification.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
 
 const stallLimitMs = 60_000;
@@ -25,7 +38,8 @@ const mostListBytes = 4 * 1024 * 1024;
  * Returns the folder where images are kept. Machines' disks are layers on top of them, so an image's name identifies its contents, which never
  * change.
  */
-export const imageFolder = (environment: Environment): string => join(cacheFolder(environment), "images");
+export const imageFolder = (environment: Environment): string =>
+  join(cacheFolder(environment), "images");
 
 /** The image that nodes are created from, and how to get it if it isn't on this machine. */
 export interface MachineImage {
@@ -69,7 +83,11 @@ export async function findImage(
 }
 
 /** Uses a downloaded image if there is one: publishers change what "latest" means every few weeks. */
-async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, folder: string): Promise<MachineImage> {
+async function findPublished(
+  prefix: string,
+  { url, sumsUrl }: PublishedImage,
+  folder: string,
+): Promise<MachineImage> {
   const names = await readdir(folder).catch(() => []);
   const found = names.find((name) => name.startsWith(`${prefix}-`) && name.endsWith(".img"));
   return found === undefined
@@ -81,20 +99,35 @@ async function findPublished(prefix: string, { url, sumsUrl }: PublishedImage, f
  * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that a stored image is still the one that was
  * downloaded. Resolves with the file's path. Throws `image-not-found` if the image isn't available or has another sum.
  */
-export async function obtainImage(image: MachineImage, runtime: Runtime, signal: AbortSignal): Promise<string> {
+export async function obtainImage(
+  image: MachineImage,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<string> {
   const { source, path = "", sum } = image;
-  const own = { path, shown: path, hint: "This is not the intended image, or `imageSha256` belongs to another one." };
+  const own = {
+    path,
+    shown: path,
+    hint: "This is not the intended image, or `imageSha256` belongs to another one.",
+  };
   if (source !== undefined) return obtainFromWeb(source, runtime, signal);
   if (image.isStored === true) await verifyStored({ path, sum }, runtime, signal);
   else if (sum !== undefined) await assertSum(own, sum, signal);
   return path;
 }
 
-async function obtainFromWeb(source: ImageSource, runtime: Runtime, signal: AbortSignal): Promise<string> {
+async function obtainFromWeb(
+  source: ImageSource,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<string> {
   const { environment, clock, progress } = runtime;
   await closeStore(environment);
   using step = progress.start("Download the image", maskUrl(source.url));
-  const sum = "listUrl" in source.sums ? await publishedSum(source, source.sums.listUrl, signal) : source.sums;
+  const sum =
+    "listUrl" in source.sums
+      ? await publishedSum(source, source.sums.listUrl, signal)
+      : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
   const onWait = (advice: string): void =>
     progress.note(`Waiting for another process that downloads the same image.${advice}`);
@@ -122,7 +155,8 @@ async function verifyStored(
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
   const verified = await readVerification(path);
   const identity = await identityOf(path);
-  const isKnown = verified?.identity === identity && (sum === undefined || sum.hex === verified.sum.hex);
+  const isKnown =
+    verified?.identity === identity && (sum === undefined || sum.hex === verified.sum.hex);
   if (isKnown) return;
   using step = progress.start("Verify the stored image", basename(path));
   const expected = sum ?? verified?.sum ?? (await sumInName(path, signal));
@@ -155,7 +189,10 @@ async function download(
   const onProgress = (received: number, total: number | undefined): void =>
     update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
   const limits = { stallLimitMs, mostBytes: mostBytes.image };
-  await resumeDownload({ url: source.url, path: draft, clock, ...limits, onProgress, shown, failure }, signal);
+  await resumeDownload(
+    { url: source.url, path: draft, clock, ...limits, onProgress, shown, failure },
+    signal,
+  );
   update("verifying its checksum");
   const hint =
     "This is not the intended image, or the download was corrupted. The downloaded file was deleted: try again.";
@@ -170,15 +207,23 @@ async function download(
   await recordVerification(path, { sum, identity: await identityOf(path) });
 }
 
-async function publishedSum({ url }: ImageSource, listUrl: string, signal: AbortSignal): Promise<Sum> {
+async function publishedSum(
+  { url }: ImageSource,
+  listUrl: string,
+  signal: AbortSignal,
+): Promise<Sum> {
   const shown = maskUrl(listUrl);
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(listLimitMs)]);
   const unreadable = (error: unknown): never => {
     signal.throwIfAborted();
-    throw new ClusterError(failure.id, `Cannot read the image's checksums from ${shown}: ${listFailure(error)}`, {
-      hint: failure.hint,
-      cause: error,
-    });
+    throw new ClusterError(
+      failure.id,
+      `Cannot read the image's checksums from ${shown}: ${listFailure(error)}`,
+      {
+        hint: failure.hint,
+        cause: error,
+      },
+    );
   };
   const response = await requestFile(listUrl, {}, bounded).catch(unreadable);
   const list = response.ok ? await readBody(response, mostListBytes).catch(unreadable) : "";
@@ -221,10 +266,14 @@ const failure = {
 } as const;
 
 const noFile = (path: string): ClusterError =>
-  new ClusterError("image-not-found", `The image ${path} does not exist, or this user may not read it.`, {
-    hint: "Set `image` to the path of a qcow2 or raw disk image with cloud-init.",
-    facts: { image: path },
-  });
+  new ClusterError(
+    "image-not-found",
+    `The image ${path} does not exist, or this user may not read it.`,
+    {
+      hint: "Set `image` to the path of a qcow2 or raw disk image with cloud-init.",
+      facts: { image: path },
+    },
+  );
 
 export const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
   join(folder, `${prefix}-${hex.slice(0, 16)}.img`);
@@ -242,12 +291,17 @@ export interface ImageFacts extends LayeredImage {
 }
 
 /** Reads the facts about an image file. Throws `image-not-found` if nodes can't be created from it. */
-export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSignal): Promise<ImageFacts> {
+export async function readImageFacts(
+  qemu: Qemu,
+  path: string,
+  signal: AbortSignal,
+): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
   if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
   const info = read.anyMapping(parseJson(end.stdout)) ?? {};
   const { format, "virtual-size": sizeBytes } = info;
-  if (format !== "qcow2" && format !== "raw") throw noImage(path, `its format is ${outsideLine(format)}`);
+  if (format !== "qcow2" && format !== "raw")
+    throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
   // QEMU would open that file as this user, and the nodes could read it.
   if ("backing-filename" in info || dataFileOf(info) !== undefined)
@@ -255,7 +309,10 @@ export async function readImageFacts(qemu: Qemu, path: string, signal: AbortSign
   return { path, format, sizeBytes };
 }
 
-const dataFileOf = read.field("format-specific", read.field("data", read.field("data-file", read.anything)));
+const dataFileOf = read.field(
+  "format-specific",
+  read.field("data", read.field("data-file", read.anything)),
+);
 
 /**
  * Creates a machine's own disk. Reads what isn't written yet from the image; beyond the image's end, the disk is empty.
@@ -266,7 +323,18 @@ export async function createDisk(
   signal: AbortSignal,
 ): Promise<void> {
   const { path, image, megabytes } = disk;
-  const words = ["create", "-q", "-f", "qcow2", "-b", image.path, "-F", image.format, path, `${megabytes}M`];
+  const words = [
+    "create",
+    "-q",
+    "-f",
+    "qcow2",
+    "-b",
+    image.path,
+    "-F",
+    image.format,
+    path,
+    `${megabytes}M`,
+  ];
   const end = await qemu.image(words, signal);
   if (end.status !== 0) throw qemuFailure("qemu-img create", end);
 }
@@ -275,14 +343,22 @@ export async function createDisk(
 export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabytes: number): void {
   const needed = Math.ceil(sizeBytes / 1024 ** 2);
   if (megabytes >= needed) return;
-  throw new ClusterError("bad-usage", `The image ${path} is a disk of ${needed} MB, but \`diskSize\` is smaller.`, {
-    hint: `Pass \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
-    facts: { image: path, neededMegabytes: needed },
-  });
+  throw new ClusterError(
+    "bad-usage",
+    `The image ${path} is a disk of ${needed} MB, but \`diskSize\` is smaller.`,
+    {
+      hint: `Pass \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
+      facts: { image: path, neededMegabytes: needed },
+    },
+  );
 }
 
 const noImage = (path: string, reason: string): ClusterError =>
-  new ClusterError("image-not-found", `${path} is not a disk image that nodes can use: ${reason}.`, {
-    hint: "It must be the disk of a system with cloud-init, in qcow2 or raw format.",
-    facts: { image: path },
-  });
+  new ClusterError(
+    "image-not-found",
+    `${path} is not a disk image that nodes can use: ${reason}.`,
+    {
+      hint: "It must be the disk of a system with cloud-init, in qcow2 or raw format.",
+      facts: { image: path },
+    },
+  );

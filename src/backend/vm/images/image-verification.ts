@@ -7,12 +7,19 @@ import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
 
-export const parseSum = read.object({ algorithm: read.oneOf("sha256", "sha512"), hex: read.string });
+export const parseSum = read.object({
+  algorithm: read.oneOf("sha256", "sha512"),
+  hex: read.string,
+});
 
 export type Sum = read.ValueOf<typeof parseSum>;
 
 /** What was found when a stored image was last read as a whole; see `identityOf`. */
-const parseVerification = read.object({ schemaVersion: read.oneOf(1), sum: parseSum, identity: read.string });
+const parseVerification = read.object({
+  schemaVersion: read.oneOf(1),
+  sum: parseSum,
+  identity: read.string,
+});
 
 export type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVersion">;
 
@@ -24,21 +31,33 @@ export async function identityOf(path: string): Promise<string> {
   return [dev, ino, size, mtimeNs, ctimeNs].join(":");
 }
 
-export async function hashOf(path: string, algorithm: Sum["algorithm"], signal: AbortSignal): Promise<string> {
+export async function hashOf(
+  path: string,
+  algorithm: Sum["algorithm"],
+  signal: AbortSignal,
+): Promise<string> {
   const hash = createHash(algorithm);
   await pipeline(createReadStream(path), hash, { signal });
   return hash.digest("hex");
 }
 
-export async function recordVerification(path: string, verification: ImageVerification): Promise<void> {
-  await writePrivateFile(recordPath(path), `${JSON.stringify({ schemaVersion: 1, ...verification })}\n`);
+export async function recordVerification(
+  path: string,
+  verification: ImageVerification,
+): Promise<void> {
+  await writePrivateFile(
+    recordPath(path),
+    `${JSON.stringify({ schemaVersion: 1, ...verification })}\n`,
+  );
 }
 
 /** Returns `undefined` if there is no record, or if others may have written it: the store may have been open to them before. */
 export async function readVerification(path: string): Promise<ImageVerification | undefined> {
   const information = await lstat(recordPath(path)).catch(() => undefined);
   if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
-  return information.uid === userInfo().uid ? readOwnJson(recordPath(path), parseVerification) : undefined;
+  return information.uid === userInfo().uid
+    ? readOwnJson(recordPath(path), parseVerification)
+    : undefined;
 }
 
 /**

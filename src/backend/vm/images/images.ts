@@ -29,8 +29,11 @@ const sources: Readonly<Record<string, Source>> = {
 };
 
 export const distributions: readonly string[] = Object.keys(sources);
-export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined => sources[distribution]?.cgroupVersion;
-export const cgroups1Distributions: readonly string[] = distributions.filter((name) => cgroupVersionOf(name) === 1);
+export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined =>
+  sources[distribution]?.cgroupVersion;
+export const cgroups1Distributions: readonly string[] = distributions.filter(
+  (name) => cgroupVersionOf(name) === 1,
+);
 /** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-artifact";
 const suiting = { usual: "debian-12", cgroups1: "almalinux-8" } as const;
@@ -46,13 +49,20 @@ export function publishedImage(distribution: string, architecture: Architecture)
   const source = sources[distribution];
   if (source !== undefined) return source.image(architecture);
   const instead = "pass an image with `image`";
-  throw unknownDistribution(distribution, { images: "No cloud image is", known: distributions, instead });
+  throw unknownDistribution(distribution, {
+    images: "No cloud image is",
+    known: distributions,
+    instead,
+  });
 }
 
 function alma(version: number): Published {
   return ({ name }) => {
     const folder = `https://repo.almalinux.org/almalinux/${version}/cloud/${name}/images`;
-    return { url: `${folder}/AlmaLinux-${version}-GenericCloud-latest.${name}.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+    return {
+      url: `${folder}/AlmaLinux-${version}-GenericCloud-latest.${name}.qcow2`,
+      sumsUrl: `${folder}/CHECKSUM`,
+    };
   };
 }
 
@@ -67,7 +77,10 @@ function debian(version: number, codename: string): Published {
 function rocky(version: number): Published {
   return ({ name }) => {
     const folder = `https://dl.rockylinux.org/pub/rocky/${version}/images/${name}`;
-    return { url: `${folder}/Rocky-${version}-GenericCloud-Base.latest.${name}.qcow2`, sumsUrl: `${folder}/CHECKSUM` };
+    return {
+      url: `${folder}/Rocky-${version}-GenericCloud-Base.latest.${name}.qcow2`,
+      sumsUrl: `${folder}/CHECKSUM`,
+    };
   };
 }
 

@@ -24,9 +24,11 @@ const noSystem = ({ firmware, name }: Boots): BootProblem => ({
   hint: `The image must be the disk of an installed ${name} system that boots with ${firmware}.`,
 });
 
-const damaged = "Check the image: its bootloader, its kernel, and how that finds the root file system.";
+const damaged =
+  "Check the image: its bootloader, its kernel, and how that finds the root file system.";
 
-const dataSource = "Install cloud-init in the image, and allow the source NoCloud: see datasource_list in /etc/cloud.";
+const dataSource =
+  "Install cloud-init in the image, and allow the source NoCloud: see datasource_list in /etc/cloud.";
 
 interface Sign {
   readonly pattern: RegExp;
@@ -45,11 +47,16 @@ const signs: readonly Sign[] = [
     problem: (found) => ({ what: `its kernel panicked (${shown(found)})`, hint: damaged }),
   },
   {
-    pattern: /^(?:ALERT! {1,2}([^\r\n]{0,200})|dracut-[^\r\n]{0,60}(Warning: [^\r\n]{0,200} does not exist))/m,
-    problem: (found) => ({ what: `it does not find its root file system (${shown(found)})`, hint: damaged }),
+    pattern:
+      /^(?:ALERT! {1,2}([^\r\n]{0,200})|dracut-[^\r\n]{0,60}(Warning: [^\r\n]{0,200} does not exist))/m,
+    problem: (found) => ({
+      what: `it does not find its root file system (${shown(found)})`,
+      hint: damaged,
+    }),
   },
   {
-    pattern: /^(?:Press Enter for (?:maintenance|emergency shell)|Give root password for maintenance)/m,
+    pattern:
+      /^(?:Press Enter for (?:maintenance|emergency shell)|Give root password for maintenance)/m,
     problem: () => ({ what: "its system stopped for maintenance", hint: damaged }),
   },
   {
@@ -57,8 +64,12 @@ const signs: readonly Sign[] = [
     problem: (found) => ({ what: `its system is in ${found} mode`, hint: damaged }),
   },
   {
-    pattern: /\bCloud-init v\. \S{1,40} finished at [^\r\n]{0,80}\bDatasource DataSource(?!NoCloud)([A-Za-z]{1,40})/m,
-    problem: (found) => ({ what: `its cloud-init used the data source ${found} instead of NoCloud`, hint: dataSource }),
+    pattern:
+      /\bCloud-init v\. \S{1,40} finished at [^\r\n]{0,80}\bDatasource DataSource(?!NoCloud)([A-Za-z]{1,40})/m,
+    problem: (found) => ({
+      what: `its cloud-init used the data source ${found} instead of NoCloud`,
+      hint: dataSource,
+    }),
   },
 ];
 
@@ -70,12 +81,16 @@ const prompts: readonly Sign[] = [
   },
   {
     pattern: /^(\(initramfs\)|dracut:\/#)/,
-    problem: () => ({ what: "its system stopped before it had found its file systems", hint: damaged }),
+    problem: () => ({
+      what: "its system stopped before it had found its file systems",
+      hint: damaged,
+    }),
   },
 ];
 
 /** Only a new boot follows these lines. */
-const beginnings = /^(?:SeaBIOS \(version |UEFI firmware \(version |\[ *0\.0+\](?:\[ *[TC]\d+\])? Linux version )/gm;
+const beginnings =
+  /^(?:SeaBIOS \(version |UEFI firmware \(version |\[ *0\.0+\](?:\[ *[TC]\d+\])? Linux version )/gm;
 const login = /^([A-Za-z0-9][\w.-]{0,63}) login:/gm;
 /** What cloud-init shows on consoles while it works. */
 const cloudInit = /ci-info: |Cloud-init v\. /;
@@ -83,7 +98,11 @@ const cloudInit = /ci-info: |Cloud-init v\. /;
 /** `quietMs` is the time since the last output, and `hostname` the name that cloud-init gives the machine. */
 export function bootProblemIn(
   console: string,
-  { hostname, quietMs, boots }: { readonly hostname: string; readonly quietMs: number; readonly boots: Boots },
+  {
+    hostname,
+    quietMs,
+    boots,
+  }: { readonly hostname: string; readonly quietMs: number; readonly boots: Boots },
 ): BootProblem | undefined {
   const text = plainConsole(console);
   const last = Math.max(0, ...[...text.matchAll(beginnings)].map(({ index }) => index));
@@ -91,13 +110,17 @@ export function bootProblemIn(
   const lastLine = boot.trimEnd().split("\n").at(-1) ?? "";
   for (const { pattern, problem } of signs) {
     const found = pattern.exec(boot);
-    if (found !== null) return problem(found.slice(1).find((each) => each !== undefined) ?? "", boots);
+    if (found !== null)
+      return problem(found.slice(1).find((each) => each !== undefined) ?? "", boots);
   }
   for (const { pattern, problem } of prompts) if (pattern.test(lastLine)) return problem("", boots);
   const name = [...boot.matchAll(login)].at(-1)?.[1];
   const isStranger = name !== undefined && name.split(".")[0] !== hostname && !cloudInit.test(boot);
   if (!isStranger || quietMs < strangerLimitMs) return undefined;
-  return { what: `it asks for a login as ${shown(name)}, and its cloud-init has done nothing`, hint: dataSource };
+  return {
+    what: `it asks for a login as ${shown(name)}, and its cloud-init has done nothing`,
+    hint: dataSource,
+  };
 }
 
 /** Without the sequences that move cursors and set colours. */
@@ -109,13 +132,21 @@ const shown = (text: string): string => outside(withoutFullStop(plainLine(text))
 
 /** Throws `machine-failed` if the console of a machine shows that it will never become a node. */
 export async function assertBoots(
-  { files, hostname, name }: { readonly files: MachineFiles; readonly hostname: string; readonly name: string },
+  {
+    files,
+    hostname,
+    name,
+  }: { readonly files: MachineFiles; readonly hostname: string; readonly name: string },
   boots: Boots,
   clock: Pick<Clock, "now">,
 ): Promise<void> {
   const found = await readEnd(files.console);
   if (found === undefined) return;
-  const problem = bootProblemIn(found.text, { hostname, quietMs: clock.now() - found.writtenMs, boots });
+  const problem = bootProblemIn(found.text, {
+    hostname,
+    quietMs: clock.now() - found.writtenMs,
+    boots,
+  });
   if (problem === undefined) return;
   throw new ClusterError("machine-failed", `${name} cannot become a node: ${problem.what}.`, {
     hint: `${problem.hint} The console output in the saved logs shows more.`,
@@ -124,9 +155,12 @@ export async function assertBoots(
 }
 
 /** Whether the error is that of `assertBoots`. A machine that boots again would end in the same way. */
-export const neverBoots = (error: unknown): boolean => error instanceof ClusterError && error.facts["boots"] === false;
+export const neverBoots = (error: unknown): boolean =>
+  error instanceof ClusterError && error.facts["boots"] === false;
 
-async function readEnd(path: string): Promise<{ readonly text: string; readonly writtenMs: number } | undefined> {
+async function readEnd(
+  path: string,
+): Promise<{ readonly text: string; readonly writtenMs: number } | undefined> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) return undefined;
   await using file = await open(path, "r");

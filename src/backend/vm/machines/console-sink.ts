@@ -8,7 +8,11 @@ import { runProgram, systemEnvironment } from "../../../system/processes/run-pro
 import consoleSinkFile from "./console-sink.sh" with { type: "text" };
 import { consoleNames, machineFiles } from "./machine-process.ts";
 import type { NamedText } from "../../contract.ts";
-import { type ClusterRecord, nodeReference, type NodeRecord } from "../../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  nodeReference,
+  type NodeRecord,
+} from "../../../model/cluster-record.ts";
 import { consoleOutputs } from "../../shared/node-scripts.ts";
 
 /** The blocks of `ulimit -f` have 512 bytes. */
@@ -72,7 +76,10 @@ const noPipe = (folder: string, said: string): ClusterError =>
 const mostBytes = 1_000_000;
 
 /** Returns what each node wrote to its serial console (firmware, bootloader, kernel, services), and what its QEMU wrote to stderr. */
-export async function clusterConsoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]> {
+export async function clusterConsoleOutput(
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
   const { nodes, directory } = cluster;
   const [consoles, logs] = await Promise.all([
     consoleOutputs(nodes, async (node) => consoleOutput(directory, node), signal),

@@ -8,7 +8,11 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 
 /** Lets ports of this computer lead to a machine that runs. Resolves with false if one of them is taken; then none leads there. */
-export async function openForwards(folder: string, rules: readonly string[], signal: AbortSignal): Promise<boolean> {
+export async function openForwards(
+  folder: string,
+  rules: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
   for (const [index, rule] of rules.entries()) {
     if (await addForward(folder, rule, signal)) continue;
     for (const opened of rules.slice(0, index)) await removeForward(folder, opened, signal);
@@ -39,7 +43,8 @@ export async function connectAlone(lone: LoneConnection, signal: AbortSignal): P
   const rule = `tcp:127.0.0.1:${port}-${address}:22`;
   const unaborted = new AbortController().signal;
   await runOnMonitor(folder, [{ execute: "stop" }], signal);
-  if (!(await addForward(folder, rule, unaborted))) return await continued(lone, undefined, undefined);
+  if (!(await addForward(folder, rule, unaborted)))
+    return await continued(lone, undefined, undefined);
   const opening = await openSocket({ host: "127.0.0.1", port, connectTimeoutMs }, signal).then(
     (socket) => ({ socket, error: undefined }),
     (error: unknown) => ({ socket: undefined, error }),
@@ -47,16 +52,23 @@ export async function connectAlone(lone: LoneConnection, signal: AbortSignal): P
   const { socket, error } = opening;
   const isAccepted = async (): Promise<true | undefined> =>
     (await connectionsTo(folder, port, unaborted)) > 0 ? true : undefined;
-  if (socket !== undefined) await poll(isAccepted, ruleOf(waits.monitor, clock), signal).catch(() => {});
+  if (socket !== undefined)
+    await poll(isAccepted, ruleOf(waits.monitor, clock), signal).catch(() => {});
   await removeForward(folder, rule, unaborted);
-  const others = (await connectionsTo(folder, port, unaborted)) - (socket?.destroyed === false ? 1 : 0);
-  if (others === 0 && socket?.destroyed === false && !signal.aborted) return await continued(lone, socket, undefined);
+  const others =
+    (await connectionsTo(folder, port, unaborted)) - (socket?.destroyed === false ? 1 : 0);
+  if (others === 0 && socket?.destroyed === false && !signal.aborted)
+    return await continued(lone, socket, undefined);
   socket?.destroy();
   if (others <= 0) return await continued(lone, undefined, error);
-  throw new ClusterError("machine-failed", `Another program connected to ${name} before its keys were replaced.`, {
-    hint: "Try again. If it happens again, find out which program connects to ports of 127.0.0.1.",
-    facts: { node: name },
-  });
+  throw new ClusterError(
+    "machine-failed",
+    `Another program connected to ${name} before its keys were replaced.`,
+    {
+      hint: "Try again. If it happens again, find out which program connects to ports of 127.0.0.1.",
+      facts: { node: name },
+    },
+  );
 }
 
 async function continued(
@@ -66,11 +78,15 @@ async function continued(
 ): Promise<Socket> {
   await runOnMonitor(folder, [{ execute: "cont" }], new AbortController().signal);
   if (socket !== undefined) return socket;
-  throw new ClusterError("connection-failed", `Cannot connect to ${name}: QEMU did not accept the connection.`, {
-    facts: { node: name },
-    transient: true,
-    cause,
-  });
+  throw new ClusterError(
+    "connection-failed",
+    `Cannot connect to ${name}: QEMU did not accept the connection.`,
+    {
+      facts: { node: name },
+      transient: true,
+      cause,
+    },
+  );
 }
 
 /** How many connections QEMU forwards that have come to this port. */

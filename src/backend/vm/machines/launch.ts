@@ -28,7 +28,12 @@ import { observeCluster } from "../records.ts";
 import { assertBoots } from "./boot-problem.ts";
 import { openForwards } from "./forwards.ts";
 import { hasIpv6Route } from "./ipv6-route.ts";
-import { type MachinePlan, forwardRules, machineArguments, writeSeed } from "./machine-arguments.ts";
+import {
+  type MachinePlan,
+  forwardRules,
+  machineArguments,
+  writeSeed,
+} from "./machine-arguments.ts";
 import { type MachineFiles, machineFiles, startQemu } from "./machine-process.ts";
 import { type NetworkPlan, startNetwork } from "./private-network.ts";
 
@@ -39,7 +44,10 @@ const portTries = 5;
 export interface StartPlan
   extends
     NetworkPlan,
-    Pick<MachinePlan, "accelerator" | "isSandboxed" | "options" | "isOfTemplate" | "opensPortsLater"> {
+    Pick<
+      MachinePlan,
+      "accelerator" | "isSandboxed" | "options" | "isOfTemplate" | "opensPortsLater"
+    > {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
   /** Returns the file with the memory that a machine continues from, once `follow` has given it its state; absent: they boot. */
   readonly memoryOf?: (node: NodeFacts) => string;
@@ -63,13 +71,22 @@ interface Steps {
 }
 
 /** Makes the machines' files, and starts the network and all machines. */
-export async function launchMachines(qemu: Qemu, plan: LaunchPlan, signal: AbortSignal): Promise<void> {
+export async function launchMachines(
+  qemu: Qemu,
+  plan: LaunchPlan,
+  signal: AbortSignal,
+): Promise<void> {
   const prepare = async (node: NodeFacts, place: number): Promise<void> =>
     prepareFiles(qemu, { plan, node, place }, signal);
   await startMachines(qemu, plan, { prepare }, signal);
 }
 
-export async function startMachines(qemu: Qemu, plan: StartPlan, steps: Steps, signal: AbortSignal): Promise<void> {
+export async function startMachines(
+  qemu: Qemu,
+  plan: StartPlan,
+  steps: Steps,
+  signal: AbortSignal,
+): Promise<void> {
   const [book, hasIpv6] = [await openBook(plan), await hasIpv6Route()];
   const { nodes } = plan.facts;
   const places = plan.again?.places ?? nodes.map((_, place) => place);
@@ -118,7 +135,10 @@ async function launchMachine(qemu: Qemu, launching: Launching, signal: AbortSign
 export async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<ProgramEnd> {
   const { folder, qemuLog } = machine.files;
   await using _ = await openConsoleSink(folder);
-  const end = await qemu.run({ words: machineArguments(machine), cwd: folder }, new AbortController().signal);
+  const end = await qemu.run(
+    { words: machineArguments(machine), cwd: folder },
+    new AbortController().signal,
+  );
   if (end.status === 0) return end;
   return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
@@ -134,7 +154,8 @@ export async function openPorts(
     const { folder } = machineFiles(directory, book.node(place));
     const rules = () => forwardRules({ ...plan, node: book.node(place), webUi: facts.webUi });
     for (let tries = 1; !(await openForwards(folder, rules(), signal)); tries += 1) {
-      if (tries === portTries) throw new ClusterError("engine-failed", "QEMU finds no free port of 127.0.0.1.");
+      if (tries === portTries)
+        throw new ClusterError("engine-failed", "QEMU finds no free port of 127.0.0.1.");
       await book.changePorts(place, toPorts(await findFreePorts(3)));
     }
   }
@@ -142,13 +163,25 @@ export async function openPorts(
 
 async function prepareFiles(
   qemu: Qemu,
-  { plan, node, place }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
+  {
+    plan,
+    node,
+    place,
+  }: { readonly plan: LaunchPlan; readonly node: NodeFacts; readonly place: number },
   signal: AbortSignal,
 ): Promise<void> {
   const { directory, boot, firstHostKeys } = plan;
-  const files = await makeMachineFolder(directory, { ...boot, hostKey: firstHostKeys.of(node) }, { node, place });
+  const files = await makeMachineFolder(
+    directory,
+    { ...boot, hostKey: firstHostKeys.of(node) },
+    { node, place },
+  );
   if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);
-  await createDisk(qemu, { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes }, signal);
+  await createDisk(
+    qemu,
+    { path: files.disk, image: plan.image, megabytes: plan.options.diskMegabytes },
+    signal,
+  );
 }
 
 export async function makeMachineFolder(
@@ -163,17 +196,26 @@ export async function makeMachineFolder(
 }
 
 /** A hostname must not contain an underscore. */
-export const hostname = (node: Pick<NodeFacts, "role" | "index">): string => nodeReference(node).replaceAll("_", "-");
+export const hostname = (node: Pick<NodeFacts, "role" | "index">): string =>
+  nodeReference(node).replaceAll("_", "-");
 
-export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({ ssh, http, https });
+export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({
+  ssh,
+  http,
+  https,
+});
 
 export function startFailure({ systemName }: Qemu, name: string, end: ProgramEnd): ClusterError {
   const failure = qemuFailure(`${systemName} for ${name}`, end);
   if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
-  return new ClusterError("machine-not-set-up", "This QEMU was built without vvfat, which gives machines their keys.", {
-    hint: "Install another build of QEMU, such as the distribution's full package.",
-    cause: failure,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    "This QEMU was built without vvfat, which gives machines their keys.",
+    {
+      hint: "Install another build of QEMU, such as the distribution's full package.",
+      cause: failure,
+    },
+  );
 }
 
 const nodeHost = "127.0.0.1";
@@ -184,11 +226,16 @@ interface Book {
   changePorts(place: number, ports: NodePorts): Promise<void>;
 }
 
-async function openBook({ directory, facts }: Pick<StartPlan, "directory" | "facts">): Promise<Book> {
+async function openBook({
+  directory,
+  facts,
+}: Pick<StartPlan, "directory" | "facts">): Promise<Book> {
   const nodes = [...facts.nodes];
   const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
   // Read before any port changes, because a node may get another one's former port.
-  const hostKeys = await Promise.all(nodes.map(async ({ ports }) => knownHosts.expected(nodeHost, ports.ssh)));
+  const hostKeys = await Promise.all(
+    nodes.map(async ({ ports }) => knownHosts.expected(nodeHost, ports.ssh)),
+  );
   const node = (place: number): NodeFacts => {
     const found = nodes[place];
     if (found === undefined) throw new RangeError(`There is no machine with the number ${place}`);
@@ -210,7 +257,8 @@ export async function findFreePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map((server) => {
     const address = server.address();
-    if (address === null || typeof address === "string") throw new TypeError("A listening server has no port");
+    if (address === null || typeof address === "string")
+      throw new TypeError("A listening server has no port");
     return address.port;
   });
   await Promise.all(servers.map(close));
@@ -239,7 +287,10 @@ interface Look {
 }
 
 /** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended or will never boot, or all have been removed. */
-export async function lookAtMachines(directory: string, { architecture, clock, up }: Look): Promise<ClusterRecord> {
+export async function lookAtMachines(
+  directory: string,
+  { architecture, clock, up }: Look,
+): Promise<ClusterRecord> {
   const cluster = await observeCluster(await readOwnCluster(directory));
   const ended = cluster.nodes.find((node) => node.state === "ended" || node.state === "stopped");
   if (ended !== undefined)
@@ -248,7 +299,11 @@ export async function lookAtMachines(directory: string, { architecture, clock, u
       hint: `The image must boot from a disk with ${architecture.firmware}; the console output in the saved logs may show the cause.`,
     });
   for (const node of cluster.nodes.filter(({ id }) => !up.has(id))) {
-    const machine = { files: machineFiles(directory, node), hostname: hostname(node), name: nodeReference(node) };
+    const machine = {
+      files: machineFiles(directory, node),
+      hostname: hostname(node),
+      name: nodeReference(node),
+    };
     await assertBoots(machine, architecture, clock);
   }
   return cluster;

@@ -85,7 +85,13 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
     ...(plan.isOfTemplate ? templateOptions : []),
     ...generationOptions(plan),
   ];
-  return ["-nodefaults", "-no-user-config", ...sandboxArguments(plan), ...options.flat(), "-daemonize"];
+  return [
+    "-nodefaults",
+    "-no-user-config",
+    ...sandboxArguments(plan),
+    ...options.flat(),
+    "-daemonize",
+  ];
 }
 
 /**
@@ -94,9 +100,14 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
  */
 const smallTranslation = "tcg,tb-size=64";
 
-function firmwareOptions({ architecture, files, options }: MachinePlan): readonly (readonly [string, string])[] {
+function firmwareOptions({
+  architecture,
+  files,
+  options,
+}: MachinePlan): readonly (readonly [string, string])[] {
   const { firmware, manyCpus } = architecture;
-  const more = manyCpus !== undefined && options.cpus > manyCpus.above ? `,${manyCpus.properties}` : "";
+  const more =
+    manyCpus !== undefined && options.cpus > manyCpus.above ? `,${manyCpus.properties}` : "";
   const machine = `${architecture.machine}${more},memory-backend=memory`;
   if (firmware === "BIOS") return [["-machine", machine]];
   const flash = (name: string, filename: string, isReadOnly: boolean) =>
@@ -138,7 +149,8 @@ function generationOptions({
   isOfTemplate,
 }: MachinePlan): readonly (readonly [string, string])[] {
   const { generationDevice } = architecture;
-  const isMissing = generationDevice === undefined || !(isOfTemplate || options.hasGenerationId === true);
+  const isMissing =
+    generationDevice === undefined || !(isOfTemplate || options.hasGenerationId === true);
   return isMissing ? [] : [["-device", `${generationDevice},guid=auto`]];
 }
 
@@ -154,9 +166,18 @@ const layer = (name: string, filename: string, more: Readonly<Record<string, unk
  * all the time, aren't passed on: machines don't survive a crash of this computer anyway.
  */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
-  const folder = { driver: "vvfat", "node-name": "seed", dir: seed, label: "cidata", "read-only": true };
+  const folder = {
+    driver: "vvfat",
+    "node-name": "seed",
+    dir: seed,
+    label: "cidata",
+    "read-only": true,
+  };
   return [
-    ["-blockdev", JSON.stringify(layer("disk", disk, { discard: "unmap", cache: { "no-flush": true } }))],
+    [
+      "-blockdev",
+      JSON.stringify(layer("disk", disk, { discard: "unmap", cache: { "no-flush": true } })),
+    ],
     ["-device", "virtio-blk-pci,drive=disk,bootindex=0,werror=report"],
     ["-blockdev", JSON.stringify(folder)],
     ["-device", "virtio-blk-pci,drive=seed"],
@@ -164,7 +185,8 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
 }
 
 /** The card has no firmware of its own, because that would try to boot from the network. */
-const networkCard = (network: string, mac: string): string => `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
+const networkCard = (network: string, mac: string): string =>
+  `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
 
 /** Restricted, QEMU's network leads only to the node, from the ports of this computer that are forwarded. Nothing on the node can change that. */
 const wayOut = ({ options, hasIpv6 }: MachinePlan): string =>
@@ -204,7 +226,10 @@ const forwards = (plan: MachinePlan): string =>
  * A single node has the card as well, so that its private address is a real one. The second port of its hub takes all packets: otherwise they wait
  * in the card, and newer kernels (seen with 6.12) complain every five seconds.
  */
-function privateNetworkOptions({ place, sockets }: MachinePlan): readonly (readonly [string, string])[] {
+function privateNetworkOptions({
+  place,
+  sockets,
+}: MachinePlan): readonly (readonly [string, string])[] {
   const path = (): string => escaped(socketPath(sockets, place));
   const connections =
     sockets.count === 1
@@ -227,9 +252,13 @@ export interface Seed {
 }
 
 /** Returns a node's hardware addresses. They are the same in every cluster, since no two clusters share a network. */
-export const macAddresses = (place: number): { readonly outside: string; readonly inside: string } => {
+export const macAddresses = (
+  place: number,
+): { readonly outside: string; readonly inside: string } => {
   const number = place + 2;
-  const end = [number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
+  const end = [number >> 8, number & 255]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join(":");
   return { outside: `52:54:00:93:${end}`, inside: `52:54:00:94:${end}` };
 };
 
@@ -238,7 +267,9 @@ const growRoot = shellText(growRootFile, {});
 /** Writes the part of a seed that a copy of its machine keeps. */
 export async function writeInstanceId(folder: string, instanceId: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(join(folder, "meta-data"), JSON.stringify({ "instance-id": instanceId }), { mode: 0o600 });
+  await writeFile(join(folder, "meta-data"), JSON.stringify({ "instance-id": instanceId }), {
+    mode: 0o600,
+  });
 }
 
 /** Writes the files for cloud-init's NoCloud source. All are JSON, because every JSON text is also YAML. */
@@ -250,13 +281,19 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
     "meta-data": `${JSON.stringify(metaData, undefined, 1)}\n`,
     "network-config": `${JSON.stringify(networkConfiguration(seed.place), undefined, 1)}\n`,
   };
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(folder, name), text, { mode: 0o600 });
 }
 
 /** Uses version 1, which every version of cloud-init reads. The private address never changes and has no route to anywhere else. */
 export function networkConfiguration(place: number): unknown {
   const mac = macAddresses(place);
-  const outside = { type: "physical", name: "eth0", mac_address: mac.outside, subnets: [{ type: "dhcp" }] };
+  const outside = {
+    type: "physical",
+    name: "eth0",
+    mac_address: mac.outside,
+    subnets: [{ type: "dhcp" }],
+  };
   const subnet = { type: "static", address: privateAddressWithBits(place) };
   const inside = { type: "physical", name: "eth1", mac_address: mac.inside, subnets: [subnet] };
   return { version: 1, config: [outside, inside] };

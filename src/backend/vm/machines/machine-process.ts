@@ -51,7 +51,8 @@ async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined
 }
 
 /** A machine that was started in another container, or on another computer, counts as running: nothing here shows that it has ended. */
-export const isRunning = async (files: ProcessFiles): Promise<boolean> => (await runningPid(files)) !== undefined;
+export const isRunning = async (files: ProcessFiles): Promise<boolean> =>
+  (await runningPid(files)) !== undefined;
 
 /**
  * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, and neither
@@ -67,7 +68,11 @@ async function runningPid({ pid, space }: ProcessFiles): Promise<number | "elsew
 }
 
 /** Ends the running machines, first with TERM, then with KILL. Throws `engine-failed` if one doesn't end. */
-export async function endMachines(machines: readonly ProcessFiles[], clock: Clock, signal: AbortSignal): Promise<void> {
+export async function endMachines(
+  machines: readonly ProcessFiles[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   await assertHere(machines);
   if (await endBy("TERM", machines, clock, signal)) return;
   await endBy("KILL", machines, clock, signal);
@@ -82,10 +87,14 @@ export async function endMachines(machines: readonly ProcessFiles[], clock: Cloc
 async function assertHere(machines: readonly ProcessFiles[]): Promise<void> {
   for (const files of machines) {
     if ((await runningPid(files)) !== "elsewhere") continue;
-    throw new ClusterError("engine-failed", "A QEMU was started in another container, or on another computer.", {
-      hint: `Run the command there. If that container or computer no longer exists, remove ${files.pid}, and try again.`,
-      facts: { file: files.pid },
-    });
+    throw new ClusterError(
+      "engine-failed",
+      "A QEMU was started in another container, or on another computer.",
+      {
+        hint: `Run the command there. If that container or computer no longer exists, remove ${files.pid}, and try again.`,
+        facts: { file: files.pid },
+      },
+    );
   }
 }
 
@@ -117,7 +126,8 @@ async function endBy(
   signal: AbortSignal,
 ): Promise<boolean> {
   await Promise.all((await pidsOf(machines)).map((pid) => signalProcess(pid, name)));
-  const look = async (): Promise<true | undefined> => (await pidsOf(machines)).length === 0 || undefined;
+  const look = async (): Promise<true | undefined> =>
+    (await pidsOf(machines)).length === 0 || undefined;
   const rule = ruleOf(name === "TERM" ? waits.machineTerm : waits.machineKill, clock);
   return (await poll(look, rule, signal)) === true;
 }
@@ -150,7 +160,10 @@ export const qemuLogName = "qemu.txt";
 /** The files in a machine's folder with the end of its console output. */
 export const consoleNames = { earlier: "console-earlier.txt", current: "console.txt" } as const;
 
-export function machineFiles(directory: string, node: Pick<NodeRecord, "role" | "index">): MachineFiles {
+export function machineFiles(
+  directory: string,
+  node: Pick<NodeRecord, "role" | "index">,
+): MachineFiles {
   return filesIn(join(machinesFolder(directory), nodeReference(node)));
 }
 
@@ -158,7 +171,10 @@ export function filesIn(folder: string): MachineFiles {
   return {
     folder,
     ...processFiles(folder),
-    flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
+    flash: {
+      program: join(folder, "firmware.qcow2"),
+      variables: join(folder, "firmware-variables.qcow2"),
+    },
     seed: join(folder, "seed"),
     console: join(folder, consoleNames.current),
     qemuLog: join(folder, qemuLogName),
@@ -179,7 +195,9 @@ export async function allProcessFiles(directory: string): Promise<readonly Proce
     if (errorCode(error) === "ENOENT") return [];
     throw error;
   });
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => processFiles(join(machines, name)));
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => processFiles(join(machines, name)));
 }
 
 export const machinesFolder = (directory: string): string => join(directory, "machines");

@@ -13,7 +13,8 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { ipDetectOf } from "../../shared/node-scripts.ts";
 import findInnerAddress from "../find-inner-address.sh" with { type: "text" };
 
-export const networkFiles = (directory: string): ProcessFiles => processFiles(networkFolder(directory));
+export const networkFiles = (directory: string): ProcessFiles =>
+  processFiles(networkFolder(directory));
 
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
@@ -28,7 +29,8 @@ export interface NetworkSockets {
 }
 
 /** Returns the socket of the node at this place in the launch order. */
-export const socketPath = (sockets: NetworkSockets, place: number): string => join(sockets.folder, `socket-${place}`);
+export const socketPath = (sockets: NetworkSockets, place: number): string =>
+  join(sockets.folder, `socket-${place}`);
 
 /** Makes the folder of a cluster's sockets, and returns its path. It stays until `removeSockets`. */
 export async function makeSocketsFolder(directory: string): Promise<string> {
@@ -77,7 +79,11 @@ export interface NetworkPlan {
  * Starts the program that connects all of a cluster's machines: a QEMU without a machine, with one socket for each. It
  * needs no privileges, nothing else on this computer can listen in, and it survives the end of any machine.
  */
-export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortSignal): Promise<void> {
+export async function startNetwork(
+  qemu: Qemu,
+  plan: NetworkPlan,
+  signal: AbortSignal,
+): Promise<void> {
   const files = networkFiles(plan.directory);
   await mkdir(dirname(files.disk), { recursive: true, mode: 0o700 });
   await writeFile(files.disk, "", { mode: 0o600 });
@@ -92,14 +98,26 @@ export async function startNetwork(qemu: Qemu, plan: NetworkPlan, signal: AbortS
 
 function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): readonly string[] {
   const connections = Array.from({ length: sockets.count }, (_, place) => [
-    ["-netdev", `stream,id=socket${place},server=on,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`],
+    [
+      "-netdev",
+      `stream,id=socket${place},server=on,addr.type=unix,addr.path=${escaped(socketPath(sockets, place))}`,
+    ],
     ["-netdev", `hubport,id=port${place},hubid=0,netdev=socket${place}`],
   ]);
   // The disk is empty and never read. If it is missing, a process that was only starting while everything was removed
   // can't continue. See removeCreation.
   const file = { driver: "file", "node-name": "disk", filename: disk, "read-only": true };
   const rest = ["-blockdev", JSON.stringify(file), "-pidfile", pid, "-daemonize"];
-  return ["-nodefaults", "-no-user-config", "-display", "none", "-machine", "none", ...connections.flat(2), ...rest];
+  return [
+    "-nodefaults",
+    "-no-user-config",
+    "-display",
+    "none",
+    "-machine",
+    "none",
+    ...connections.flat(2),
+    ...rest,
+  ];
 }
 
 /**
@@ -108,15 +126,20 @@ function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): rea
  */
 async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: sockets.count }, (_, place) => socketPath(sockets, place));
-  const look = async (): Promise<unknown> => await Promise.all(paths.map(async (path) => access(path)));
+  const look = async (): Promise<unknown> =>
+    await Promise.all(paths.map(async (path) => access(path)));
   const rule = { ...ruleOf(waits.networkSockets, clock), tolerates: () => true };
   await poll(look, rule, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
-    throw new ClusterError("engine-failed", "QEMU does not create the sockets of the machines' private network.", {
-      hint: "Set TMPDIR to a folder on a local disk, with a short path.",
-      facts: { folder: sockets.folder },
-      cause,
-    });
+    throw new ClusterError(
+      "engine-failed",
+      "QEMU does not create the sockets of the machines' private network.",
+      {
+        hint: "Set TMPDIR to a folder on a local disk, with a short path.",
+        facts: { folder: sockets.folder },
+        cause,
+      },
+    );
   });
 }
 
@@ -130,7 +153,8 @@ export function privateAddress(place: number): string {
   return `${prefix}.${Math.floor(number / 256)}.${number % 256}`;
 }
 
-export const privateAddressWithBits = (place: number): string => `${privateAddress(place)}/${networkBits}`;
+export const privateAddressWithBits = (place: number): string =>
+  `${privateAddress(place)}/${networkBits}`;
 
 /** Prints the node's private IPv4 address. */
 export const ipDetect = ipDetectOf(

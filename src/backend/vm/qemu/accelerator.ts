@@ -11,7 +11,11 @@ import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import { type Qemu, qemuMessage } from "./qemu.ts";
 
 /** How long each trial may take. It takes a few tenths of a second if nothing is wrong; a busy computer slows translation down. */
-export const trialLimitsMs: Readonly<Record<Accelerator, number>> = { kvm: 10_000, hvf: 10_000, tcg: 30_000 };
+export const trialLimitsMs: Readonly<Record<Accelerator, number>> = {
+  kvm: 10_000,
+  hvf: 10_000,
+  tcg: 30_000,
+};
 
 export interface AcceleratorTrial {
   readonly accelerator: Accelerator;
@@ -45,9 +49,15 @@ export async function tryAccelerators(
 }
 
 /** Translation has no hardware that could differ from what firmware expects. */
-async function problemOf(qemu: Qemu, accelerator: Accelerator, signal: AbortSignal): Promise<string | undefined> {
+async function problemOf(
+  qemu: Qemu,
+  accelerator: Accelerator,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const problem = await tryAsFirmware(qemu, accelerator, signal);
-  return problem !== undefined || accelerator === "tcg" ? problem : await tryAsDisk(qemu, accelerator, signal);
+  return problem !== undefined || accelerator === "tcg"
+    ? problem
+    : await tryAsDisk(qemu, accelerator, signal);
 }
 
 export interface AcceleratorChoice {
@@ -72,7 +82,8 @@ export function chooseAccelerator(
 ): Accelerator {
   if (forced !== undefined) return assertWorks(trials, forced);
   const working = trials.filter(({ problem }) => problem === undefined);
-  const chosen = working.find(({ accelerator }) => accelerator !== broken?.accelerator) ?? working[0];
+  const chosen =
+    working.find(({ accelerator }) => accelerator !== broken?.accelerator) ?? working[0];
   if (chosen !== undefined) return chosen.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
   throw new ClusterError("machine-not-set-up", `QEMU cannot run machines here: ${reasons}.`, {
@@ -85,10 +96,14 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
   const trial = trials.find(({ accelerator }) => accelerator === forced);
   if (trial !== undefined && trial.problem === undefined) return forced;
   const reason = trial?.problem ?? "this operating system does not have it";
-  throw new ClusterError("machine-not-set-up", `The accelerator ${forced} does not work here: ${reason}.`, {
-    hint: "Omit `accelerator` to use the best one that works.",
-    facts: { trials },
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `The accelerator ${forced} does not work here: ${reason}.`,
+    {
+      hint: "Omit `accelerator` to use the best one that works.",
+      facts: { trials },
+    },
+  );
 }
 
 /** If a trial hangs, the next accelerator gets its turn instead of everything failing. */
@@ -127,12 +142,21 @@ export async function tryAsDisk(
   const filename = join(folder.path, "probe.img");
   await writeFile(filename, disk());
   const drive = { driver: "file", "node-name": "probe", filename, "read-only": true };
-  const media = ["-blockdev", JSON.stringify(drive), "-device", "virtio-blk-pci,drive=probe,bootindex=0"];
+  const media = [
+    "-blockdev",
+    JSON.stringify(drive),
+    "-device",
+    "virtio-blk-pci,drive=probe,bootindex=0",
+  ];
   return await trialProblem(qemu, { accelerator, cpu: "max", media }, signal);
 }
 
 /** The value of `-cpu`. Hardware that lacks a part of the model refuses it, and translation leaves that part out, as everywhere under tcg. */
-export function cpuWord({ translatedCpu }: Architecture, accelerator: Accelerator, model: string | undefined): string {
+export function cpuWord(
+  { translatedCpu }: Architecture,
+  accelerator: Accelerator,
+  model: string | undefined,
+): string {
   if (accelerator === "tcg") return model ?? translatedCpu;
   return model === undefined ? "host" : `${model},enforce`;
 }
@@ -162,7 +186,10 @@ async function trialProblem(
   const { machine, probe } = qemu.architecture;
   const words = `-accel ${accelerator} -machine ${machine} -cpu ${cpu} -m 16 -nodefaults -no-user-config -display none`;
   const monitor = "-S -chardev stdio,id=monitor,signal=off -mon chardev=monitor,mode=control";
-  const run = { words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words], stdin: start };
+  const run = {
+    words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words],
+    stdin: start,
+  };
   const end = await runUntilStopped(qemu, run, signal);
   if ("stopped" in end)
     return `it stops machines with an internal error (${outside(qemuMessage(end.stopped, 2) ?? "no reason")})`;
@@ -198,8 +225,11 @@ async function runUntilStopped(
  */
 const words = ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] as const;
 
-export const sandboxArguments = ({ isSandboxed }: { readonly isSandboxed: boolean }): readonly string[] =>
-  isSandboxed ? words : [];
+export const sandboxArguments = ({
+  isSandboxed,
+}: {
+  readonly isSandboxed: boolean;
+}): readonly string[] => (isSandboxed ? words : []);
 
 /** Checks whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
 export async function hasSandbox(qemu: Qemu, signal: AbortSignal): Promise<boolean> {

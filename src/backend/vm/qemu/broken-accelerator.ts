@@ -8,7 +8,11 @@ import { readBootId } from "../../../system/processes/process-identity.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { accelerators } from "../options.ts";
 
-const parseBroken = read.object({ accelerator: read.oneOf(...accelerators), reason: read.string, bootId: read.string });
+const parseBroken = read.object({
+  accelerator: read.oneOf(...accelerators),
+  reason: read.string,
+  bootId: read.string,
+});
 
 /** An accelerator that passed its trial but still stopped a machine, and QEMU's reason. */
 export type BrokenAccelerator = Omit<read.ValueOf<typeof parseBroken>, "bootId">;
@@ -20,7 +24,10 @@ export const brokenAcceleratorPath = (environment: Environment): string =>
   join(cacheFolder(environment), "broken-accelerator.json");
 
 /** Remembers it until this computer restarts, perhaps with another kernel. If the system has no boot id, remembers nothing. */
-export async function rememberBrokenAccelerator(environment: Environment, broken: BrokenAccelerator): Promise<void> {
+export async function rememberBrokenAccelerator(
+  environment: Environment,
+  broken: BrokenAccelerator,
+): Promise<void> {
   const bootId = await readBootId();
   if (bootId === undefined) return;
   const path = brokenAcceleratorPath(environment);
@@ -33,7 +40,9 @@ export async function forgetBrokenAccelerator(environment: Environment): Promise
 }
 
 /** Returns `undefined` if no accelerator broke since this computer started. */
-export async function readBrokenAccelerator(environment: Environment): Promise<BrokenAccelerator | undefined> {
+export async function readBrokenAccelerator(
+  environment: Environment,
+): Promise<BrokenAccelerator | undefined> {
   const stored = await readOwnJson(brokenAcceleratorPath(environment), parseBroken);
   if (stored === undefined || stored.bootId !== (await readBootId())) return undefined;
   const { accelerator, reason } = stored;

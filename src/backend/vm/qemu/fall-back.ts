@@ -23,7 +23,9 @@ export async function findBrokenAccelerator(
   { environment }: Pick<Runtime, "environment">,
 ): Promise<BrokenAccelerator | undefined> {
   if (accelerator === "tcg") return undefined;
-  const lives = await Promise.all(facts.nodes.map(async (node) => machineLife(machineFiles(directory, node))));
+  const lives = await Promise.all(
+    facts.nodes.map(async (node) => machineLife(machineFiles(directory, node))),
+  );
   const reason = lives.map(acceleratorsFault).find((fault) => fault !== undefined);
   if (reason === undefined) return undefined;
   const broken = { accelerator, reason };
@@ -59,7 +61,11 @@ export const fallBackNote = ({ accelerator, reason }: BrokenAccelerator): string
   `Until this computer restarts, later creations use tcg too; see: cluster-vm doctor`;
 
 /** Returns the failure of a creation that can't start again. */
-export function brokenFailure(error: unknown, { accelerator }: BrokenAccelerator, isForced: boolean): unknown {
+export function brokenFailure(
+  error: unknown,
+  { accelerator }: BrokenAccelerator,
+  isForced: boolean,
+): unknown {
   if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
   const hint = isForced
     ? "Omit `accelerator`, or pass `accelerator tcg`."

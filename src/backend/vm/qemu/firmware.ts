@@ -28,15 +28,22 @@ export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Fir
   const { architecture } = qemu;
   if (architecture.firmware === "BIOS") return undefined;
   const { stdout } = await qemu.system(["-L", "help"], signal);
-  const folders = [administratorsFolder, ...stdout.split("\n").filter((line) => line.startsWith("/"))];
+  const folders = [
+    administratorsFolder,
+    ...stdout.split("\n").filter((line) => line.startsWith("/")),
+  ];
   for (const path of await descriptions(folders)) {
     const found = await readDescription(path, architecture);
     if (found !== undefined) return found;
   }
-  throw new ClusterError("machine-not-set-up", `There is no UEFI firmware for QEMU's ${architecture.name} machines.`, {
-    hint: `Install it (Debian and Ubuntu: sudo apt-get install ${architecture.packages}; Fedora: edk2-aarch64; macOS: brew reinstall qemu).`,
-    facts: { folders },
-  });
+  throw new ClusterError(
+    "machine-not-set-up",
+    `There is no UEFI firmware for QEMU's ${architecture.name} machines.`,
+    {
+      hint: `Install it (Debian and Ubuntu: sudo apt-get install ${architecture.packages}; Fedora: edk2-aarch64; macOS: brew reinstall qemu).`,
+      facts: { folders },
+    },
+  );
 }
 
 /** Sorts the files by name, since names begin with a number for that. A file hides files of the same name in later folders. */
@@ -51,7 +58,10 @@ async function descriptions(folders: readonly string[]): Promise<readonly string
   return [...paths.keys()].toSorted().map((name) => paths.get(name) ?? "");
 }
 
-async function readDescription(path: string, architecture: Architecture): Promise<Firmware | undefined> {
+async function readDescription(
+  path: string,
+  architecture: Architecture,
+): Promise<Firmware | undefined> {
   const text = await readOwnText(path).catch(() => "");
   const firmware = parseDescription(text, architecture);
   if (firmware === undefined) return undefined;
@@ -62,14 +72,20 @@ async function readDescription(path: string, architecture: Architecture): Promis
 }
 
 /** Returns `undefined` for firmware that doesn't fit our machines. Firmware with Secure Boot doesn't fit, because not every image boots with it. */
-export function parseDescription(text: string, { name, machine }: Architecture): Firmware | undefined {
+export function parseDescription(
+  text: string,
+  { name, machine }: Architecture,
+): Firmware | undefined {
   const { targets, features, mapping } = mappingOf(parseJson(text));
   const isOurs = (target: Readonly<Record<string, unknown>>): boolean =>
     target["architecture"] === name && listOf(target["machines"]).includes(`${machine}-*`);
-  if (!listOf(targets).map(mappingOf).some(isOurs) || listOf(features).includes("secure-boot")) return undefined;
+  if (!listOf(targets).map(mappingOf).some(isOurs) || listOf(features).includes("secure-boot"))
+    return undefined;
   const { device, executable, "nvram-template": template } = mappingOf(mapping);
   const [program, variables] = [imageOf(executable), imageOf(template)];
-  return device !== "flash" || program === undefined || variables === undefined ? undefined : { program, variables };
+  return device !== "flash" || program === undefined || variables === undefined
+    ? undefined
+    : { program, variables };
 }
 
 function imageOf(value: unknown): LayeredImage | undefined {
@@ -89,6 +105,14 @@ export async function createFlash(
   { flash }: Pick<MachineFiles, "flash">,
   signal: AbortSignal,
 ): Promise<void> {
-  await createDisk(qemu, { path: flash.program, image: program, megabytes: flashMegabytes }, signal);
-  await createDisk(qemu, { path: flash.variables, image: variables, megabytes: flashMegabytes }, signal);
+  await createDisk(
+    qemu,
+    { path: flash.program, image: program, megabytes: flashMegabytes },
+    signal,
+  );
+  await createDisk(
+    qemu,
+    { path: flash.variables, image: variables, megabytes: flashMegabytes },
+    signal,
+  );
 }

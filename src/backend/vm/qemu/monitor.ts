@@ -33,7 +33,11 @@ export const monitorOptions = [
  */
 export async function queryRunState(folder: string): Promise<string | undefined> {
   try {
-    const [result] = await runOnMonitor(folder, [{ execute: "query-status" }], AbortSignal.timeout(limitMs));
+    const [result] = await runOnMonitor(
+      folder,
+      [{ execute: "query-status" }],
+      AbortSignal.timeout(limitMs),
+    );
     return statusOf(result);
   } catch {
     return undefined;
@@ -66,7 +70,11 @@ export async function withShortPath<Result>(
 /** QEMU talks to one client at a time and lets one more wait; it refuses all others. The signal also closes the connection. */
 export async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
   const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
-  return await poll(async () => connectTo(path, signal), { ...waits.monitor, clock: systemClock, tolerates }, signal);
+  return await poll(
+    async () => connectTo(path, signal),
+    { ...waits.monitor, clock: systemClock, tolerates },
+    signal,
+  );
 }
 
 async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {
@@ -96,11 +104,16 @@ export async function runOnMonitor(
   } catch (error) {
     signal.throwIfAborted();
     const all = commands.map(({ execute }) => execute).join(", ");
-    const { command, message } = error instanceof Refused ? error : { command: all, message: messageOf(error) };
+    const { command, message } =
+      error instanceof Refused ? error : { command: all, message: messageOf(error) };
     const why = limit.aborted ? "it does not answer" : message;
-    throw new ClusterError("engine-failed", `QEMU did not do "${command}" for ${basename(folder)}: ${why}.`, {
-      facts: { command },
-    });
+    throw new ClusterError(
+      "engine-failed",
+      `QEMU did not do "${command}" for ${basename(folder)}: ${why}.`,
+      {
+        facts: { command },
+      },
+    );
   }
 }
 
@@ -109,7 +122,11 @@ export interface MonitorCommand {
   readonly arguments?: Readonly<Record<string, unknown>>;
 }
 
-async function runAt(path: string, commands: readonly MonitorCommand[], signal: AbortSignal): Promise<unknown[]> {
+async function runAt(
+  path: string,
+  commands: readonly MonitorCommand[],
+  signal: AbortSignal,
+): Promise<unknown[]> {
   const socket = await openMonitor(path, signal);
   try {
     const all = [{ execute: "qmp_capabilities" }, ...commands];
@@ -121,14 +138,18 @@ async function runAt(path: string, commands: readonly MonitorCommand[], signal: 
 }
 
 /** QEMU's greeting and its events appear between the answers. */
-async function readAnswers(socket: Socket, commands: readonly MonitorCommand[]): Promise<unknown[]> {
+async function readAnswers(
+  socket: Socket,
+  commands: readonly MonitorCommand[],
+): Promise<unknown[]> {
   const results: unknown[] = [];
   for await (const line of linesOf(socket)) {
     const answer: unknown = parseJson(line);
     if (!read.isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;
     const command = commands[results.length]?.execute ?? "";
-    if (read.isMapping(error)) throw new Refused(command, withoutFullStop(outsideLine(error["desc"])));
+    if (read.isMapping(error))
+      throw new Refused(command, withoutFullStop(outsideLine(error["desc"])));
     results.push(answer["return"]);
     if (results.length === commands.length) return results;
   }

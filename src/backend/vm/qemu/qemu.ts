@@ -30,9 +30,17 @@ type QemuRuntime = Pick<Runtime, "environment" | "progress">;
 
 export function openQemu({ environment, progress }: QemuRuntime, architecture: Architecture): Qemu {
   const systemName = `qemu-system-${architecture.name}`;
-  const runIt = async (program: string, { words, ...more }: QemuRun, signal: AbortSignal): Promise<ProgramEnd> => {
+  const runIt = async (
+    program: string,
+    { words, ...more }: QemuRun,
+    signal: AbortSignal,
+  ): Promise<ProgramEnd> => {
     progress.detail(2, `${program} ${outside(words.join(" "))}`);
-    const run = { argv: [program, ...words] as const, environment: minimalEnvironment(environment), ...more };
+    const run = {
+      argv: [program, ...words] as const,
+      environment: minimalEnvironment(environment),
+      ...more,
+    };
     const limits = {
       limitMs,
       tooSlow: () => tooSlow(program),
@@ -61,16 +69,24 @@ export async function qemuVersion(qemu: Qemu, signal: AbortSignal): Promise<stri
 export const release = (version: string): string => version.split(".").slice(0, 2).join(".");
 
 export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd): ClusterError {
-  const said = reasonIn(stderr) || reasonIn(stdout) || `it exited with status ${status ?? "unknown"}`;
+  const said =
+    reasonIn(stderr) || reasonIn(stdout) || `it exited with status ${status ?? "unknown"}`;
   const facts = { command: what, status };
   if (/cannot allocate memory|cannot set up guest memory/i.test(stderr)) {
-    return new ClusterError("capacity-lacking", `This machine does not have enough memory: ${said}.`, {
-      hint: "Use fewer nodes, or give them less memory with `memory`.",
-      facts,
-    });
+    return new ClusterError(
+      "capacity-lacking",
+      `This machine does not have enough memory: ${said}.`,
+      {
+        hint: "Use fewer nodes, or give them less memory with `memory`.",
+        facts,
+      },
+    );
   }
   if (/no space left on device|disk quota exceeded/i.test(stderr)) {
-    return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, { hint: "Free some space.", facts });
+    return new ClusterError("capacity-lacking", `The disk is full: ${said}.`, {
+      hint: "Free some space.",
+      facts,
+    });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {
     hint: "Run cluster-vm doctor to see what this machine lacks. Pass -vv to see every command that was run.",
@@ -79,11 +95,15 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
 }
 
 function programMissing(program: string, { packages }: Architecture, cause: unknown): ClusterError {
-  return new ClusterError("machine-not-set-up", `There is no executable program ${program} on the PATH.`, {
-    hint: `Install QEMU, 7.2 or later (Debian and Ubuntu: sudo apt-get install ${packages}; macOS: brew install qemu).`,
-    facts: { program },
-    cause,
-  });
+  return new ClusterError(
+    "machine-not-set-up",
+    `There is no executable program ${program} on the PATH.`,
+    {
+      hint: `Install QEMU, 7.2 or later (Debian and Ubuntu: sudo apt-get install ${packages}; macOS: brew install qemu).`,
+      facts: { program },
+      cause,
+    },
+  );
 }
 
 const tooSlow = (program: string): ClusterError =>
@@ -103,7 +123,9 @@ export const escaped = (text: string): string => text.replaceAll(",", ",,");
  * register dumps. Returns `undefined` if no lines remain.
  */
 export function qemuMessage(stderr: string, count: number): string | undefined {
-  const lines = stderr.split("\n").map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.replace(/^qemu[\w-]*: (?:(?:-accel \w+|error): )?/, "").trim());
   const said = lines
     .filter((line) => line !== "" && !isBesideThePoint(line))
     .slice(0, count)

@@ -26,14 +26,19 @@ const ignoreShared = (state: boolean) => ({
 
 /** Writes a paused machine's state, but not its memory, which is a file that it shares. */
 export async function saveState(
-  { machine, path, clock }: { readonly machine: string; readonly path: string; readonly clock: Clock },
+  {
+    machine,
+    path,
+    clock,
+  }: { readonly machine: string; readonly path: string; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<void> {
   const whole = `${path}.whole`;
   // QEMU doesn't look at the command's exit status.
   const command = `umask 077; ${quote(["cat"])} >${quote([path])} && : >${quote([whole])}`;
   await migrate({ from: machine, uri: `exec:${command}`, leavesShared: true, path, clock }, signal);
-  const lookForEnd = async (): Promise<true | undefined> => ((await isAccessible(whole)) ? true : undefined);
+  const lookForEnd = async (): Promise<true | undefined> =>
+    (await isAccessible(whole)) ? true : undefined;
   const isWhole = await poll(lookForEnd, ruleOf(waits.memoryWritten, clock), signal);
   if (isWhole === undefined) throw await saveFailure(path, undefined);
   await rm(whole);
@@ -50,7 +55,10 @@ interface Migration {
 }
 
 /** Resolves when QEMU has written everything. */
-export async function migrate({ from, uri, leavesShared, path, clock }: Migration, signal: AbortSignal): Promise<void> {
+export async function migrate(
+  { from, uri, leavesShared, path, clock }: Migration,
+  signal: AbortSignal,
+): Promise<void> {
   const commands = [
     ignoreShared(leavesShared),
     { execute: "migrate-set-parameters", arguments: { "max-bandwidth": bytesPerSecond } },
@@ -64,7 +72,8 @@ export async function migrate({ from, uri, leavesShared, path, clock }: Migratio
     if (status === "failed" || status === "cancelled") throw await saveFailure(path, result);
     return undefined;
   };
-  if ((await poll(look, ruleOf(waits.memorySave, clock), signal)) === undefined) throw tooSlow(path);
+  if ((await poll(look, ruleOf(waits.memorySave, clock), signal)) === undefined)
+    throw tooSlow(path);
 }
 
 async function saveFailure(path: string, result: unknown): Promise<ClusterError> {
@@ -72,9 +81,13 @@ async function saveFailure(path: string, result: unknown): Promise<ClusterError>
   const said = reason === undefined ? "" : `: ${outsideReason(reason)}`;
   const room = await roomBeside(path);
   return room === 0
-    ? new ClusterError("capacity-lacking", `The disk is full: the memory cannot be written to ${path}.`, {
-        hint: "Free some space, or delete a snapshot.",
-      })
+    ? new ClusterError(
+        "capacity-lacking",
+        `The disk is full: the memory cannot be written to ${path}.`,
+        {
+          hint: "Free some space, or delete a snapshot.",
+        },
+      )
     : new ClusterError("engine-failed", `QEMU could not write the memory to ${path}${said}.`);
 }
 
@@ -113,14 +126,22 @@ interface StateOf {
 }
 
 /** Gives a machine that waits for it the state to continue from. The machine is paused then. */
-export async function loadState({ directory, node, state, clock }: StateOf, signal: AbortSignal): Promise<void> {
+export async function loadState(
+  { directory, node, state, clock }: StateOf,
+  signal: AbortSignal,
+): Promise<void> {
   const files = machineFiles(directory, node);
-  const incoming = { execute: "migrate-incoming", arguments: { uri: `exec:${quote(["cat", state])}` } };
-  await runOnMonitor(files.folder, [ignoreShared(true), incoming], signal).catch(async (error: unknown) => {
-    signal.throwIfAborted();
-    // Its log says why it has ended.
-    if (await isRunning(files)) throw error;
-  });
+  const incoming = {
+    execute: "migrate-incoming",
+    arguments: { uri: `exec:${quote(["cat", state])}` },
+  };
+  await runOnMonitor(files.folder, [ignoreShared(true), incoming], signal).catch(
+    async (error: unknown) => {
+      signal.throwIfAborted();
+      // Its log says why it has ended.
+      if (await isRunning(files)) throw error;
+    },
+  );
   const name = nodeReference(node);
   const failure = (id: "engine-failed" | "deadline-passed", why: string): ClusterError =>
     new ClusterError(id, `QEMU cannot continue ${name} from its memory: ${why}.`, {
@@ -136,7 +157,10 @@ interface Loading {
 }
 
 /** Resolves when QEMU has loaded a machine's state. */
-export async function awaitLoaded({ files, clock, failure }: Loading, signal: AbortSignal): Promise<void> {
+export async function awaitLoaded(
+  { files, clock, failure }: Loading,
+  signal: AbortSignal,
+): Promise<void> {
   const look = async (): Promise<true | undefined> => {
     const state = await queryRunState(files.folder);
     if (state === "paused" || state === "postmigrate") return true;

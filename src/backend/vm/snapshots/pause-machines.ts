@@ -8,11 +8,23 @@ import { systemClock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
-import { type MachineFiles, endMachines, filesIn, machineFiles, machinesFolder } from "../machines/machine-process.ts";
+import {
+  type MachineFiles,
+  endMachines,
+  filesIn,
+  machineFiles,
+  machinesFolder,
+} from "../machines/machine-process.ts";
 import { queryRunState, runOnMonitor, statusOf } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
-const busy: ReadonlySet<string> = new Set(["setup", "active", "device", "cancelling", "pre-switchover"]);
+const busy: ReadonlySet<string> = new Set([
+  "setup",
+  "active",
+  "device",
+  "cancelling",
+  "pre-switchover",
+]);
 
 /** Exists while machines pause. The process that holds the machines' lock lets them continue. */
 const notePath = (directory: string): string => join(directory, "paused");
@@ -26,7 +38,10 @@ interface Machines {
  * Pauses all machines at about the same moment, for a caller that holds their lock. They continue when the result is
  * disposed of. See also `resumeForgotten`.
  */
-export async function pauseMachines({ directory, nodes }: Machines, signal: AbortSignal): Promise<AsyncDisposable> {
+export async function pauseMachines(
+  { directory, nodes }: Machines,
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
   await writePrivateFile(notePath(directory), "");
   try {
     const stop = async (node: NodeFacts): Promise<unknown> =>
@@ -58,7 +73,8 @@ export async function resumeMachines({ directory, nodes }: Machines): Promise<vo
   const folders = nodes.map((node) => machineFiles(directory, node).folder);
   const results = await Promise.allSettled(folders.map(resume));
   const failed = results.find((result) => result.status === "rejected");
-  const arePaused = failed !== undefined && (await Promise.all(folders.map(queryRunState))).includes("paused");
+  const arePaused =
+    failed !== undefined && (await Promise.all(folders.map(queryRunState))).includes("paused");
   if (!arePaused) await rm(notePath(directory), { force: true });
   if (failed !== undefined) throw failed.reason;
 }
@@ -81,18 +97,25 @@ const prefix = "receiver-";
  * Receives what a machine saves. It is a QEMU like the machine's own, except that its memory is a file of the snapshot, and it never runs: only memory
  * that is a file can be mapped later, instead of read.
  */
-export const receiverFiles = (directory: string, node: Pick<NodeFacts, "role" | "index">): MachineFiles =>
-  filesIn(join(machinesFolder(directory), `${prefix}${nodeReference(node)}`));
+export const receiverFiles = (
+  directory: string,
+  node: Pick<NodeFacts, "role" | "index">,
+): MachineFiles => filesIn(join(machinesFolder(directory), `${prefix}${nodeReference(node)}`));
 
 /** Whether a program that was killed may have left receivers. */
-const hasReceivers = async (directory: string): Promise<boolean> => (await receiverNames(directory)).length > 0;
+const hasReceivers = async (directory: string): Promise<boolean> =>
+  (await receiverNames(directory)).length > 0;
 
 const receiverNames = async (directory: string): Promise<readonly string[]> =>
-  (await readdir(machinesFolder(directory)).catch(() => [])).filter((name) => name.startsWith(prefix));
+  (await readdir(machinesFolder(directory)).catch(() => [])).filter((name) =>
+    name.startsWith(prefix),
+  );
 
 /** For a caller that holds the machines' lock. */
 export async function endReceivers(directory: string): Promise<void> {
-  const receivers = (await receiverNames(directory)).map((name) => filesIn(join(machinesFolder(directory), name)));
+  const receivers = (await receiverNames(directory)).map((name) =>
+    filesIn(join(machinesFolder(directory), name)),
+  );
   await endMachines(receivers, systemClock, new AbortController().signal);
   for (const { folder } of receivers) await rm(folder, { recursive: true, force: true });
 }

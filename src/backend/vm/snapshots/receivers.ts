@@ -23,12 +23,17 @@ export interface Saving {
 }
 
 /** Starts a receiver for each machine, for a caller that holds the machines' lock. They end when the result is disposed of. */
-export async function startReceivers(qemu: Qemu, saving: Saving, signal: AbortSignal): Promise<AsyncDisposable> {
+export async function startReceivers(
+  qemu: Qemu,
+  saving: Saving,
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
   const { directory, facts } = saving.stored;
   const end = async (): Promise<void> => endReceivers(directory);
   await end();
   try {
-    const start = async (node: NodeFacts): Promise<void> => startReceiver(qemu, saving, node, signal);
+    const start = async (node: NodeFacts): Promise<void> =>
+      startReceiver(qemu, saving, node, signal);
     await mapConcurrently(facts.nodes, atOnce, start, signal);
   } catch (error) {
     await end();
@@ -54,7 +59,8 @@ async function startReceiver(
   const made = await qemu.image(["create", "-q", "-f", "qcow2", files.disk, "1G"], signal);
   if (made.status !== 0) throw qemuFailure("qemu-img create", made);
   for (const name of ["program", "variables"] as const)
-    if (await isAccessible(machine.flash[name])) await copyFile(machine.flash[name], files.flash[name]);
+    if (await isAccessible(machine.flash[name]))
+      await copyFile(machine.flash[name], files.flash[name]);
   signal.throwIfAborted();
   const end = await startMachine(qemu, {
     architecture: qemu.architecture,
@@ -92,7 +98,10 @@ export async function receive(
 }
 
 /** Writes the states that the receivers hold. The machines may run on meanwhile. */
-export async function saveStates({ stored, folder, clock }: Saving, signal: AbortSignal): Promise<void> {
+export async function saveStates(
+  { stored, folder, clock }: Saving,
+  signal: AbortSignal,
+): Promise<void> {
   const { directory, facts } = stored;
   const save = async (node: NodeFacts): Promise<void> => {
     const machine = receiverFiles(directory, node).folder;

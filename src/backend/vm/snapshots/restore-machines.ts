@@ -16,7 +16,11 @@ import { type SnapshotFacts, copyFailure, savedFiles } from "./snapshot-files.ts
 const atOnce = 4;
 
 /** Ends the machines, puts back their disks, and starts them from the saved memory. All continue at about the same moment. */
-export async function restoreMachines(qemu: Qemu, plan: RestorePlan, signal: AbortSignal): Promise<void> {
+export async function restoreMachines(
+  qemu: Qemu,
+  plan: RestorePlan,
+  signal: AbortSignal,
+): Promise<void> {
   const { cluster, saved, clock } = plan;
   const { directory, facts } = cluster;
   // The disks are copied while the machines still run, so that a full disk harms nobody.
@@ -42,7 +46,11 @@ async function copyDisks({ cluster, folder, saved }: RestorePlan, node: NodeFact
   try {
     await copyFile(join(folder, files.disk), draft(machine.disk), constants.COPYFILE_FICLONE);
     if (saved.files[files.variables] === undefined) return;
-    await copyFile(join(folder, files.variables), draft(machine.flash.variables), constants.COPYFILE_FICLONE);
+    await copyFile(
+      join(folder, files.variables),
+      draft(machine.flash.variables),
+      constants.COPYFILE_FICLONE,
+    );
   } catch (error) {
     throw copyFailure(error, node, "restored");
   }
@@ -78,7 +86,11 @@ export interface RestorePlan extends ContinuePlan {
 }
 
 /** Starts machines from saved memory. All continue at about the same moment. */
-export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: AbortSignal): Promise<void> {
+export async function continueMachines(
+  qemu: Qemu,
+  plan: ContinuePlan,
+  signal: AbortSignal,
+): Promise<void> {
   const { cluster, folder, saved, clock, boots = false, opensPortsLater } = plan;
   const { directory, facts } = cluster;
   const sockets = await makeSocketsFolder(directory);
@@ -98,7 +110,11 @@ export async function continueMachines(qemu: Qemu, plan: ContinuePlan, signal: A
     },
     {
       follow: async (node) => {
-        if (!boots) await loadState({ directory, node, state: join(folder, savedFiles(node).state), clock }, signal);
+        if (!boots)
+          await loadState(
+            { directory, node, state: join(folder, savedFiles(node).state), clock },
+            signal,
+          );
       },
     },
     signal,

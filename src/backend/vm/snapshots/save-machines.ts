@@ -20,7 +20,12 @@ export async function describeFiles(
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, FileFacts>>> {
   const paths = nodes.flatMap((node) => Object.values(savedFiles(node)));
-  const entries = await mapConcurrently(paths, atOnce, async (path) => describeFile(folder, path, signal), signal);
+  const entries = await mapConcurrently(
+    paths,
+    atOnce,
+    async (path) => describeFile(folder, path, signal),
+    signal,
+  );
   return Object.fromEntries(entries.filter((entry) => entry !== undefined));
 }
 
@@ -33,7 +38,11 @@ async function saveMachine(saving: Saving, node: NodeFacts, signal: AbortSignal)
     await receive(saving, node, signal);
     await copyFile(machine.disk, join(folder, saved.disk), constants.COPYFILE_FICLONE);
     if (await isAccessible(machine.flash.variables)) {
-      await copyFile(machine.flash.variables, join(folder, saved.variables), constants.COPYFILE_FICLONE);
+      await copyFile(
+        machine.flash.variables,
+        join(folder, saved.variables),
+        constants.COPYFILE_FICLONE,
+      );
     }
   } catch (error) {
     throw copyFailure(error, node, "saved");

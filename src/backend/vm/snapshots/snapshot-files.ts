@@ -51,10 +51,12 @@ export interface StoredSnapshot {
 
 export const snapshotsFolder = (directory: string): string => join(directory, "snapshots");
 
-export const snapshotFolder = (directory: string, name: string): string => join(snapshotsFolder(directory), name);
+export const snapshotFolder = (directory: string, name: string): string =>
+  join(snapshotsFolder(directory), name);
 
 /** The folder of a snapshot that is being made or deleted. No name begins with a dot. */
-export const draftFolder = (directory: string, name: string): string => snapshotFolder(directory, `.${name}`);
+export const draftFolder = (directory: string, name: string): string =>
+  snapshotFolder(directory, `.${name}`);
 
 /** What a snapshot holds of one machine, by path within its folder. */
 export const savedFiles = (node: Pick<NodeRecord, "role" | "index">) => ({
@@ -86,12 +88,20 @@ export async function describeContents(path: string, signal: AbortSignal): Promi
 }
 
 /** Returns the error to throw if a node's files cannot be copied: a full disk gets an error that says so. */
-export const copyFailure = (error: unknown, node: NodeFacts, aim: "saved" | "restored" | "copied"): unknown =>
+export const copyFailure = (
+  error: unknown,
+  node: NodeFacts,
+  aim: "saved" | "restored" | "copied",
+): unknown =>
   isDiskFull(error)
-    ? new ClusterError("capacity-lacking", `The disk is full: ${nodeReference(node)} cannot be ${aim}.`, {
-        hint: `Free some space, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
-        cause: error,
-      })
+    ? new ClusterError(
+        "capacity-lacking",
+        `The disk is full: ${nodeReference(node)} cannot be ${aim}.`,
+        {
+          hint: `Free some space, or delete a snapshot.${aim === "restored" ? " Nothing was stopped." : ""}`,
+          cause: error,
+        },
+      )
     : error;
 
 export async function readSnapshotFolders(directory: string): Promise<readonly StoredSnapshot[]> {
@@ -101,7 +111,9 @@ export async function readSnapshotFolders(directory: string): Promise<readonly S
     .flatMap((name) => {
       const known = parseSnapshotName(name.replace(/^\./, ""));
       if (known === undefined) return [];
-      return [{ name: known, folder: snapshotFolder(directory, name), isComplete: !name.startsWith(".") }];
+      return [
+        { name: known, folder: snapshotFolder(directory, name), isComplete: !name.startsWith(".") },
+      ];
     });
 }
 
@@ -137,7 +149,12 @@ interface Checked {
   readonly snapshot: StoredSnapshot;
 }
 
-const unusable = ({ id }: ClusterName, { name }: StoredSnapshot, why: string, hint: string): ClusterError =>
+const unusable = (
+  { id }: ClusterName,
+  { name }: StoredSnapshot,
+  why: string,
+  hint: string,
+): ClusterError =>
   new ClusterError("snapshot-unusable", `The snapshot "${name}" of cluster "${id}" ${why}.`, {
     hint,
     facts: { cluster: id, snapshot: name },
@@ -152,9 +169,11 @@ export async function assertAllThere(
   signal: AbortSignal,
 ): Promise<SnapshotFacts> {
   const facts = await readSnapshotFacts(snapshot.folder);
-  if (facts === undefined) throw unusable(cluster, snapshot, "is damaged: its snapshot.json cannot be read", deletion);
+  if (facts === undefined)
+    throw unusable(cluster, snapshot, "is damaged: its snapshot.json cannot be read", deletion);
   for (const path of new Set([...Object.keys(facts.files), ...requiredFiles(nodes)])) {
-    const isThere = facts.files[path] !== undefined && (await isAccessible(join(snapshot.folder, path)));
+    const isThere =
+      facts.files[path] !== undefined && (await isAccessible(join(snapshot.folder, path)));
     if (!isThere) throw unusable(cluster, snapshot, `is damaged: ${path} is missing`, deletion);
   }
   await assertLayersUnchanged(own, signal);
@@ -170,7 +189,8 @@ export async function checkSnapshot(
   { cluster, facts: { nodes, ...own }, snapshot }: Checked,
   signal: AbortSignal,
 ): Promise<SnapshotFacts> {
-  const refuse = (why: string, hint = deletion): ClusterError => unusable(cluster, snapshot, why, hint);
+  const refuse = (why: string, hint = deletion): ClusterError =>
+    unusable(cluster, snapshot, why, hint);
   const facts = await readSnapshotFacts(snapshot.folder);
   if (facts === undefined) throw refuse("is damaged: its snapshot.json cannot be read");
   const [version, problems] = await Promise.all([
@@ -218,8 +238,14 @@ async function missingImage(
 ): Promise<string | undefined> {
   const [first] = nodes;
   if (first === undefined) return undefined;
-  const end = await qemu.image(["info", "--output=json", join(snapshot.folder, savedFiles(first).disk)], signal);
-  const image = end.status === 0 ? read.field("full-backing-filename", read.string)(parseJson(end.stdout)) : undefined;
+  const end = await qemu.image(
+    ["info", "--output=json", join(snapshot.folder, savedFiles(first).disk)],
+    signal,
+  );
+  const image =
+    end.status === 0
+      ? read.field("full-backing-filename", read.string)(parseJson(end.stdout))
+      : undefined;
   return image === undefined || (await isAccessible(image)) ? undefined : image;
 }
 

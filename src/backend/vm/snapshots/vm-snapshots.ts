@@ -1,7 +1,15 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterName, type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { assertFreeSpace, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import {
+  type ClusterName,
+  type ClusterRecord,
+  nodeReference,
+} from "../../../model/cluster-record.ts";
+import {
+  assertFreeSpace,
+  makePrivateFolder,
+  writePrivateFile,
+} from "../../../system/files/private-file.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
 import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
@@ -43,8 +51,12 @@ interface Saving {
 export class VmSnapshots implements Snapshots {
   readonly holdsMemory = true;
   readonly files = {
-    save: async (cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void> =>
-      this.#save({ cluster, name, file }, signal),
+    save: async (
+      cluster: ClusterName,
+      name: string,
+      file: SnapshotFile,
+      signal: AbortSignal,
+    ): Promise<void> => this.#save({ cluster, name, file }, signal),
     planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> =>
       this.#planFileCopy(request, signal),
   };
@@ -59,11 +71,18 @@ export class VmSnapshots implements Snapshots {
   }
 
   async list({ directory }: ClusterName, _signal: AbortSignal): Promise<readonly SnapshotRecord[]> {
-    const records = (await readSnapshotFolders(directory)).map(async ({ name, folder, isComplete }) => {
-      const facts = await readSnapshotFacts(folder);
-      const createdAt = facts === undefined ? undefined : new Date(facts.createdAt);
-      return { name, createdAt, sizeBytes: await usedBytes(folder), isComplete: isComplete && facts !== undefined };
-    });
+    const records = (await readSnapshotFolders(directory)).map(
+      async ({ name, folder, isComplete }) => {
+        const facts = await readSnapshotFacts(folder);
+        const createdAt = facts === undefined ? undefined : new Date(facts.createdAt);
+        return {
+          name,
+          createdAt,
+          sizeBytes: await usedBytes(folder),
+          isComplete: isComplete && facts !== undefined,
+        };
+      },
+    );
     return (await Promise.all(records)).toSorted(
       (a, b) => (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
     );
@@ -92,7 +111,10 @@ export class VmSnapshots implements Snapshots {
       await mkdir(draft, { mode: 0o700 });
       const savedBy = await this.#saveMachines({ stored, machines, folder: draft, clock }, signal);
       const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
-      await writePrivateFile(factsPath(draft), factsText({ createdAt, qemuVersion: savedBy, machines, files }));
+      await writePrivateFile(
+        factsPath(draft),
+        factsText({ createdAt, qemuVersion: savedBy, machines, files }),
+      );
       await rename(draft, snapshotFolder(directory, name));
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -122,10 +144,18 @@ export class VmSnapshots implements Snapshots {
     const stored = await readOwnCluster(directory);
     const snapshot = await findSnapshot(cluster, name);
     using checking = progress.start("Check the snapshot");
-    const saved = await checkSnapshot(this.#qemu, { cluster, facts: stored.facts, snapshot }, signal);
+    const saved = await checkSnapshot(
+      this.#qemu,
+      { cluster, facts: stored.facts, snapshot },
+      signal,
+    );
     checking.done();
     using step = progress.start("Restore memory and disks");
-    await restoreMachines(this.#qemu, { cluster: stored, folder: snapshot.folder, saved, clock }, signal);
+    await restoreMachines(
+      this.#qemu,
+      { cluster: stored, folder: snapshot.folder, saved, clock },
+      signal,
+    );
     step.done();
   }
 
@@ -176,13 +206,17 @@ async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> 
   const idle = states.find(({ state }) => state !== "is running");
   if (idle === undefined) return;
   const { name, state } = idle;
-  throw new ClusterError("machine-failed", `Cluster "${facts.clusterId}" cannot be saved: ${name} ${state}.`, {
-    hint:
-      state === silent
-        ? `Restart ${name} by force, or restore another snapshot first.`
-        : "Start its nodes, or restore another snapshot first.",
-    facts: { cluster: facts.clusterId },
-  });
+  throw new ClusterError(
+    "machine-failed",
+    `Cluster "${facts.clusterId}" cannot be saved: ${name} ${state}.`,
+    {
+      hint:
+        state === silent
+          ? `Restart ${name} by force, or restore another snapshot first.`
+          : "Start its nodes, or restore another snapshot first.",
+      facts: { cluster: facts.clusterId },
+    },
+  );
 }
 
 /** Memory goes to another QEMU, which must read what the machines' one writes. Resolves with the version of that. */
@@ -216,8 +250,14 @@ async function runState(files: MachineFiles): Promise<string> {
 }
 
 /** Memory takes at most its own size, and each disk as much as it does now. */
-async function assertRoom({ directory, facts }: StoredCluster, memoryMegabytes: number): Promise<void> {
-  const disks = await Promise.all(facts.nodes.map(async (node) => usedBytes(machineFiles(directory, node).folder)));
-  const bytes = disks.reduce((sum, size) => sum + size, 0) + facts.nodes.length * memoryMegabytes * 1024 ** 2;
+async function assertRoom(
+  { directory, facts }: StoredCluster,
+  memoryMegabytes: number,
+): Promise<void> {
+  const disks = await Promise.all(
+    facts.nodes.map(async (node) => usedBytes(machineFiles(directory, node).folder)),
+  );
+  const bytes =
+    disks.reduce((sum, size) => sum + size, 0) + facts.nodes.length * memoryMegabytes * 1024 ** 2;
   await assertFreeSpace(directory, bytes, "Free some space, or delete a snapshot.");
 }

@@ -15,12 +15,18 @@ export const installAgent = shellText(installAgentFile, {
 });
 
 /** `ready`: it waits for a script. `done`: the script has run. Everything else carries a reason. */
-export type Report = { readonly is: "ready" | "done" } | { readonly is: "unsuitable" | "failed"; readonly why: string };
+export type Report =
+  | { readonly is: "ready" | "done" }
+  | { readonly is: "unsuitable" | "failed"; readonly why: string };
 
 /**
  * Passes a script, if any, to the agent of the machine in this folder, and resolves with the next report. Throws when QEMU ends.
  */
-export async function askAgent(folder: string, script: string | undefined, signal: AbortSignal): Promise<Report> {
+export async function askAgent(
+  folder: string,
+  script: string | undefined,
+  signal: AbortSignal,
+): Promise<Report> {
   return await withShortPath(folder, portName, async (path) => {
     const socket = await openMonitor(path, signal);
     try {

@@ -29,14 +29,26 @@ export interface CopiesPlan extends LaunchPlan {
   readonly onNode: (node: NodeFacts) => void;
 }
 
-export async function launchCopies(qemu: Qemu, plan: CopiesPlan, signal: AbortSignal): Promise<void> {
+export async function launchCopies(
+  qemu: Qemu,
+  plan: CopiesPlan,
+  signal: AbortSignal,
+): Promise<void> {
   const { directory, clock, from } = plan;
   const saved = templateFiles(from.folder);
   const prepare = async (node: NodeFacts, place: number): Promise<void> => {
-    const files = await makeMachineFolder(directory, { ...plan.boot, hostKey: undefined }, { node, place });
+    const files = await makeMachineFolder(
+      directory,
+      { ...plan.boot, hostKey: undefined },
+      { node, place },
+    );
     await copyFile(saved.console, join(files.folder, consoleNames.earlier));
     const image = { path: saved.disk, format: "qcow2" } as const;
-    await createDisk(qemu, { path: files.disk, image, megabytes: plan.options.diskMegabytes }, signal);
+    await createDisk(
+      qemu,
+      { path: files.disk, image, megabytes: plan.options.diskMegabytes },
+      signal,
+    );
     if (plan.firmware === undefined) return;
     await copyFile(saved.flash.program, files.flash.program, constants.COPYFILE_FICLONE);
     await copyFile(saved.flash.variables, files.flash.variables, constants.COPYFILE_FICLONE);
@@ -57,10 +69,17 @@ interface NewNode {
   readonly place: number;
 }
 
-async function becomeNode(plan: CopiesPlan, { folder, node, place }: NewNode, signal: AbortSignal): Promise<void> {
+async function becomeNode(
+  plan: CopiesPlan,
+  { folder, node, place }: NewNode,
+  signal: AbortSignal,
+): Promise<void> {
   const { limitMs } = waits.becomingNode;
   const failure = (why: string): ClusterError =>
-    new ClusterError("machine-failed", `${nodeReference(node)} could not continue from a template: ${why}.`);
+    new ClusterError(
+      "machine-failed",
+      `${nodeReference(node)} could not continue from a template: ${why}.`,
+    );
   using limit = timeLimit(limitMs, failure(`it did not answer within ${limitMs / 60_000} minutes`));
   const inner = AbortSignal.any([signal, limit.signal]);
   const script = identityScript(plan, { node, place });
@@ -68,7 +87,8 @@ async function becomeNode(plan: CopiesPlan, { folder, node, place }: NewNode, si
     inner.throwIfAborted();
     throw failure(messageOf(error));
   });
-  if (report.is !== "done") throw failure("why" in report ? report.why : `it reported "${report.is}"`);
+  if (report.is !== "done")
+    throw failure("why" in report ? report.why : `it reported "${report.is}"`);
 }
 
 /** Returns the script that makes a copy this node. It contains the node's host key, which only this way leads to. */

@@ -50,7 +50,8 @@ export async function kindOf(
     qemu: await programIdentity(qemu.systemName, environment),
     firmware,
     // Hardware shows machines what it has itself, and the system's kernel decides how.
-    processor: accelerator === "tcg" ? qemu.architecture.translatedCpu : [processors()[0]?.model, release()],
+    processor:
+      accelerator === "tcg" ? qemu.architecture.translatedCpu : [processors()[0]?.model, release()],
   };
   const name = createHash("sha256")
     .update(JSON.stringify([kind, more]))

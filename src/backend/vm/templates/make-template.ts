@@ -12,14 +12,26 @@ import { assertBoots } from "../machines/boot-problem.ts";
 import { hasIpv6Route } from "../machines/ipv6-route.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
-import { type MachineFiles, endMachines, filesIn, machineLife, machinesFolder } from "../machines/machine-process.ts";
+import {
+  type MachineFiles,
+  endMachines,
+  filesIn,
+  machineLife,
+  machinesFolder,
+} from "../machines/machine-process.ts";
 import { createFlash } from "../qemu/firmware.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
 import { saveState } from "../snapshots/machine-state.ts";
 import { askAgent, installAgent } from "./agent.ts";
-import { type Template, type TemplateKind, draftFolder, templateFiles, writeTemplate } from "./template-files.ts";
+import {
+  type Template,
+  type TemplateKind,
+  draftFolder,
+  templateFiles,
+  writeTemplate,
+} from "./template-files.ts";
 import type { MachineKind } from "./machine-kind.ts";
 
 /** The template's own names. No node has them, so they are found in files and replaced. */
@@ -46,7 +58,11 @@ export interface Making extends MachineKind {
 }
 
 /** Boots a machine of this kind and saves it, for a caller that holds the template's lock. A failure leaves nothing. */
-export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSignal): Promise<Template> {
+export async function makeTemplate(
+  qemu: Qemu,
+  making: Making,
+  signal: AbortSignal,
+): Promise<Template> {
   const { store, name, kind, directory, clock } = making;
   const draft = draftFolder(store, name);
   const saved = templateFiles(draft);
@@ -60,14 +76,19 @@ export async function makeTemplate(qemu: Qemu, making: Making, signal: AbortSign
     await runOnMonitor(machine.folder, [{ execute: "stop" }], signal);
     await saveState({ machine: machine.folder, path: saved.state, clock }, signal);
     await endMachines([machine], clock, signal);
-    await writeFile(saved.console, await readConsole(machine.folder, consoleBytes).catch(() => ""), { mode: 0o600 });
+    await writeFile(
+      saved.console,
+      await readConsole(machine.folder, consoleBytes).catch(() => ""),
+      { mode: 0o600 },
+    );
     await sync(draft);
     await writeTemplate(draft, { kind, createdAt: new Date(clock.now()).toISOString() });
     await rename(draft, join(store, name));
     return { name, folder: join(store, name) };
   } finally {
     await endMachines([machine], clock, new AbortController().signal);
-    for (const folder of [machine.folder, draft]) await rm(folder, { recursive: true, force: true });
+    for (const folder of [machine.folder, draft])
+      await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -78,7 +99,11 @@ interface Booting {
 }
 
 /** Resolves when the machine has booted, and nobody can log in to it. */
-async function boot(qemu: Qemu, { making, machine, memory }: Booting, signal: AbortSignal): Promise<void> {
+async function boot(
+  qemu: Qemu,
+  { making, machine, memory }: Booting,
+  signal: AbortSignal,
+): Promise<void> {
   const { options, accelerator, isSandboxed, firmware, image, limitMs, clock } = making;
   await mkdir(machine.folder, { recursive: true, mode: 0o700 });
   const { instance, hostname, place } = templateNames;
@@ -130,7 +155,11 @@ async function untilReady(
   const look = async (): Promise<true | undefined> => {
     if ((await machineLife(machine)) !== "running") return true;
     const { hostname } = templateNames;
-    await assertBoots({ files: machine, hostname, name: "A machine of this image" }, architecture, clock);
+    await assertBoots(
+      { files: machine, hostname, name: "A machine of this image" },
+      architecture,
+      clock,
+    );
     return undefined;
   };
   const failure = async (why: string): Promise<ClusterError> =>

@@ -22,7 +22,8 @@ import {
 } from "./template-files.ts";
 import { type MachineKind, kindOf } from "./machine-kind.ts";
 
-export interface TemplateRequest extends MachineKind, Pick<Making, "directory" | "isSandboxed" | "limitMs"> {
+export interface TemplateRequest
+  extends MachineKind, Pick<Making, "directory" | "isSandboxed" | "limitMs"> {
   readonly creationId: string;
   /** Templates may take this much space on the disk before unused ones are removed. */
   readonly mostBytes: number;
@@ -47,7 +48,8 @@ export async function obtainTemplate(
   {
     await using _ = await lockTemplate(store, name, progress, signal);
     const found = await readTemplate(template);
-    const isOver = found?.problemUntil !== undefined && Date.parse(found.problemUntil) <= clock.now();
+    const isOver =
+      found?.problemUntil !== undefined && Date.parse(found.problemUntil) <= clock.now();
     if (found?.problem !== undefined && !isOver) {
       const text = `Every machine boots: ${found.problem}.`;
       if (found.problemUntil === undefined) progress.detail(1, text);
@@ -59,7 +61,9 @@ export async function obtainTemplate(
     }
     if (found === undefined || isOver) {
       if (!(await removeUnused(store, name))) {
-        progress.note(`The template ${name} is damaged, and clusters need what is left of it: every machine boots.`);
+        progress.note(
+          `The template ${name} is damaged, and clusters need what is left of it: every machine boots.`,
+        );
         return undefined;
       }
       try {
@@ -80,7 +84,11 @@ export async function obtainTemplate(
 }
 
 /** Another command may have ended the machine, to remove the cluster. */
-async function assertNotRemoved(directory: string, runtime: Runtime, signal: AbortSignal): Promise<void> {
+async function assertNotRemoved(
+  directory: string,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
   await using _ = await lockMachines(directory, runtime, signal);
   await readOwnCluster(directory);
 }
@@ -101,7 +109,8 @@ export async function rejectTemplate(
   const { name, kind } = await kindOf(qemu, request, environment, signal);
   await using _ = await lockTemplate(store, name, progress, signal);
   await unmarkUsed(template, request.creationId);
-  if (name === template.name && (await removeUnused(store, name))) await refuse(template, { kind, error }, runtime);
+  if (name === template.name && (await removeUnused(store, name)))
+    await refuse(template, { kind, error }, runtime);
   else progress.note(fallBackNote(error));
 }
 
@@ -128,7 +137,12 @@ async function refuse(
   const problem = withoutFullStop(messageOf(error));
   const isLasting = error.facts["suits"] === false;
   const problemUntil = isLasting ? undefined : new Date(clock.now() + accidentMs).toISOString();
-  await writeTemplate(folder, { kind, createdAt: new Date(clock.now()).toISOString(), problem, problemUntil });
+  await writeTemplate(folder, {
+    kind,
+    createdAt: new Date(clock.now()).toISOString(),
+    problem,
+    problemUntil,
+  });
 }
 
 const fallBackNote = (error: unknown): string =>

@@ -3,7 +3,11 @@ import { mkdir, readdir, realpath, rename, rm, stat, utimes } from "node:fs/prom
 import { dirname, join } from "node:path";
 import * as read from "../../../model/reader.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
-import { isAccessible, makePrivateFolder, writePrivateFile } from "../../../system/files/private-file.ts";
+import {
+  isAccessible,
+  makePrivateFolder,
+  writePrivateFile,
+} from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Clock, Environment, Progress } from "../../../system/runtime.ts";
@@ -53,7 +57,8 @@ export interface Template {
 }
 
 /** Templates are in a folder each, named after the kind of machine. The folder of one that is being made or removed begins with a dot. */
-export const templatesFolder = (environment: Environment): string => join(cacheFolder(environment), "templates");
+export const templatesFolder = (environment: Environment): string =>
+  join(cacheFolder(environment), "templates");
 
 export const templateFiles = (folder: string) => ({
   facts: join(folder, "template.json"),
@@ -62,7 +67,10 @@ export const templateFiles = (folder: string) => ({
   disk: join(folder, "disk.qcow2"),
   console: join(folder, "console.txt"),
   /** Exist only for machines whose firmware isn't built in. */
-  flash: { program: join(folder, "firmware.qcow2"), variables: join(folder, "firmware-variables.qcow2") },
+  flash: {
+    program: join(folder, "firmware.qcow2"),
+    variables: join(folder, "firmware-variables.qcow2"),
+  },
   /** One file for each cluster that was created from the template, with the path of the cluster's folder. */
   users: join(folder, "users"),
 });
@@ -72,7 +80,8 @@ export const templateNamed = (environment: Environment, name: string): Template 
   folder: join(templatesFolder(environment), name),
 });
 
-export const draftFolder = (folder: string, name: string): string => join(folder, `.${name}-${randomUUID()}`);
+export const draftFolder = (folder: string, name: string): string =>
+  join(folder, `.${name}-${randomUUID()}`);
 
 interface Store {
   readonly folder: string;
@@ -95,12 +104,15 @@ export async function lockTemplate(
 
 const lockPath = (folder: string, name: string): string => join(folder, `${name}.lock`);
 
-export async function readTemplate({ folder }: Pick<Template, "folder">): Promise<TemplateFacts | undefined> {
+export async function readTemplate({
+  folder,
+}: Pick<Template, "folder">): Promise<TemplateFacts | undefined> {
   const facts = await readOwnJson(templateFiles(folder).facts, parseFacts);
   if (facts === undefined || facts.problem !== undefined) return facts;
   const areSame = await Promise.all(
     Object.entries(facts.files).map(
-      async ([name, identity]) => identity === (await identityOf(join(folder, name)).catch(() => undefined)),
+      async ([name, identity]) =>
+        identity === (await identityOf(join(folder, name)).catch(() => undefined)),
     ),
   );
   return areSame.every(Boolean) ? facts : undefined;
@@ -113,20 +125,33 @@ export async function writeTemplate(
 ): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name !== "users");
   const files = Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await identityOf(join(folder, name))] as const)),
+    await Promise.all(
+      names.map(async (name) => [name, await identityOf(join(folder, name))] as const),
+    ),
   );
-  const text = JSON.stringify({ schemaVersion, ...facts, files } satisfies TemplateFacts, undefined, 2);
+  const text = JSON.stringify(
+    { schemaVersion, ...facts, files } satisfies TemplateFacts,
+    undefined,
+    2,
+  );
   await writePrivateFile(templateFiles(folder).facts, `${text}\n`);
 }
 
 /** Saves that this cluster needs the template, for a caller that holds its lock, or the lock of another cluster that needs it. */
-export async function markUsed({ folder }: Template, creationId: string, directory: string): Promise<void> {
+export async function markUsed(
+  { folder }: Template,
+  creationId: string,
+  directory: string,
+): Promise<void> {
   const { users, facts } = templateFiles(folder);
   // With another cache folder, the template is not among those that this program removes.
   if (!(await isAccessible(facts))) return;
   await mkdir(users, { recursive: true, mode: 0o700 });
   const real = await realpath(directory);
-  await writePrivateFile(join(users, creationId), `${await identityOfFolder(dirname(real))}\n${real}`);
+  await writePrivateFile(
+    join(users, creationId),
+    `${await identityOfFolder(dirname(real))}\n${real}`,
+  );
   const now = new Date();
   await utimes(facts, now, now);
 }
@@ -147,7 +172,9 @@ async function usersOf(folder: string): Promise<readonly string[]> {
   const names = await readdir(users).catch(() => []);
   const directories = await Promise.all(
     names.map(async (name) => {
-      const [root = "", directory = ""] = (await readOwnText(join(users, name)).catch(() => "")).split("\n");
+      const [root = "", directory = ""] = (
+        await readOwnText(join(users, name)).catch(() => "")
+      ).split("\n");
       return (await isNeeded(join(users, name), { root, directory })) ? [directory] : [];
     }),
   );
@@ -211,13 +238,21 @@ export async function removeUnused({ folder }: Store, name: string): Promise<boo
 }
 
 /** Removes a template that nobody needs, makes or removes at the moment. */
-export async function removeTemplate(store: Store, name: string, signal: AbortSignal): Promise<boolean> {
+export async function removeTemplate(
+  store: Store,
+  name: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   await using lock = await acquireIdleLock(lockPath(store.folder, name), store.clock, signal);
   return lock !== undefined && (await removeUnused(store, name));
 }
 
 /** Removes the unused templates that were used longest ago until the rest takes no more than this, and what interrupted programs left. */
-export async function limitTemplates(store: Store, mostBytes: number, signal: AbortSignal): Promise<void> {
+export async function limitTemplates(
+  store: Store,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<void> {
   await removeDrafts(store, signal);
   const templates = await listTemplates(store.folder);
   const total = { bytes: templates.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
@@ -228,7 +263,9 @@ export async function limitTemplates(store: Store, mostBytes: number, signal: Ab
 }
 
 async function removeDrafts({ folder, clock }: Store, signal: AbortSignal): Promise<void> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /^\.[0-9a-f]{16}-/.test(name));
+  const names = (await readdir(folder).catch(() => [])).filter((name) =>
+    /^\.[0-9a-f]{16}-/.test(name),
+  );
   for (const name of names) {
     await using lock = await acquireIdleLock(lockPath(folder, name.slice(1, 17)), clock, signal);
     if (lock !== undefined) await rm(join(folder, name), { recursive: true, force: true });

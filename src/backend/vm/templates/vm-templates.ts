@@ -14,19 +14,25 @@ import {
   templatesFolder,
 } from "./template-files.ts";
 
-export function vmTemplates({ environment, clock }: Pick<Runtime, "environment" | "clock">): Templates {
+export function vmTemplates({
+  environment,
+  clock,
+}: Pick<Runtime, "environment" | "clock">): Templates {
   const store = { folder: templatesFolder(environment), clock };
   return {
     list: async () => (await listTemplates(store.folder)).map(toRecord),
     remove: async (name, signal) => {
       const templates = await listTemplates(store.folder);
-      const chosen = templates.filter((each) => (name === undefined ? each.users.length === 0 : each.name === name));
+      const chosen = templates.filter((each) =>
+        name === undefined ? each.users.length === 0 : each.name === name,
+      );
       if (name !== undefined && chosen.length === 0)
         throw new ClusterError("bad-usage", `There is no template ${quoted(name)}.`, {
           hint: "Run: cluster-vm templates list",
         });
       const removed: string[] = [];
-      for (const each of chosen) if (await removeTemplate(store, each.name, signal)) removed.push(each.name);
+      for (const each of chosen)
+        if (await removeTemplate(store, each.name, signal)) removed.push(each.name);
       if (name !== undefined && removed.length === 0)
         throw new ClusterError("bad-usage", `The template ${name} is in use.`, {
           hint: "Destroy the clusters that use it (see cluster-vm templates list), or wait until create has made it.",
@@ -43,9 +49,18 @@ const toRecord = ({ name, facts, sizeBytes, users }: StoredTemplate): TemplateRe
   machine: facts && machineText(facts.kind),
   createdAt: facts && new Date(facts.createdAt),
   sizeBytes,
-  clusters: users.map((directory) => creationOfDirectory(directory)?.clusterId ?? basename(directory)).toSorted(),
+  clusters: users
+    .map((directory) => creationOfDirectory(directory)?.clusterId ?? basename(directory))
+    .toSorted(),
   problem: facts?.problem,
 });
 
-const machineText = ({ image, memoryMegabytes, cpus, cpuModel, diskMegabytes, accelerator }: TemplateKind): string =>
+const machineText = ({
+  image,
+  memoryMegabytes,
+  cpus,
+  cpuModel,
+  diskMegabytes,
+  accelerator,
+}: TemplateKind): string =>
   `${basename(image)}, ${memoryMegabytes} MB, ${numbered(cpus, "CPU")}${cpuModel === undefined ? "" : ` (${cpuModel})`}, disk ${diskMegabytes} MB, ${accelerator}`;

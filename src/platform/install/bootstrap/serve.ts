@@ -47,7 +47,12 @@ export function serveScript(server: BootstrapServer): string {
     UNIT: installUnits.bootstrap,
     UNIT_FILE: unitFile,
     SERVER_TEXT: withoutHeader(bootstrapServer),
-    END_TEXT: shellText(bootstrapEnd, { ...files, UNIT_FILE: unitFile, LINK: enabledLink, SERVE: folder }),
+    END_TEXT: shellText(bootstrapEnd, {
+      ...files,
+      UNIT_FILE: unitFile,
+      LINK: enabledLink,
+      SERVE: folder,
+    }),
     // The node completes it with a deadline by its own clock.
     SETTINGS_TEXT: settings.slice(0, -1),
     SECONDS_LEFT: longestSeconds,
@@ -75,7 +80,9 @@ const firstPort = 18_080;
 
 /** Returns a port that no layout uses. It must be known before genconf shows the layout. */
 export function bootstrapPort(layouts: readonly Layout[]): number {
-  const taken = new Set(layouts.flatMap((layout) => [...layout.masterPorts, ...layout.publicPorts]));
+  const taken = new Set(
+    layouts.flatMap((layout) => [...layout.masterPorts, ...layout.publicPorts]),
+  );
   let port = firstPort;
   while (taken.has(port)) port += 1;
   return port;

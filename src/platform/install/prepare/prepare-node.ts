@@ -26,7 +26,9 @@ export const prepareNode = (layout: Layout, plan: PlanForNodes): Phase =>
     onNow: (text) => step.update(text),
   }));
 
-export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages" | "kernelModules">): string {
+export function prepareScript(
+  layout: Pick<Layout, "containerSetup" | "packages" | "kernelModules">,
+): string {
   const own = shellText(prepareFile, {
     FOLDER: installPaths.folder,
     LAYOUT_FILE: installPaths.layout,
@@ -38,7 +40,10 @@ export function prepareScript(layout: Pick<Layout, "containerSetup" | "packages"
 
 /** The functions that install what nodes of the layout need. */
 export const packageScript = ({ packages }: Pick<Layout, "packages">): string =>
-  shellText(packageFunctions, { APT_PACKAGES: packages.apt.join(" "), RPM_PACKAGES: packages.dnf.join(" ") });
+  shellText(packageFunctions, {
+    APT_PACKAGES: packages.apt.join(" "),
+    RPM_PACKAGES: packages.dnf.join(" "),
+  });
 
 function prepareArguments(layout: Layout, plan: PlanForNodes): readonly string[] {
   const { nodesKeepTime, configuration } = plan;

@@ -12,11 +12,14 @@ async function createAndKill(
   isTime: (requests: readonly LoggedRequest[]) => boolean,
 ): Promise<void> {
   const { cloud, runtime } = fixture;
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "create-until-killed-program.ts")], {
-    env: { ...runtime.environment, PATH: process.env["PATH"] },
-    stdout: "inherit",
-    stderr: "inherit",
-  });
+  const child = Bun.spawn(
+    [process.execPath, join(import.meta.dir, "create-until-killed-program.ts")],
+    {
+      env: { ...runtime.environment, PATH: process.env["PATH"] },
+      stdout: "inherit",
+      stderr: "inherit",
+    },
+  );
   try {
     while (!isTime(cloud.requests.entries)) {
       if (child.exitCode !== null) throw new Error(`the create ended by itself: ${child.exitCode}`);
@@ -46,7 +49,9 @@ test.each([
     cloud.behaviour.change({ pendingMs: 800 });
     await createAndKill(fixture, isTime);
     const backend = await fixture.open(region);
-    const request = fixture.request("default", { counts: { master: 1, agent: 2, public_agent: 0 } });
+    const request = fixture.request("default", {
+      counts: { master: 1, agent: 2, public_agent: 0 },
+    });
     const killed = await foldersOf(runtime);
     await backend.plan(request, neverAborted);
     const cluster = await fixture.create(backend, request, neverAborted);
@@ -107,7 +112,9 @@ test("a create that is still running is not mistaken for remains", async () => {
   const second = fixture.request("default", {});
   const provisioning = fixture.create(backend, first, neverAborted);
   await going.promise;
-  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
+  const refusal = await fixture
+    .create(backend, second, neverAborted)
+    .catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists" });
   end.resolve();
   expect((await provisioning).state).toBe("running");

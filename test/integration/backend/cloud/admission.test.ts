@@ -9,7 +9,11 @@ import {
   type TagSpecification,
 } from "@aws-sdk/client-ec2";
 import { join } from "node:path";
-import { admitRange as admit, listAdmittedRanges, removeRange as remove } from "../../../support/admission.ts";
+import {
+  admitRange as admit,
+  listAdmittedRanges,
+  removeRange as remove,
+} from "../../../support/admission.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
 import { type CloudFixture, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -23,7 +27,10 @@ async function openClusters(): Promise<CloudFixture & { readonly backend: Backen
   const backend = await fixture.open(region);
   for (const id of ["nightly", "weekly"]) {
     const options = { instanceType: "m5.large", customTags: [], adminCidrs: [office] };
-    const request = fixture.request(id, { options, counts: { master: 1, agent: 0, public_agent: 0 } });
+    const request = fixture.request(id, {
+      options,
+      counts: { master: 1, agent: 0, public_agent: 0 },
+    });
     await fixture.create(backend, request, neverAborted);
   }
   return { ...fixture, backend };
@@ -37,12 +44,16 @@ const rulesOf = (cloud: LocalCloud): Readonly<Record<string, readonly string[]>>
       .map(({ groupName, rules }) => [
         groupName.replace(/^cluster-e2e-/, ""),
         rules
-          .map(({ source, fromPort }) => `${"cidr" in source ? source.cidr : "other"} ${fromPort ?? "all"}`)
+          .map(
+            ({ source, fromPort }) =>
+              `${"cidr" in source ? source.cidr : "other"} ${fromPort ?? "all"}`,
+          )
           .toSorted(),
       ]),
   );
 
-const opened = (range: string): readonly string[] => ["22", "443", "80"].map((port) => `${range} ${port}`);
+const opened = (range: string): readonly string[] =>
+  ["22", "443", "80"].map((port) => `${range} ${port}`);
 
 // Shows R117.
 test("admits this machine's address or a given range to the same ports as the others, on one cluster only", async () => {
@@ -52,7 +63,12 @@ test("admits this machine's address or a given range to the same ports as the ot
   expect(await admit(backend)).toBe("127.0.0.1/32");
   expect(await admit(backend, "198.51.100.7")).toBe("198.51.100.7/32");
   const name = Object.keys(before).find((each) => each.includes("nightly"))!;
-  const expected = [...opened("127.0.0.1/32"), ...opened(office), ...opened("198.51.100.7/32"), "other all"];
+  const expected = [
+    ...opened("127.0.0.1/32"),
+    ...opened(office),
+    ...opened("198.51.100.7/32"),
+    "other all",
+  ];
   expect(rulesOf(cloud)).toEqual({ ...before, [name]: expected.toSorted() });
   const ports = ["22", "80", "443"];
   expect(await listAdmittedRanges(backend)).toEqual([
@@ -69,16 +85,28 @@ test("admits this machine's address or a given range to the same ports as the ot
 test("adds the missing rules of a range, and opens the platform's ports for the first range", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
-  const { groupId: GroupId } = cloud.groups().find(({ groupName }) => groupName.includes("nightly"))!;
-  const ssh = { IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: "198.51.100.7/32" }] };
-  await clientOf(cloud).send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions: [ssh] }));
+  const { groupId: GroupId } = cloud
+    .groups()
+    .find(({ groupName }) => groupName.includes("nightly"))!;
+  const ssh = {
+    IpProtocol: "tcp",
+    FromPort: 22,
+    ToPort: 22,
+    IpRanges: [{ CidrIp: "198.51.100.7/32" }],
+  };
+  await clientOf(cloud).send(
+    new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions: [ssh] }),
+  );
   await Promise.all([admit(backend, "198.51.100.7"), admit(backend, "198.51.100.7")]);
   await remove(backend, office);
   await remove(backend, "198.51.100.7");
   expect(await listAdmittedRanges(backend)).toEqual([]);
   await admit(backend, office);
   const [{ range, ports } = { range: "", ports: [] }] = await listAdmittedRanges(backend);
-  expect({ range, ports }).toEqual({ range: office, ports: expect.arrayContaining(["22", "80", "443"]) });
+  expect({ range, ports }).toEqual({
+    range: office,
+    ports: expect.arrayContaining(["22", "80", "443"]),
+  });
 }, 120_000);
 
 test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is rejected before anything changes", async () => {
@@ -86,9 +114,15 @@ test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is 
   const { backend, cloud } = clusters;
   const before = rulesOf(cloud);
   const refusals = [
-    [async () => admit(backend, "nowhere"), '"nowhere" is not an address range such as 192.0.2.0/24.'],
+    [
+      async () => admit(backend, "nowhere"),
+      '"nowhere" is not an address range such as 192.0.2.0/24.',
+    ],
     [async () => admit(backend, "192.0.2.7/0"), '"192.0.2.7/0" contains every address.'],
-    [async () => remove(backend, "192.0.2.0/25"), '192.0.2.0/25 is not admitted to cluster "nightly".'],
+    [
+      async () => remove(backend, "192.0.2.0/25"),
+      '192.0.2.0/25 is not admitted to cluster "nightly".',
+    ],
   ] as const;
   for (const [refused, message] of refusals) {
     expect(await failureOf(refused())).toMatchObject({ id: "bad-usage", message });
@@ -138,7 +172,9 @@ test("a group without the rule for its own nodes counts as being set up; a missi
     code: "UnauthorizedOperation",
   });
   expect((await failureOf(admit(backend))).id).toBe("not-permitted");
-  const { groupId: GroupId } = cloud.groups().find(({ groupName }) => groupName.includes("nightly"))!;
+  const { groupId: GroupId } = cloud
+    .groups()
+    .find(({ groupName }) => groupName.includes("nightly"))!;
   const IpPermissions = [{ IpProtocol: "-1", UserIdGroupPairs: [{ GroupId }] }];
   await clientOf(cloud).send(new RevokeSecurityGroupIngressCommand({ GroupId, IpPermissions }));
   const failure = await failureOf(admit(backend));
@@ -157,14 +193,21 @@ test("the command admits, lists and removes ranges", async () => {
       stdout: "pipe",
       stderr: "pipe",
     });
-    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     return `${await child.exited} ${stdout}${stderr}`;
   };
   expect(await run()).toBe("0 127.0.0.1/32\n");
-  expect(await run("--list")).toBe(`0 CIDR          PORTS\n${office}  22, 80, 443\n127.0.0.1/32  22, 80, 443\n`);
+  expect(await run("--list")).toBe(
+    `0 CIDR          PORTS\n${office}  22, 80, 443\n127.0.0.1/32  22, 80, 443\n`,
+  );
   expect(await run("--remove", "127.0.0.1")).toBe("0 127.0.0.1/32\n");
   expect(await run("--list", "--output", "json")).not.toContain("127.0.0.1");
-  expect(await run("--list", "--remove", office)).toContain("--list and --remove: cannot be combined");
+  expect(await run("--list", "--remove", office)).toContain(
+    "--list and --remove: cannot be combined",
+  );
 }, 120_000);
 
 const clientOf = ({ endpoint, accessKeyId, secretAccessKey }: LocalCloud): EC2Client =>

@@ -15,7 +15,10 @@ import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const runtimeFor = (url: string) => ({ environment: { CLUSTER_CHECK_ADDRESS_URL: url }, progress: silentProgress });
+const runtimeFor = (url: string) => ({
+  environment: { CLUSTER_CHECK_ADDRESS_URL: url },
+  progress: silentProgress,
+});
 
 /** Runs a task with an environment whose address service answers like this. */
 async function withAnswer<Result>(
@@ -28,13 +31,19 @@ async function withAnswer<Result>(
 
 test("the answer is the address", async () => {
   const text = " 192.0.2.7\n";
-  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe("192.0.2.7");
+  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe(
+    "192.0.2.7",
+  );
 });
 
 test("an IPv6 address is refused, because no node could be reached from it", async () => {
   const text = "2001:db8::7\n";
-  const error = await withAnswer({ text }, async (runtime) => failureOf(checkAddress(runtime, neverAborted)));
-  expect(error.message).toEndWith("it answered with the IPv6 address 2001:db8::7, but nodes have IPv4 addresses only.");
+  const error = await withAnswer({ text }, async (runtime) =>
+    failureOf(checkAddress(runtime, neverAborted)),
+  );
+  expect(error.message).toEndWith(
+    "it answered with the IPv6 address 2001:db8::7, but nodes have IPv4 addresses only.",
+  );
 });
 
 test("a service that listens over both is asked over IPv4", async () => {
@@ -47,30 +56,44 @@ test("a service that listens over both is asked over IPv4", async () => {
 });
 
 test("a variable that is set but empty names no service", async () => {
-  const error = await failureOf(checkAddress(runtimeFor(""), AbortSignal.abort(new Error("asked the usual one"))));
+  const error = await failureOf(
+    checkAddress(runtimeFor(""), AbortSignal.abort(new Error("asked the usual one"))),
+  );
   expect(error.message).toBe("asked the usual one");
 });
 
 test.each([
   [200, "<html>Log in first</html>"],
   [503, "192.0.2.7\n"],
-])("an answer with status %d and %p is an error that names the service and the option", async (status, text) => {
-  const error = await withAnswer({ status, text }, async (runtime) => failureOf(checkAddress(runtime, neverAborted)));
-  expect(error).toMatchObject({
-    id: "machine-not-set-up",
-    hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
-  });
-  expect(error.message).toMatch(/^Cannot find out this machine's public address from http:\/\/127\.0\.0\.1:\d+\/: /);
-  expect(error.message).toEndWith(`: it answered with status ${status} and without an address.`);
-});
+])(
+  "an answer with status %d and %p is an error that names the service and the option",
+  async (status, text) => {
+    const error = await withAnswer({ status, text }, async (runtime) =>
+      failureOf(checkAddress(runtime, neverAborted)),
+    );
+    expect(error).toMatchObject({
+      id: "machine-not-set-up",
+      hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
+    });
+    expect(error.message).toMatch(
+      /^Cannot find out this machine's public address from http:\/\/127\.0\.0\.1:\d+\/: /,
+    );
+    expect(error.message).toEndWith(`: it answered with status ${status} and without an address.`);
+  },
+);
 
 test("a service that does not answer is named, and admit asks for the address instead", async () => {
   const runtime = runtimeFor(`http://127.0.0.1:${await freePort()}`);
   const error = await failureOf(checkAddress(runtime, neverAborted));
-  expect([error.id, error.message]).toEqual(["machine-not-set-up", expect.stringContaining("(ECONNREFUSED).")]);
+  expect([error.id, error.message]).toEqual([
+    "machine-not-set-up",
+    expect.stringContaining("(ECONNREFUSED)."),
+  ]);
   const { admit } = cloudAdmission(scriptedCloud([], []).api, runtime);
   const cluster = { id: "default", creationId: "0123456789abcdef", directory: "" };
-  const refused = await failureOf(admit(cluster, { range: undefined, openPorts: [] }, neverAborted));
+  const refused = await failureOf(
+    admit(cluster, { range: undefined, openPorts: [] }, neverAborted),
+  );
   expect([refused.message, refused.hint]).toEqual([
     error.message,
     "Pass this machine's public address to the admit command.",
@@ -86,7 +109,10 @@ test("a service that accepts connections and says nothing does not answer", asyn
     timeoutMs: 50,
   } as const;
   const failure: unknown = await failureOf(requestDirectly(request, neverAborted));
-  expect(networkFailure(failure)).toMatchObject({ code: "ETIMEDOUT", reason: "the host does not answer" });
+  expect(networkFailure(failure)).toMatchObject({
+    code: "ETIMEDOUT",
+    reason: "the host does not answer",
+  });
 });
 
 test("who waits for the service learns it after some seconds", async () => {
@@ -101,17 +127,26 @@ test("who waits for the service learns it after some seconds", async () => {
 
 test("an interrupt is not taken for a failure of the service", async () => {
   const reason = new Error("interrupted");
-  const asked = withAnswer({ text: "" }, async (runtime) => checkAddress(runtime, AbortSignal.abort(reason)));
+  const asked = withAnswer({ text: "" }, async (runtime) =>
+    checkAddress(runtime, AbortSignal.abort(reason)),
+  );
   const error: unknown = await failureOf(asked);
   expect(error).toBe(reason);
 });
 
 test.each([
-  ["a range that does not contain the address", "192.0.2.7", ["198.51.100.0/24", "203.0.113.9/32"], true],
+  [
+    "a range that does not contain the address",
+    "192.0.2.7",
+    ["198.51.100.0/24", "203.0.113.9/32"],
+    true,
+  ],
   ["a range that contains it", "192.0.2.7", ["192.0.2.0/24"], false],
   ["any range, if the address is not known", "?", ["198.51.100.0/24"], false],
 ])("nodes that let in %s", async (_, text, cidrs, isExplained) => {
-  const why = await withAnswer({ text }, async (runtime) => whyUnreachableText(runtime, cidrs, neverAborted));
+  const why = await withAnswer({ text }, async (runtime) =>
+    whyUnreachableText(runtime, cidrs, neverAborted),
+  );
   expect(why).toBe(
     isExplained
       ? "This machine's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
@@ -143,17 +178,33 @@ test.each([
 });
 
 test.each([
-  ["may not reach them", "192.0.2.8", expect.stringContaining("pass the addresses that must reach it")],
+  [
+    "may not reach them",
+    "192.0.2.8",
+    expect.stringContaining("pass the addresses that must reach it"),
+  ],
   ["may", "192.0.2.7", undefined],
 ])("a creation says how to reach its nodes if this machine %s", async (_, text, hint) => {
-  const image = { id: "ami-1", name: "debian", user: "me", rootDevice: "/dev/xvda", furtherDevices: [], traits: {} };
+  const image = {
+    id: "ami-1",
+    name: "debian",
+    user: "me",
+    rootDevice: "/dev/xvda",
+    furtherDevices: [],
+    traits: {},
+  };
   const resolved = {
     image: { ...image, leastGigabytes: 8, knowsMetadata2: true },
     subnets: [{ id: "subnet-1", vpcId: "vpc-1", zone: "us-west-2a" }],
     cidrs: ["192.0.2.7/32"],
   };
   const { api, runtime: clock } = scriptedCloud([], []);
-  const plan = { api, regionFolder: { region: "us-west-2", root: "/" }, request: newRequest("default", {}), resolved };
+  const plan = {
+    api,
+    regionFolder: { region: "us-west-2", root: "/" },
+    request: newRequest("default", {}),
+    resolved,
+  };
   const why = await withAnswer({ text }, async (runtime) =>
     new CloudCreation(plan, { ...clock, ...runtime }).firstLogin.whyUnreachable(neverAborted),
   );

@@ -39,10 +39,21 @@ test("volumes of an own image end with their machines, even if the image says th
   const { cloud } = fixture;
   const backend = await fixture.open(region);
   const { id } = imagesOf(region).find(({ name }) => name === "our-debian-12-with-docker-1")!;
-  const options = { instanceType: "m5.large", customTags: [], adminCidrs: [], image: { id, user: "admin" } };
-  const cluster = await fixture.create(backend, fixture.request("default", { options }), neverAborted);
+  const options = {
+    instanceType: "m5.large",
+    customTags: [],
+    adminCidrs: [],
+    image: { id, user: "admin" },
+  };
+  const cluster = await fixture.create(
+    backend,
+    fixture.request("default", { options }),
+    neverAborted,
+  );
   const ending = { encrypted: true, deleteOnTermination: true };
-  expect(cloud.instances()[0]?.volumes.toSorted((a, b) => a.deviceName.localeCompare(b.deviceName))).toMatchObject([
+  expect(
+    cloud.instances()[0]?.volumes.toSorted((a, b) => a.deviceName.localeCompare(b.deviceName)),
+  ).toMatchObject([
     { deviceName: "/dev/xvda", sizeGiB: 60, ...ending },
     { deviceName: "/dev/xvdb", sizeGiB: 20, ...ending },
     { deviceName: "/dev/xvdc", sizeGiB: 5, ...ending },
@@ -54,17 +65,29 @@ test("volumes of an own image end with their machines, even if the image says th
 test.each([
   ["m6g.large", "x86_64", "arm64"],
   ["m5.large", "arm64", "x86_64"],
-] as const)("%s is refused for an image of %s before anything is created", async (instanceType, architecture, has) => {
-  await using fixture = await openFixture({});
-  const backend = await fixture.open(region);
-  const image = imagesOf(region).find(
-    (each) => each.architecture === architecture && each.distribution === "debian-12",
-  )!;
-  const options = { instanceType, customTags: [], adminCidrs: [], image: { id: image.id, user: "admin" } };
-  const error = await failureOf(backend.plan(fixture.request("default", { options }), neverAborted));
-  expect(error).toMatchObject({ id: "bad-usage", exitCode: 2 });
-  expect(error.message).toContain(`needs processors of ${architecture}, but ${instanceType} has ${has}.`);
-});
+] as const)(
+  "%s is refused for an image of %s before anything is created",
+  async (instanceType, architecture, has) => {
+    await using fixture = await openFixture({});
+    const backend = await fixture.open(region);
+    const image = imagesOf(region).find(
+      (each) => each.architecture === architecture && each.distribution === "debian-12",
+    )!;
+    const options = {
+      instanceType,
+      customTags: [],
+      adminCidrs: [],
+      image: { id: image.id, user: "admin" },
+    };
+    const error = await failureOf(
+      backend.plan(fixture.request("default", { options }), neverAborted),
+    );
+    expect(error).toMatchObject({ id: "bad-usage", exitCode: 2 });
+    expect(error.message).toContain(
+      `needs processors of ${architecture}, but ${instanceType} has ${has}.`,
+    );
+  },
+);
 
 test("launches machines that terminate themselves, with tags from which the cluster can be read back", async () => {
   await using fixture = await openFixture({});
@@ -73,7 +96,11 @@ test("launches machines that terminate themselves, with tags from which the clus
   const request = fixture.request("Mine_1.x", {
     variant: "enterprise",
     counts: { master: 1, agent: 2, public_agent: 0 },
-    options: { instanceType: "t3.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: ["192.0.2.0/24"] },
+    options: {
+      instanceType: "t3.large",
+      customTags: [{ key: "owner", value: "me" }],
+      adminCidrs: ["192.0.2.0/24"],
+    },
   });
   const startMs = Date.now();
   const cluster = await fixture.create(backend, request, neverAborted);
@@ -98,10 +125,17 @@ test("launches machines that terminate themselves, with tags from which the clus
   });
   expect(agent?.volumeTags).toEqual(agent?.tags ?? {});
   expect(cluster.expiresAt!.getTime() - 7_200_000).toBeWithin(startMs - 3_000, Date.now() + 1);
-  expect(agent?.userData).toContain(`cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`);
+  expect(agent?.userData).toContain(
+    `cluster-e2e-deadline ${cluster.expiresAt!.getTime() / 1000}\\n`,
+  );
   expect(agent?.userData).not.toContain(cloud.secretAccessKey);
-  expect(cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x")).toMatchObject({
-    tags: { "cluster-e2e:creation-id": cluster.creationId, "cluster-e2e:expires-at": cluster.expiresAt!.toISOString() },
+  expect(
+    cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-Mine_1.x"),
+  ).toMatchObject({
+    tags: {
+      "cluster-e2e:creation-id": cluster.creationId,
+      "cluster-e2e:expires-at": cluster.expiresAt!.toISOString(),
+    },
     rules: [
       { protocol: "-1" },
       { protocol: "tcp", fromPort: 22, source: { cidr: "192.0.2.0/24" } },
@@ -109,7 +143,11 @@ test("launches machines that terminate themselves, with tags from which the clus
       { protocol: "tcp", fromPort: 443, source: { cidr: "192.0.2.0/24" } },
     ],
   });
-  expect(cluster).toMatchObject({ variant: "enterprise", distribution: "debian-12", maximumCost: 0.62 });
+  expect(cluster).toMatchObject({
+    variant: "enterprise",
+    distribution: "debian-12",
+    maximumCost: 0.62,
+  });
 });
 
 // Shows R126.
@@ -134,7 +172,10 @@ test("the deadline counts from the API's clock, not from this machine's", async 
   const request = fixture.request("default", {});
   const startMs = Date.now();
   const cluster = await fixture.create(backend, request, neverAborted);
-  expect(cluster.expiresAt!.getTime() - 7_200_000 + 180_000).toBeWithin(startMs - 3_000, Date.now() + 1);
+  expect(cluster.expiresAt!.getTime() - 7_200_000 + 180_000).toBeWithin(
+    startMs - 3_000,
+    Date.now() + 1,
+  );
 });
 
 // Shows R107.
@@ -142,7 +183,9 @@ test("sends as many requests for 300 machines as for three", async () => {
   const callsFor = async (agents: number) => {
     await using fixture = await openFixture({});
     const backend = await fixture.open(region);
-    const request = fixture.request("default", { counts: { master: 1, agent: agents, public_agent: 1 } });
+    const request = fixture.request("default", {
+      counts: { master: 1, agent: agents, public_agent: 1 },
+    });
     const cluster = await fixture.create(backend, request, neverAborted);
     expect(cluster.nodes).toHaveLength(agents + 2);
     expect(new Set(cluster.nodes.map(nodeReference)).size).toBe(agents + 2);
@@ -200,7 +243,10 @@ test("an instance type that the region lacks is refused before anything is reque
     options: { instanceType: "m99.large", customTags: [], adminCidrs: [] },
   });
   const message = `\`instanceType\`: region ${region} does not offer m99.large.`;
-  expect(await failureOf(fixture.create(backend, request, neverAborted))).toMatchObject({ id: "bad-usage", message });
+  expect(await failureOf(fixture.create(backend, request, neverAborted))).toMatchObject({
+    id: "bad-usage",
+    message,
+  });
   const asked = Object.keys(fixture.cloud.requests.counts());
   expect(asked.filter((action) => !action.startsWith("Describe"))).toEqual([]);
 });
@@ -218,7 +264,9 @@ test.each([
 ])("a plan shows the custom tags: %s", async (shown, customTags) => {
   await using fixture = await openFixture({});
   const backend = await fixture.open(region);
-  const request = fixture.request("default", { options: { instanceType: "m5.large", customTags, adminCidrs: [] } });
+  const request = fixture.request("default", {
+    options: { instanceType: "m5.large", customTags, adminCidrs: [] },
+  });
   const { summary } = await backend.plan(request, neverAborted);
   expect(Object.fromEntries(summary.lines)).toMatchObject({ "Custom tags": shown });
   expect(summary.facts).toMatchObject({ customTags });
@@ -229,7 +277,9 @@ test("if a later step of the creation fails, the machines are terminated", async
   const backend = await fixture.open(region);
   const failure = new Error("the installation did not start");
   const request = fixture.request("default", { complete: () => Promise.reject(failure) });
-  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
+  const outcome = await fixture
+    .create(backend, request, neverAborted)
+    .catch((error: unknown) => error);
   expect(outcome).toBe(failure);
   expect(fixture.steps.at(-1)).toBe("Remove what was created: done");
   expect(leftIn(fixture.cloud)).toEqual(nothing);

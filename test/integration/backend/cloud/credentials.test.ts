@@ -44,48 +44,80 @@ credential_process = ./no-such-program
 aws_access_key_id = ${accessKeyId}
 `;
 
-test.each(["CLOUD_PROFILE", "AWS_PROFILE"])("%s selects a profile of the shared file", async (variable) => {
-  await using folder = await scratchFolder();
-  const file = join(folder.path, "credentials");
-  await writeFile(file, sharedFile);
-  await using fixture = await openFixture({ ...noneGiven, [variable]: "dev", AWS_SHARED_CREDENTIALS_FILE: file });
-  expect(await listWith(fixture)).toEqual([]);
-  expect(await nameOf(fixture)).toBe(`profile "dev" (${variable})`);
-});
+test.each(["CLOUD_PROFILE", "AWS_PROFILE"])(
+  "%s selects a profile of the shared file",
+  async (variable) => {
+    await using folder = await scratchFolder();
+    const file = join(folder.path, "credentials");
+    await writeFile(file, sharedFile);
+    await using fixture = await openFixture({
+      ...noneGiven,
+      [variable]: "dev",
+      AWS_SHARED_CREDENTIALS_FILE: file,
+    });
+    expect(await listWith(fixture)).toEqual([]);
+    expect(await nameOf(fixture)).toBe(`profile "dev" (${variable})`);
+  },
+);
 
 test("a credential_process provides credentials, and runs once", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "give-credentials");
   const config = join(folder.path, "config");
-  const answer = JSON.stringify({ Version: 1, AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey });
+  const answer = JSON.stringify({
+    Version: 1,
+    AccessKeyId: accessKeyId,
+    SecretAccessKey: secretAccessKey,
+  });
   await writeFile(program, `#!/bin/sh\necho asked >>${folder.path}/asked\necho '${answer}'\n`);
   await chmod(program, 0o755);
   await writeFile(config, `[profile made]\ncredential_process = ${program}\n`);
-  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "made", AWS_CONFIG_FILE: config });
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: "made",
+    AWS_CONFIG_FILE: config,
+  });
   expect(await listWith(fixture)).toEqual([]);
   expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
 });
 
-test.each(["dev", "from-dev"])("a profile without its SSO session is explained: %s", async (profile) => {
-  await using folder = await scratchFolder();
-  const config = join(folder.path, "config");
-  const role = "[profile from-dev]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = dev\n";
-  await writeFile(config, `[profile dev]\nsso_session = work\n${role}[sso-session other]\nsso_region = us-west-2\n`);
-  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: profile, AWS_CONFIG_FILE: config });
-  expect(await listWith(fixture)).toMatchObject({
-    id: "no-credentials",
-    message: `Cannot get credentials from profile "${profile}" (CLOUD_PROFILE): profile "dev" needs a section [sso-session work] in ${config}.`,
-  });
-});
+test.each(["dev", "from-dev"])(
+  "a profile without its SSO session is explained: %s",
+  async (profile) => {
+    await using folder = await scratchFolder();
+    const config = join(folder.path, "config");
+    const role =
+      "[profile from-dev]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = dev\n";
+    await writeFile(
+      config,
+      `[profile dev]\nsso_session = work\n${role}[sso-session other]\nsso_region = us-west-2\n`,
+    );
+    await using fixture = await openFixture({
+      ...noneGiven,
+      CLOUD_PROFILE: profile,
+      AWS_CONFIG_FILE: config,
+    });
+    expect(await listWith(fixture)).toMatchObject({
+      id: "no-credentials",
+      message: `Cannot get credentials from profile "${profile}" (CLOUD_PROFILE): profile "dev" needs a section [sso-session work] in ${config}.`,
+    });
+  },
+);
 
 test("progress names a source that takes long", async () => {
   await using folder = await scratchFolder();
   const config = join(folder.path, "config");
   await writeFile(config, "[profile slow]\ncredential_process = sleep 6\n");
-  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "slow", AWS_CONFIG_FILE: config });
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: "slow",
+    AWS_CONFIG_FILE: config,
+  });
   const notes: string[] = [];
   const progress = { ...fixture.runtime.progress, note: (text: string) => void notes.push(text) };
-  expect((await failureOf(openApi(region, { ...fixture.runtime, progress }, neverAborted))).id).toBe("no-credentials");
+  expect(
+    (await failureOf(openApi(region, { ...fixture.runtime, progress }, neverAborted))).id,
+  ).toBe("no-credentials");
   expect(notes).toEqual(['Waiting for credentials from profile "slow" (CLOUD_PROFILE).']);
 }, 30_000);
 
@@ -93,14 +125,29 @@ test("renewed credentials are masked like the first ones", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "give-credentials");
   const config = join(folder.path, "config");
-  const answer = { Version: 1, AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: "token-$n" };
-  const expiring = JSON.stringify({ ...answer, Expiration: new Date(Date.now() + 60_000) }).replaceAll('"', '\\"');
+  const answer = {
+    Version: 1,
+    AccessKeyId: accessKeyId,
+    SecretAccessKey: secretAccessKey,
+    SessionToken: "token-$n",
+  };
+  const expiring = JSON.stringify({
+    ...answer,
+    Expiration: new Date(Date.now() + 60_000),
+  }).replaceAll('"', '\\"');
   const script = `#!/bin/sh\necho >>${folder.path}/asked\nn=$(wc -l <${folder.path}/asked)\necho "${expiring}"\n`;
   await writeFile(program, script, { mode: 0o755 });
   await writeFile(config, `[profile made]\ncredential_process = ${program}\n`);
-  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: "made", AWS_CONFIG_FILE: config });
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: "made",
+    AWS_CONFIG_FILE: config,
+  });
   const hidden: string[] = [];
-  const progress = { ...fixture.runtime.progress, hide: (secret: string) => void hidden.push(secret) };
+  const progress = {
+    ...fixture.runtime.progress,
+    hide: (secret: string) => void hidden.push(secret),
+  };
   const open = await openApi(region, { ...fixture.runtime, progress }, neverAborted);
   await failureOf(open(region).call("DescribeRegions", {}, neverAborted));
   expect(hidden).toContain("token-1");
@@ -112,13 +159,20 @@ test.each([
     "unknown",
     /^Cannot get credentials from profile "unknown" \(CLOUD_PROFILE\): Could not resolve credentials using profile: \[unknown\]/,
   ],
-  ["process", /^Cannot get credentials from profile "process" \(CLOUD_PROFILE\): .*no-such-program/],
+  [
+    "process",
+    /^Cannot get credentials from profile "process" \(CLOUD_PROFILE\): .*no-such-program/,
+  ],
   ["half", /^Cannot get credentials from profile "half" \(CLOUD_PROFILE\): /],
 ])("profile %p fails with its own message", async (profile, message) => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "credentials");
   await writeFile(file, sharedFile);
-  await using fixture = await openFixture({ ...noneGiven, CLOUD_PROFILE: profile, AWS_SHARED_CREDENTIALS_FILE: file });
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: profile,
+    AWS_SHARED_CREDENTIALS_FILE: file,
+  });
   const error = await listWith(fixture);
   expect(error).toMatchObject({ id: "no-credentials", exitCode: 5 });
   expect((error as ClusterError).message.replaceAll("\n", " ")).toMatch(message);
@@ -145,7 +199,10 @@ test("an expired session is reported as such", async () => {
     CLOUD_SESSION_TOKEN: expired.sessionToken,
   });
   const error = await listWith(fixture);
-  expect(error).toMatchObject({ id: "credentials-refused", hint: "Renew the session, and set the variables again." });
+  expect(error).toMatchObject({
+    id: "credentials-refused",
+    hint: "Renew the session, and set the variables again.",
+  });
 });
 
 test("an account can't see the clusters of another", async () => {
@@ -159,7 +216,11 @@ test("an account can't see the clusters of another", async () => {
     CLOUD_ACCESS_KEY_ID: other.accessKeyId,
     CLOUD_SECRET_ACCESS_KEY: other.secretAccessKey,
   };
-  const foreign = await createCloudBackend({ region }, { ...fixture.runtime, environment }, neverAborted);
+  const foreign = await createCloudBackend(
+    { region },
+    { ...fixture.runtime, environment },
+    neverAborted,
+  );
   expect(await foreign.find("default", neverAborted)).toBeUndefined();
 });
 
@@ -178,7 +239,9 @@ test("missing credentials are reported quickly, even if the metadata service nev
 test("on a machine whose role has no credentials, the other sources are listed too", async () => {
   // Some clouds have a service at that address that doesn't know roles. It is not mistaken for EC2's.
   using server = serveOnLoopback(() => new Response("no", { status: 404 }));
-  const missing = await failureOf(findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href }));
+  const missing = await failureOf(
+    findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href }),
+  );
   expect(missing.id).toBe("no-credentials");
   using ec2 = serveOnLoopback(() => new Response("token"));
   const source = await findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href });
@@ -192,18 +255,24 @@ test.each([
   ["", 1],
   ["false", 1],
   ["true", 0],
-])("with AWS_EC2_METADATA_DISABLED=%p, the metadata service is asked %d times", async (disabled, times) => {
-  const asked: string[] = [];
-  const answer = (request: Request): Response => {
-    asked.push(`${request.method} ${new URL(request.url).pathname}`);
-    return new Response("token");
-  };
-  using server = serveOnLoopback(answer);
-  const service = { AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href, AWS_EC2_METADATA_DISABLED: disabled };
-  const found = await findSource(service).catch(() => undefined);
-  expect(found !== undefined).toBe(times > 0);
-  expect(asked.filter((request) => request === "PUT /latest/api/token")).toHaveLength(times);
-});
+])(
+  "with AWS_EC2_METADATA_DISABLED=%p, the metadata service is asked %d times",
+  async (disabled, times) => {
+    const asked: string[] = [];
+    const answer = (request: Request): Response => {
+      asked.push(`${request.method} ${new URL(request.url).pathname}`);
+      return new Response("token");
+    };
+    using server = serveOnLoopback(answer);
+    const service = {
+      AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url.href,
+      AWS_EC2_METADATA_DISABLED: disabled,
+    };
+    const found = await findSource(service).catch(() => undefined);
+    expect(found !== undefined).toBe(times > 0);
+    expect(asked.filter((request) => request === "PUT /latest/api/token")).toHaveLength(times);
+  },
+);
 
 test("an interrupt while the metadata service is asked is not taken for its absence", async () => {
   const reason = new Error("interrupted");

@@ -36,7 +36,12 @@ test("wait ends at its deadline if the API hangs from the start", async () => {
   const { cloud, runtime } = fixture;
   cloud.faults.add({ action: "DescribeInstances", when: "before", times: "always", hangs: true });
   const backend = await fixture.open(region);
-  const request = { clusterId: "default", login: undefined, skipHttpChecks: true, deadlineMs: Date.now() + 3000 };
+  const request = {
+    clusterId: "default",
+    login: undefined,
+    skipHttpChecks: true,
+    deadlineMs: Date.now() + 3000,
+  };
   const failure = await failureOf(waitForCluster(backend, request, runtime, neverAborted));
   expect([failure.id, failure.message]).toEqual([
     "deadline-passed",

@@ -21,7 +21,9 @@ async function create(fixture: CloudFixture, faults: readonly Fault[], changes: 
   for (const fault of faults) fixture.cloud.faults.add(fault);
   const backend = await fixture.open(region);
   const request = fixture.request("default", changes);
-  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
+  const outcome = await fixture
+    .create(backend, request, neverAborted)
+    .catch((error: unknown) => error);
   return { outcome, request };
 }
 
@@ -30,25 +32,42 @@ test.each(["CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "RunInstances
   "if the answer to %s is lost, the request is repeated, and nothing is created twice",
   async (action) => {
     await using fixture = await openFixture({});
-    const { outcome } = await create(fixture, [{ action, when: "after", times: 1, lost: true }], {});
+    const { outcome } = await create(
+      fixture,
+      [{ action, when: "after", times: 1, lost: true }],
+      {},
+    );
     expect(outcome).toMatchObject({ id: "default", state: "running" });
     expect(leftIn(fixture.cloud)).toEqual({ machines: 3, groups: 1 });
-    expect(fixture.cloud.requests.entries.filter(({ outcome: answer }) => answer === "lost")).toHaveLength(1);
+    expect(
+      fixture.cloud.requests.entries.filter(({ outcome: answer }) => answer === "lost"),
+    ).toHaveLength(1);
   },
 );
 
 // Shows R100.
 test.each<Fault & { readonly what: string }>([
-  { what: "a poll", action: "DescribeInstances", when: "before", times: 10, skip: 2, code: "ServiceUnavailable" },
+  {
+    what: "a poll",
+    action: "DescribeInstances",
+    when: "before",
+    times: 10,
+    skip: 2,
+    code: "ServiceUnavailable",
+  },
   { what: "the launch's answers", action: "RunInstances", when: "after", times: 10, lost: true },
 ])(
   "an outage longer than the SDK's retries of $what is shown and waited out, and nothing is created twice",
   async ({ what: _, ...fault }) => {
     await using fixture = await openFixture({});
-    const { outcome } = await create(fixture, [fault], { counts: { master: 2, agent: 0, public_agent: 0 } });
+    const { outcome } = await create(fixture, [fault], {
+      counts: { master: 2, agent: 0, public_agent: 0 },
+    });
     expect(outcome).toMatchObject({ id: "default", state: "running" });
     expect(leftIn(fixture.cloud)).toEqual({ machines: 2, groups: 1 });
-    const shown = fixture.told.filter((line) => line.startsWith("waiting: waiting for the cloud's API: "));
+    const shown = fixture.told.filter((line) =>
+      line.startsWith("waiting: waiting for the cloud's API: "),
+    );
     expect(shown).toEqual([expect.stringContaining(`ec2:${fault.action}`)]);
   },
   60_000,
@@ -59,13 +78,19 @@ test("throttling is waited out", async () => {
   fixture.cloud.behaviour.change({ throttle: { burst: 4, perSecond: 5 } });
   const { outcome } = await create(fixture, [], {});
   expect(outcome).toMatchObject({ id: "default", state: "running" });
-  const refused = fixture.cloud.requests.entries.filter((entry) => entry.outcome === "RequestLimitExceeded");
+  const refused = fixture.cloud.requests.entries.filter(
+    (entry) => entry.outcome === "RequestLimitExceeded",
+  );
   expect(refused.length).toBeGreaterThan(0);
 }, 120_000);
 
 test("machines whose ids are not visible yet count as pending, not as gone", async () => {
   await using fixture = await openFixture({});
-  fixture.cloud.behaviour.change({ instancesVisibleAfterMs: 900, tagsVisibleAfterMs: 1200, groupsVisibleAfterMs: 800 });
+  fixture.cloud.behaviour.change({
+    instancesVisibleAfterMs: 900,
+    tagsVisibleAfterMs: 1200,
+    groupsVisibleAfterMs: 800,
+  });
   const { outcome } = await create(fixture, [], {});
   expect(outcome).toMatchObject({ id: "default", state: "running" });
 });
@@ -80,7 +105,10 @@ test("machines that are not visible yet are terminated as well", async () => {
     code: "RulesPerSecurityGroupLimitExceeded",
   } as const;
   const { outcome } = await create(fixture, [refusal], {});
-  expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { code: "RulesPerSecurityGroupLimitExceeded" } });
+  expect(outcome).toMatchObject({
+    id: "capacity-lacking",
+    facts: { code: "RulesPerSecurityGroupLimitExceeded" },
+  });
   expect(fixture.cloud.instances()).toHaveLength(3);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -88,7 +116,9 @@ test("machines that are not visible yet are terminated as well", async () => {
 test("if a zone has no capacity, the next one is used", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ zoneCapacity: { "us-west-2a": 0, "us-west-2b": 2 } });
-  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 3, public_agent: 0 } });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 3, public_agent: 0 },
+  });
   expect(outcome).toMatchObject({ state: "running" });
   const zones = new Set(fixture.cloud.instances().map(({ zone }) => zone));
   expect(zones.has("us-west-2a")).toBe(false);
@@ -100,9 +130,16 @@ test("without capacity in any zone, those tried are named, and machines of the o
   fixture.cloud.behaviour.change({
     zoneCapacity: { "us-west-2a": 1, "us-west-2b": 1, "us-west-2c": 1, "us-west-2d": 1 },
   });
-  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 2, public_agent: 0 } });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 2, public_agent: 0 },
+  });
   const zones = ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"];
-  const facts = { region, zones: expect.arrayContaining(zones), instanceType: "m5.large", count: 2 };
+  const facts = {
+    region,
+    zones: expect.arrayContaining(zones),
+    instanceType: "m5.large",
+    count: 2,
+  };
   expect(outcome).toMatchObject({ id: "capacity-lacking", exitCode: 1, facts });
   expect((outcome as ClusterError).message).toContain(
     "us-west-2a, us-west-2b, us-west-2c: InsufficientInstanceCapacity; us-west-2d: Unsupported",
@@ -113,7 +150,9 @@ test("without capacity in any zone, those tried are named, and machines of the o
 test("the error about the account's limit names what was requested", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ vcpuLimit: 4 });
-  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 40, public_agent: 0 } });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 40, public_agent: 0 },
+  });
   expect(outcome).toMatchObject({ id: "capacity-lacking", facts: { count: 40, role: "agent" } });
   expect((outcome as ClusterError).message).toContain("41 × m5.large");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
@@ -148,11 +187,19 @@ test("a first boot that fails is reported with the last lines of its log", async
   const firstContact = { pattern: "e2e-first-contact", replaceHostKey: true };
   fixture.cloud.answers.replace([
     firstContact,
-    { pattern: "e2e-first-boot", status: 4, stdout: "status: error\nFailed to run module bootcmd\n" },
+    {
+      pattern: "e2e-first-boot",
+      status: 4,
+      stdout: "status: error\nFailed to run module bootcmd\n",
+    },
   ]);
-  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+  });
   expect(outcome).toMatchObject({ id: "machine-failed", facts: { node: "master_0", status: 4 } });
-  expect((outcome as ClusterError).message).toEndWith("\n  status: error\n  Failed to run module bootcmd");
+  expect((outcome as ClusterError).message).toEndWith(
+    "\n  status: error\n  Failed to run module bootcmd",
+  );
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -162,18 +209,30 @@ test("harmless warnings of cloud-init are only shown as notes", async () => {
     { pattern: "e2e-first-contact", replaceHostKey: true },
     { pattern: "e2e-first-boot", status: 3, stdout: "status: error\nlocale\n" },
   ]);
-  const { outcome } = await create(fixture, [], { counts: { master: 1, agent: 0, public_agent: 0 } });
+  const { outcome } = await create(fixture, [], {
+    counts: { master: 1, agent: 0, public_agent: 0 },
+  });
   expect(outcome).toMatchObject({ state: "running" });
-  expect(fixture.told.map(unmarked)).toContain("detail: master_0: cloud-init reported: status: error\nlocale");
+  expect(fixture.told.map(unmarked)).toContain(
+    "detail: master_0: cloud-init reported: status: error\nlocale",
+  );
 });
 
 test("the error about a missing permission names the action, and the log contains the encoded message", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change({ deniedActions: ["RunInstances"] });
   const { outcome } = await create(fixture, [], {});
-  expect(outcome).toMatchObject({ id: "not-permitted", exitCode: 5, facts: { action: "RunInstances", region } });
-  expect((outcome as ClusterError).message).toContain("the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY");
-  expect(fixture.told.some((line) => line.startsWith("detail: Encoded authorization message: "))).toBe(true);
+  expect(outcome).toMatchObject({
+    id: "not-permitted",
+    exitCode: 5,
+    facts: { action: "RunInstances", region },
+  });
+  expect((outcome as ClusterError).message).toContain(
+    "the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY",
+  );
+  expect(
+    fixture.told.some((line) => line.startsWith("detail: Encoded authorization message: ")),
+  ).toBe(true);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -190,12 +249,26 @@ test("what a policy of the organization forbids, no permission allows", async ()
 });
 
 test.each([
-  ["the limit on groups", { groupLimit: 1 }, "capacity-lacking", /limit for security groups.*Delete security groups/],
-  ["a tag policy", { tagPolicy: { owner: ["them"] } }, "not-permitted", /does not allow these tags.*`customTags`/],
+  [
+    "the limit on groups",
+    { groupLimit: 1 },
+    "capacity-lacking",
+    /limit for security groups.*Delete security groups/,
+  ],
+  [
+    "a tag policy",
+    { tagPolicy: { owner: ["them"] } },
+    "not-permitted",
+    /does not allow these tags.*`customTags`/,
+  ],
 ] as const)("%s is named as such, and nothing is left", async (_, behaviour, id, text) => {
   await using fixture = await openFixture({});
   fixture.cloud.behaviour.change(behaviour);
-  const options = { instanceType: "m5.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: [] };
+  const options = {
+    instanceType: "m5.large",
+    customTags: [{ key: "owner", value: "me" }],
+    adminCidrs: [],
+  };
   const { outcome } = await create(fixture, [], { options });
   const { message, hint } = outcome as ClusterError;
   expect(outcome).toMatchObject({ id });
@@ -209,7 +282,10 @@ test("too many ranges for one group are the user's, not the cloud's", async () =
   const { outcome } = await create(fixture, [], {
     options: { instanceType: "m5.large", customTags: [], adminCidrs },
   });
-  expect(outcome).toMatchObject({ id: "capacity-lacking", hint: expect.stringContaining("`adminCidrs`") });
+  expect(outcome).toMatchObject({
+    id: "capacity-lacking",
+    hint: expect.stringContaining("`adminCidrs`"),
+  });
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
 
@@ -222,7 +298,10 @@ test("an image that doesn't exist in the region is an error", async () => {
     image: { id: "ami-0123456789abcdef0", user: "me" },
   };
   const { outcome } = await create(fixture, [], { options });
-  expect(outcome).toMatchObject({ id: "image-not-found", facts: { code: "InvalidAMIID.NotFound" } });
+  expect(outcome).toMatchObject({
+    id: "image-not-found",
+    facts: { code: "InvalidAMIID.NotFound" },
+  });
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
 
@@ -240,13 +319,19 @@ async function createTooSlowly(fixture: CloudFixture, changes: RequestChanges) {
   const backend = await createCloudBackend({ region }, runtime, neverAborted);
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const request = newRequest("default", { counts, deadlineMs: Date.now() + limitMs, ...changes });
-  return createTestCluster(backend, request, runtime, neverAborted).catch((error: unknown) => error);
+  return createTestCluster(backend, request, runtime, neverAborted).catch(
+    (error: unknown) => error,
+  );
 }
 
 test("at the deadline, the error says what create waited for", async () => {
   await using fixture = await openFixture({});
   const outcome = await createTooSlowly(fixture, {});
-  expect(outcome).toMatchObject({ id: "deadline-passed", exitCode: 4, facts: { node: "master_0", port: 22 } });
+  expect(outcome).toMatchObject({
+    id: "deadline-passed",
+    exitCode: 4,
+    facts: { node: "master_0", port: 22 },
+  });
   expect((outcome as ClusterError).message).toContain("connection refused");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });
@@ -267,5 +352,7 @@ test("if a machine never answers, the hint is that its group may not admit this 
   await using fixture = await openFixture({});
   const options = { instanceType: "m5.large", customTags: [], adminCidrs: ["192.0.2.0/24"] };
   const outcome = await createTooSlowly(fixture, { options });
-  expect((outcome as ClusterError).message).toMatch(/connection refused\. .* 127\.0\.0\.1, .* 192\.0\.2\.0\/24\.$/);
+  expect((outcome as ClusterError).message).toMatch(
+    /connection refused\. .* 127\.0\.0\.1, .* 192\.0\.2\.0\/24\.$/,
+  );
 });

@@ -14,7 +14,10 @@ const foreign = {
   "a web page with a refusal's status": { status: 403, body: page, contentType: "text/html" },
   nothing: { status: 200, body: "" },
   "nothing, with a refusal's status": { status: 407, body: "" },
-  "half of an answer": { status: 200, body: wholeAnswer("DescribeInstances", "<reservationSet/>").slice(0, -30) },
+  "half of an answer": {
+    status: 200,
+    body: wholeAnswer("DescribeInstances", "<reservationSet/>").slice(0, -30),
+  },
   "a malformed answer": {
     status: 200,
     body: wholeAnswer("DescribeInstances", "<reservationSet><item></reservationSet>"),
@@ -29,7 +32,11 @@ const foreign = {
     body: "<Response><Errors><Error><Code>InternalError</Code><Message>An internal error has occurred</Message></Error></Errors></Response>",
   },
   JSON: { status: 200, body: '{"message": "OK"}', contentType: "application/json" },
-  "JSON that refuses": { status: 400, body: '{"message": "bad gateway"}', contentType: "application/json" },
+  "JSON that refuses": {
+    status: 400,
+    body: '{"message": "bad gateway"}',
+    contentType: "application/json",
+  },
 } as const;
 
 // Shows R101.
@@ -40,7 +47,11 @@ test.each(Object.entries(foreign))("%s: list asks again, and gets the answer", a
   fixture.cloud.requests.clear();
   fixture.cloud.faults.add({ action: "DescribeInstances", when: "before", times: 2, raw });
   expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual([cluster.id]);
-  expect(fixture.cloud.requests.entries.map(({ outcome }) => outcome)).toEqual(["raw", "raw", "ok"]);
+  expect(fixture.cloud.requests.entries.map(({ outcome }) => outcome)).toEqual([
+    "raw",
+    "raw",
+    "ok",
+  ]);
 });
 
 // Shows R101.
@@ -108,7 +119,9 @@ test.each([
         throw failure;
       },
     });
-    expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+    expect(
+      await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+    ).toBe(failure);
     expect(leftIn(cloud)).toEqual(nothing);
     expect(fixture.told.filter((line) => line.startsWith("warn: "))).toEqual([]);
   },
@@ -122,7 +135,9 @@ test("a launch whose answer never names its machines is rolled back; its token f
   const raw = { status: 200, body: wholeAnswer("RunInstances", "<instancesSet/>") };
   cloud.faults.add({ action: "RunInstances", when: "after", times: "always", raw });
   const backend = await fixture.open(region);
-  const failure = await failureOf(fixture.create(backend, fixture.request("default", oneNode), neverAborted));
+  const failure = await failureOf(
+    fixture.create(backend, fixture.request("default", oneNode), neverAborted),
+  );
   expect(failure).toMatchObject({ id: "cloud-failed", facts: { code: "IncompleteAnswer" } });
   expect(failure.message).toContain("1 of 1 instances");
   expect(leftIn(cloud)).toEqual(nothing);

@@ -45,7 +45,10 @@ async function create(fixture: CloudFixture, id: string): Promise<ClusterRecord>
 }
 
 /** Launches an instance in a security group, without tags. */
-async function launch({ cloud }: CloudFixture, place: { readonly groupId?: string; readonly subnetId?: string } = {}) {
+async function launch(
+  { cloud }: CloudFixture,
+  place: { readonly groupId?: string; readonly subnetId?: string } = {},
+) {
   const image = cloud.instances()[0]?.imageId ?? "ami-0";
   const { Instances = [] } = await clientOf(cloud).send(
     new RunInstancesCommand({
@@ -66,7 +69,11 @@ const stateOf = (cloud: LocalCloud, id: string): string | undefined =>
   cloud.instances().find(({ instanceId }) => instanceId === id)?.state;
 
 /** The tags of the cluster's only machine, with some of them changed. */
-function copiedTags({ cloud }: CloudFixture, { nodes }: ClusterRecord, changes: Readonly<Record<string, string>>) {
+function copiedTags(
+  { cloud }: CloudFixture,
+  { nodes }: ClusterRecord,
+  changes: Readonly<Record<string, string>>,
+) {
   const { tags } = cloud.instances().find(({ instanceId }) => instanceId === nodes[0]!.id)!;
   return { ...tags, ...changes };
 }
@@ -96,11 +103,16 @@ test("an expired machine with all tags of a running node does not let the next c
   const { cloud } = fixture;
   await create(fixture, "first");
   const made = { GroupName: "cluster-e2e-nightly", Description: "x", VpcId: otherNetwork() };
-  const { GroupId: groupId = "" } = await clientOf(cloud).send(new CreateSecurityGroupCommand(made));
+  const { GroupId: groupId = "" } = await clientOf(cloud).send(
+    new CreateSecurityGroupCommand(made),
+  );
   const foreign = await launch(fixture, { groupId, subnetId: subnetOfTheOtherNetwork() });
   cloud.clock.skew(lifetimeMs + 60_000);
   const cluster = await create(fixture, "nightly");
-  await fixture.tag(foreign, copiedTags(fixture, cluster, { [tagNames.expiresAt]: "2020-01-01T00:00:00Z" }));
+  await fixture.tag(
+    foreign,
+    copiedTags(fixture, cluster, { [tagNames.expiresAt]: "2020-01-01T00:00:00Z" }),
+  );
   expect((await failureOf(create(fixture, "nightly"))).id).toBe("cluster-exists");
   expect(stateOf(cloud, cluster.nodes[0]!.id)).toBe("running");
 }, 120_000);
@@ -113,7 +125,10 @@ test("expired machines are ended where only their network interfaces name securi
   const cluster = await create(fixture, "nightly");
   cloud.clock.skew(lifetimeMs + 60_000);
   await create(fixture, "other");
-  await until("the expired machine ends", () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated");
+  await until(
+    "the expired machine ends",
+    () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated",
+  );
 }, 120_000);
 
 // Shows R133.
@@ -130,7 +145,10 @@ test("an older machine with the cluster's id in its tags does not become the clu
     for (const indexBase of ["0", "5"]) {
       await fixture.tag(
         foreign,
-        copiedTags(fixture, cluster, { [tagNames.creationId]: creationId, [tagNames.indexBase]: indexBase }),
+        copiedTags(fixture, cluster, {
+          [tagNames.creationId]: creationId,
+          [tagNames.indexBase]: indexBase,
+        }),
       );
       const found = await backend.find("nightly", neverAborted);
       expect({ creationId: found?.creationId, nodes: found?.nodes.map(({ id }) => id) }).toEqual({
@@ -150,7 +168,9 @@ test("a foreign machine in the cluster's own group is none of its nodes either, 
   const foreign = await launch(fixture, { groupId: groupOf(cloud, "nightly").groupId });
   await fixture.tag(foreign, copiedTags(fixture, cluster, { [tagNames.indexBase]: "5" }));
   const backend = await fixture.open(region);
-  expect((await backend.find("nightly", neverAborted))?.nodes.map(({ id }) => id)).toEqual([cluster.nodes[0]!.id]);
+  expect((await backend.find("nightly", neverAborted))?.nodes.map(({ id }) => id)).toEqual([
+    cluster.nodes[0]!.id,
+  ]);
   expect((await backend.list(neverAborted)).flatMap(({ nodes }) => nodes)).toHaveLength(1);
 }, 120_000);
 
@@ -167,7 +187,9 @@ test("a machine outside of the cluster's group that has all of its tags is not r
 }, 120_000);
 
 /** A cluster, and in another network an older group of its name with its tags, with a machine in it that has the cluster's tags too. */
-async function openWithTwin(): Promise<CloudFixture & { readonly backend: Backend<unknown>; readonly twin: string }> {
+async function openWithTwin(): Promise<
+  CloudFixture & { readonly backend: Backend<unknown>; readonly twin: string }
+> {
   const fixture = await openFixture({});
   const { cloud } = fixture;
   const client = clientOf(cloud);
@@ -233,18 +255,25 @@ test("import finds the exported cluster, although an older machine in a group of
   const { cloud, runtime } = fixture;
   await create(fixture, "first");
   const made = { GroupName: "cluster-e2e-nightly", Description: "x", VpcId: otherNetwork() };
-  const { GroupId: groupId = "" } = await clientOf(cloud).send(new CreateSecurityGroupCommand(made));
+  const { GroupId: groupId = "" } = await clientOf(cloud).send(
+    new CreateSecurityGroupCommand(made),
+  );
   const foreign = await launch(fixture, { groupId, subnetId: subnetOfTheOtherNetwork() });
   // Launch times are in whole seconds.
   cloud.clock.skew(2000);
   const cluster = await create(fixture, "nightly");
   const exported = await exportCluster(await fixture.open(region), "nightly", neverAborted);
-  await fixture.tag(foreign, copiedTags(fixture, cluster, { [tagNames.creationId]: "fedcba9876543210" }));
+  await fixture.tag(
+    foreign,
+    copiedTags(fixture, cluster, { [tagNames.creationId]: "fedcba9876543210" }),
+  );
   const there = elsewhere(runtime);
   const backend = await createCloudBackend({ region }, there, neverAborted);
   expect((await backend.find("nightly", neverAborted))?.creationId).toBe("fedcba9876543210");
   const handOver = await parseHandOver(exported, "nightly.json");
-  expect((await importCluster(backend, handOver, there, neverAborted)).creationId).toBe(cluster.creationId);
+  expect((await importCluster(backend, handOver, there, neverAborted)).creationId).toBe(
+    cluster.creationId,
+  );
   // Its key is there now.
   expect((await backend.find("nightly", neverAborted))?.creationId).toBe(cluster.creationId);
 }, 120_000);

@@ -28,13 +28,19 @@ const tagsOf = (changed: object) => ({
 /** An instance outside the security groups of clusters. */
 async function launch(fixture: CloudFixture, changed: object): Promise<string> {
   const api = (await openApi(region, fixture.runtime, neverAborted))(region);
-  const { Images = [] } = await api.call("DescribeImages", { IncludeDeprecated: true }, neverAborted);
+  const { Images = [] } = await api.call(
+    "DescribeImages",
+    { IncludeDeprecated: true },
+    neverAborted,
+  );
   const request = {
     ImageId: Images.find(({ Name = "" }) => Name.startsWith("debian-12-amd64"))!.ImageId,
     InstanceType: "m5.large" as const,
     MinCount: 1,
     MaxCount: 1,
-    TagSpecifications: [{ ResourceType: "instance" as const, Tags: toTags("x", tagsOf(changed), []) }],
+    TagSpecifications: [
+      { ResourceType: "instance" as const, Tags: toTags("x", tagsOf(changed), []) },
+    ],
   };
   const { Instances = [] } = await api.call("RunInstances", request, neverAborted);
   const id = Instances[0]!.InstanceId!;
@@ -75,7 +81,9 @@ test("an instance with broken tags and a copied creation id is not terminated wi
   const cluster = await fixture.create(backend, request, neverAborted);
   const foreign = await launch(fixture, { creationId: cluster.creationId, sshUser: "a b" });
   expect((await backend.find("default", neverAborted))?.nodes.length).toBe(1);
-  expect(fixture.told.join("\n")).toContain(`instance ${foreign}: its tag cluster-e2e:ssh-user is malformed`);
+  expect(fixture.told.join("\n")).toContain(
+    `instance ${foreign}: its tag cluster-e2e:ssh-user is malformed`,
+  );
   await backend.remove(cluster, neverAborted);
   expect(stateOf(fixture, foreign)).toBe("running");
 }, 120_000);
@@ -93,7 +101,9 @@ test("the roll-back terminates this creation's instances, even if their tags hav
       throw new Error("the creation fails");
     },
   });
-  expect((await failureOf(fixture.create(backend, request, neverAborted))).message).toBe("the creation fails");
+  expect((await failureOf(fixture.create(backend, request, neverAborted))).message).toBe(
+    "the creation fails",
+  );
   expect(leftIn(fixture.cloud)).toEqual({ machines: 0, groups: 0 });
   // Their ids find them. Instances that only tags find would count as invisible for two minutes, past this test's limit.
 }, 100_000);
@@ -103,7 +113,10 @@ test("the library ignores an instance with a broken tag, and changes no folder",
   const { runtime } = fixture;
   const victim = join(stateFolder(runtime.environment), ".ssh");
   await mkdir(victim, { recursive: true, mode: 0o755 });
-  await launch(fixture, { creationId: "x/../../../.ssh", expiresAt: new Date(Date.now() + hourMs).toISOString() });
+  await launch(fixture, {
+    creationId: "x/../../../.ssh",
+    expiresAt: new Date(Date.now() + hourMs).toISOString(),
+  });
   const settings = () => ({ runtime, options: {} });
   const clusters = { distribution: "debian-12", settings, open: async () => fixture.open(region) };
   const error = await failureOf(Cluster.find(clusters, "default"));

@@ -2,7 +2,13 @@ import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { LoggedRequest } from "../../../local-cloud/endpoint/request-log.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import { leftIn, nothing, openFixture, region, type RequestChanges } from "../../../support/cloud-fixture.ts";
+import {
+  leftIn,
+  nothing,
+  openFixture,
+  region,
+  type RequestChanges,
+} from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -21,7 +27,9 @@ async function interrupt(
   const backend = await fixture.open(region);
   const request = fixture.request("default", { ...twoRoles, ...changes });
   const controller = new AbortController();
-  const provisioning = fixture.create(backend, request, controller.signal).catch((error: unknown) => error);
+  const provisioning = fixture
+    .create(backend, request, controller.signal)
+    .catch((error: unknown) => error);
   while (!isTime(cloud.requests.entries, told)) await Bun.sleep(1);
   controller.abort(interruption);
   const outcome = await provisioning;
@@ -38,7 +46,9 @@ async function interrupt(
 
 /** A request that was in flight when the connection closed is still executed, a little later. */
 const allAnswered = async (cloud: LocalCloud): Promise<void> =>
-  until("the last request is answered", () => cloud.requests.entries.every(({ outcome }) => outcome !== "unanswered"));
+  until("the last request is answered", () =>
+    cloud.requests.entries.every(({ outcome }) => outcome !== "unanswered"),
+  );
 
 const answered = (action: string) => (requests: readonly LoggedRequest[]) =>
   requests.some((entry) => entry.action === action);
@@ -49,11 +59,13 @@ test.each([
   ["when the first machines are launched", answered("RunInstances")],
   [
     "while machines start",
-    (_: readonly LoggedRequest[], told: readonly string[]) => told.some((line) => line.includes("machines to start")),
+    (_: readonly LoggedRequest[], told: readonly string[]) =>
+      told.some((line) => line.includes("machines to start")),
   ],
   [
     "while they become reachable",
-    (_: readonly LoggedRequest[], told: readonly string[]) => told.some((line) => line.includes("accept SSH logins")),
+    (_: readonly LoggedRequest[], told: readonly string[]) =>
+      told.some((line) => line.includes("accept SSH logins")),
   ],
 ])("a creation that is interrupted %s leaves nothing", async (_, isTime) => {
   const { outcome, left } = await interrupt(isTime, {});
@@ -71,7 +83,9 @@ test.each(["CreateSecurityGroup", "RunInstances"])(
     const backend = await fixture.open(region);
     const request = fixture.request("default", twoRoles);
     const controller = new AbortController();
-    const provisioning = fixture.create(backend, request, controller.signal).catch((error: unknown) => error);
+    const provisioning = fixture
+      .create(backend, request, controller.signal)
+      .catch((error: unknown) => error);
     await until("the request has come in", () => answered(action)(cloud.requests.entries));
     controller.abort(interruption);
     expect(await provisioning).toBe(interruption);
@@ -95,7 +109,9 @@ test("a creation that is interrupted in its last step terminates the machines be
   expect(request.failures).toHaveLength(1);
   const actions = entries.map((entry) => entry.action);
   const terminatedAt = actions.indexOf("TerminateInstances");
-  expect(actions.slice(0, terminatedAt).filter((action) => action === "DescribeInstances").length).toBeGreaterThan(1);
+  expect(
+    actions.slice(0, terminatedAt).filter((action) => action === "DescribeInstances").length,
+  ).toBeGreaterThan(1);
   expect(actions.slice(terminatedAt + 1)).toContain("DescribeInstances");
 });
 
@@ -112,7 +128,9 @@ test("if another step fails, logs are saved before the machines are terminated",
       seen.states = cluster.nodes.map((node) => node.state);
     },
   });
-  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
+  const outcome = await fixture
+    .create(backend, request, neverAborted)
+    .catch((error: unknown) => error);
   expect(outcome).toBe(failure);
   expect(seen.states).toEqual(["running", "running", "running"]);
   expect(leftIn(cloud)).toEqual(nothing);
@@ -130,14 +148,18 @@ test("with keepOnFailure machines stay, and the time of their end is shown", asy
   await fixture.create(backend, request, neverAborted).catch(() => {});
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   expect(
-    told.some((line) => /^note: Kept as requested: machines i-.* They terminate automatically at /.test(line)),
+    told.some((line) =>
+      /^note: Kept as requested: machines i-.* They terminate automatically at /.test(line),
+    ),
   ).toBe(true);
   expect(request.remains()).toMatch(
     /^Machines i-.* may be left in region us-west-2: they terminate automatically at .* UTC .*; /,
   );
   // The next create doesn't mistake them for remains.
   const next = fixture.request("default", twoRoles);
-  const refusal = await fixture.create(backend, next, neverAborted).catch((error: unknown) => error);
+  const refusal = await fixture
+    .create(backend, next, neverAborted)
+    .catch((error: unknown) => error);
   expect(refusal).toMatchObject({ id: "cluster-exists" });
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
 });
@@ -150,7 +172,9 @@ test("failing to save logs does not prevent the removal", async () => {
     complete: () => Promise.reject(new Error("no luck")),
     onLogs: () => Promise.reject(new Error("no logs")),
   });
-  const outcome = await fixture.create(backend, request, neverAborted).catch((error: unknown) => error);
+  const outcome = await fixture
+    .create(backend, request, neverAborted)
+    .catch((error: unknown) => error);
   expect(outcome).toMatchObject({ message: "no luck" });
   expect(leftIn(fixture.cloud)).toEqual(nothing);
 });

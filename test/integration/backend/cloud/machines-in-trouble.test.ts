@@ -29,7 +29,9 @@ test("a machine that terminates during the configuration is reported at the next
   });
   const failure = await failureOf(fixture.create(backend, request, neverAborted));
   expect(failure).toMatchObject({ id: "machine-failed", exitCode: 1 });
-  expect(failure.message).toMatch(/^master_0 \(i-\w+\) stopped before it could be used: .*User initiated shutdown\.$/);
+  expect(failure.message).toMatch(
+    /^master_0 \(i-\w+\) stopped before it could be used: .*User initiated shutdown\.$/,
+  );
   expect(failure.hint).toContain("terminated it");
   expect(failure.hint).not.toContain("limit");
   expect(request.failures).toHaveLength(1);
@@ -43,12 +45,19 @@ test("the hint for a machine that powers itself off is to check its clock", asyn
   const { cloud } = fixture;
   cloud.behaviour.change({ bootDelayMs: 60_000 });
   const backend = await fixture.open(region);
-  const failing = failureOf(fixture.create(backend, fixture.request("default", oneNode), neverAborted));
+  const failing = failureOf(
+    fixture.create(backend, fixture.request("default", oneNode), neverAborted),
+  );
   while (cloud.instances()[0]?.state !== "running") await Bun.sleep(10);
   await cloud.kill(cloud.instances()[0]!.instanceId);
   const { id, message, hint } = await failing;
-  expect([id, message]).toEqual(["machine-failed", expect.stringContaining("Instance initiated shutdown")]);
-  expect(hint).toStartWith("It powered itself off, as every machine does at its deadline. Its clock may be wrong");
+  expect([id, message]).toEqual([
+    "machine-failed",
+    expect.stringContaining("Instance initiated shutdown"),
+  ]);
+  expect(hint).toStartWith(
+    "It powered itself off, as every machine does at its deadline. Its clock may be wrong",
+  );
 }, 120_000);
 
 // Shows R103.
@@ -75,7 +84,12 @@ test("a lost connection stays the reason if the cloud can't be asked about the m
   const request = fixture.request("default", {
     ...oneNode,
     complete: async () => {
-      cloud.faults.add({ action: "DescribeInstances", when: "before", times: 2, code: "UnauthorizedOperation" });
+      cloud.faults.add({
+        action: "DescribeInstances",
+        when: "before",
+        times: 2,
+        code: "UnauthorizedOperation",
+      });
       throw lost;
     },
   });

@@ -16,8 +16,14 @@ test("a cluster in another region is found only for the error message", async ()
   fixture.cloud.requests.clear();
   expect(await elsewhere.find("default", neverAborted)).toBeUndefined();
   expect(fixture.cloud.requests.counts()).toEqual({ DescribeInstances: 1 });
-  expect(await elsewhere.scope!.findElsewhere("default", neverAborted)).toEqual({ scopes: [region], unreachable: [] });
-  expect(await here.scope!.findElsewhere("default", neverAborted)).toEqual({ scopes: [], unreachable: [] });
+  expect(await elsewhere.scope!.findElsewhere("default", neverAborted)).toEqual({
+    scopes: [region],
+    unreachable: [],
+  });
+  expect(await here.scope!.findElsewhere("default", neverAborted)).toEqual({
+    scopes: [],
+    unreachable: [],
+  });
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
@@ -26,7 +32,11 @@ test("lists the clusters of all enabled regions, and names a region that rejects
     [region, "west"],
     ["eu-central-1", "middle"],
   ] as const) {
-    await fixture.create(await fixture.open(name), fixture.request(clusterId, oneNode), neverAborted);
+    await fixture.create(
+      await fixture.open(name),
+      fixture.request(clusterId, oneNode),
+      neverAborted,
+    );
   }
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
@@ -48,7 +58,14 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
     const backend = await fixture.open(name);
     const error = await backend.list(neverAborted).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ id: "region-not-enabled", exitCode: 5, facts: { region: name } });
-    const enabled = ["ap-east-1", "ap-southeast-2", "eu-central-1", "sa-east-1", "us-east-1", "us-west-2"];
+    const enabled = [
+      "ap-east-1",
+      "ap-southeast-2",
+      "eu-central-1",
+      "sa-east-1",
+      "us-east-1",
+      "us-west-2",
+    ];
     expect((error as ClusterError).hint).toContain(enabled.join(", "));
   },
 );
@@ -57,8 +74,14 @@ test("in a region without a default network, the error asks for a subnet", async
   await using fixture = await openFixture({});
   const backend = await fixture.open("sa-east-1");
   const request = fixture.request("default", oneNode);
-  const error = await fixture.create(backend, request, neverAborted).catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ id: "no-default-network", exitCode: 5, facts: { region: "sa-east-1" } });
+  const error = await fixture
+    .create(backend, request, neverAborted)
+    .catch((reason: unknown) => reason);
+  expect(error).toMatchObject({
+    id: "no-default-network",
+    exitCode: 5,
+    facts: { region: "sa-east-1" },
+  });
   expect((error as ClusterError).hint).toContain("`subnetId`");
   expect(fixture.cloud.requests.counts()).not.toHaveProperty("CreateSecurityGroup");
 });
@@ -102,7 +125,12 @@ test("the address is queried without the proxy that all other requests use", asy
   `;
   const address = `http://127.0.0.1:${proxy.port}`;
   const child = Bun.spawn([process.execPath, "-e", script], {
-    env: { ...fixture.runtime.environment, HTTP_PROXY: address, http_proxy: address, HTTPS_PROXY: address },
+    env: {
+      ...fixture.runtime.environment,
+      HTTP_PROXY: address,
+      http_proxy: address,
+      HTTPS_PROXY: address,
+    },
     stderr: "inherit",
   });
   expect(await new Response(child.stdout).text()).toBe("127.0.0.1\n");

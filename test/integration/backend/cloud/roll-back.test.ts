@@ -28,9 +28,13 @@ test.each([
         throw failure;
       },
     });
-    expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+    expect(
+      await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+    ).toBe(failure);
     expect(leftIn(cloud)).toEqual(nothing);
-    const wait = new RegExp(`^waiting: waiting ${aim}: The API in region us-west-2 did not answer ec2:${action}`);
+    const wait = new RegExp(
+      `^waiting: waiting ${aim}: The API in region us-west-2 did not answer ec2:${action}`,
+    );
     expect(told.some((line) => wait.test(line))).toBe(true);
     expect(told.filter((line) => line.startsWith("warn: "))).toEqual([]);
   },
@@ -67,7 +71,9 @@ test("if credentials expire at the launch, possible remains are reported, the fo
       throw failure;
     },
   });
-  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
+  expect(
+    await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+  ).toBe(failure);
   expect(told.find((line) => line.startsWith("warn: The removal failed"))).toMatch(
     /^warn: The removal failed: .* Machines i-\w+ may be left in region us-west-2: they terminate automatically at /,
   );
@@ -101,10 +107,16 @@ test.each([
         throw failure;
       },
     });
-    expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toBe(failure);
-    const { groupId } = cloud.groups().find(({ groupName }) => groupName === "cluster-e2e-default")!;
+    expect(
+      await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+    ).toBe(failure);
+    const { groupId } = cloud
+      .groups()
+      .find(({ groupName }) => groupName === "cluster-e2e-default")!;
     const warnings = told.filter((line) => line.startsWith("warn: "));
-    expect(warnings).toEqual(isReported ? [expect.stringContaining(`Left behind: security group ${groupId}.`)] : []);
+    expect(warnings).toEqual(
+      isReported ? [expect.stringContaining(`Left behind: security group ${groupId}.`)] : [],
+    );
   },
   30_000,
 );
@@ -122,7 +134,9 @@ test("a step of the installation that fails on a node ends the creation while ot
   const { id } = await failureOf(fixture.create(backend, request, neverAborted));
   expect(["install-failed", "artifact-unreachable"]).toContain(id!);
   // Either launch request may arrive first; the machine of the other one still boots.
-  const booted = ["master_0", "agent_0"].filter((node) => fixture.steps.includes(`Boot ${node}: done`));
+  const booted = ["master_0", "agent_0"].filter((node) =>
+    fixture.steps.includes(`Boot ${node}: done`),
+  );
   expect(booted).toHaveLength(1);
   expect(fixture.steps).toContain(`Prepare ${booted[0]}: failed`);
   expect(leftIn(cloud)).toEqual(nothing);
@@ -135,7 +149,9 @@ test("if no launch is ever answered, the machines that the API describes are ter
   cloud.faults.add({ action: "RunInstances", when: "after", times: "always", lost: true });
   const backend = await fixture.open(region);
   const request = fixture.request("default", { deadlineMs: Date.now() + 5000 });
-  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toMatchObject({
+  expect(
+    await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+  ).toMatchObject({
     id: "deadline-passed",
   });
   expect(cloud.instances()).toHaveLength(3);
@@ -151,7 +167,9 @@ test("if launch requests never reach the cloud, the roll-back ends within two mi
   cloud.faults.add({ action: "RunInstances", when: "before", times: "always", hangs: true });
   const backend = await fixture.open(region);
   const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + 3000 });
-  expect(await fixture.create(backend, request, neverAborted).catch((error: unknown) => error)).toMatchObject({
+  expect(
+    await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
+  ).toMatchObject({
     id: "deadline-passed",
   });
   expect([cloud.instances().length, leftIn(cloud)]).toEqual([0, nothing]);

@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { LocalCloud } from "../../../local-cloud/local-cloud.ts";
-import { leftIn, nothing, openFixture, region, subnetOfTheOtherNetwork } from "../../../support/cloud-fixture.ts";
+import {
+  leftIn,
+  nothing,
+  openFixture,
+  region,
+  subnetOfTheOtherNetwork,
+} from "../../../support/cloud-fixture.ts";
 import { until } from "../../../support/until.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -18,11 +24,15 @@ test("rejects an id that is taken, says when that cluster ends, and doesn't chan
   const first = fixture.request("default", oneNode);
   const second = fixture.request("default", oneNode);
   const present = await fixture.create(backend, first, neverAborted);
-  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
+  const refusal = await fixture
+    .create(backend, second, neverAborted)
+    .catch((error: unknown) => error);
   const expiresAt = present.expiresAt?.toISOString();
   const facts = { cluster: "default", region: "us-west-2", expiresAt };
   expect(refusal).toMatchObject({ id: "cluster-exists", exitCode: 1, facts });
-  expect((refusal as ClusterError).message).toMatch(/It ends (\S+ )?\d\d:\d\d UTC \(in (1 h 59 min|2 h)\)/);
+  expect((refusal as ClusterError).message).toMatch(
+    /It ends (\S+ )?\d\d:\d\d UTC \(in (1 h 59 min|2 h)\)/,
+  );
   expect(await backend.plan(second, neverAborted).catch((error: unknown) => error)).toMatchObject({
     id: "cluster-exists",
   });
@@ -36,10 +46,16 @@ test("of two concurrent creates one wins, and the other leaves nothing", async (
   const first = fixture.request("default", oneNode);
   const second = fixture.request("default", oneNode);
   const outcomes = await Promise.allSettled(
-    [first, second].map((request, index) => fixture.create(backends[index]!, request, neverAborted)),
+    [first, second].map((request, index) =>
+      fixture.create(backends[index]!, request, neverAborted),
+    ),
   );
-  const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
-  const lost = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason as unknown] : []));
+  const won = outcomes.flatMap((outcome) =>
+    outcome.status === "fulfilled" ? [outcome.value] : [],
+  );
+  const lost = outcomes.flatMap((outcome) =>
+    outcome.status === "rejected" ? [outcome.reason as unknown] : [],
+  );
   expect(won).toHaveLength(1);
   expect(lost).toEqual([expect.any(ClusterError)]);
   expect(lost[0]).toMatchObject({ id: "cluster-exists" });
@@ -119,8 +135,13 @@ test("a group without machines holds the name, because a creation in progress ha
   const present = await fixture.create(backend, first, neverAborted);
   await cloud.kill(present.nodes[0]!.id);
   await hasTerminated(cloud, present.nodes[0]!.id);
-  const refusal = await fixture.create(backend, second, neverAborted).catch((error: unknown) => error);
-  expect(refusal).toMatchObject({ id: "cluster-exists", facts: { group: cloud.groups()[0]?.groupId } });
+  const refusal = await fixture
+    .create(backend, second, neverAborted)
+    .catch((error: unknown) => error);
+  expect(refusal).toMatchObject({
+    id: "cluster-exists",
+    facts: { group: cloud.groups()[0]?.groupId },
+  });
   expect(leftIn(cloud)).toEqual({ machines: 0, groups: 1 });
   await backend.remove(present, neverAborted);
   expect(leftIn(cloud)).toEqual(nothing);

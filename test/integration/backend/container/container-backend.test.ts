@@ -12,7 +12,12 @@ import {
   networkName,
 } from "../../../../src/backend/container/records/labels.ts";
 import type { Creation } from "../../../../src/backend/contract.ts";
-import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
@@ -32,84 +37,115 @@ import {
 
 setDefaultTimeout(60_000);
 
-checks(`a creation makes what it describes, is found, and removes everything (${machinesLack ?? "here"})`, async () => {
-  await using machine = await openMachine();
-  const { backend, plan, steps, told, world, directory, rights } = machine;
-  const creation = await plan();
-  expect(creation.summary.nodeCount).toBe(2);
-  expect(creation.summary.lines).toContainEqual(["Containers", "2: 1 master, 1 agent, 0 public agents"]);
-  expect(creation.remains()).toBeUndefined();
-  expect([statuses(machine), steps]).toEqual([[], []]);
+checks(
+  `a creation makes what it describes, is found, and removes everything (${machinesLack ?? "here"})`,
+  async () => {
+    await using machine = await openMachine();
+    const { backend, plan, steps, told, world, directory, rights } = machine;
+    const creation = await plan();
+    expect(creation.summary.nodeCount).toBe(2);
+    expect(creation.summary.lines).toContainEqual([
+      "Containers",
+      "2: 1 master, 1 agent, 0 public agents",
+    ]);
+    expect(creation.remains()).toBeUndefined();
+    expect([statuses(machine), steps]).toEqual([[], []]);
 
-  await creation.claim({ creationId, directory }, neverAborted);
-  expect(statuses(machine)).toEqual(["created"]);
-  expect(told).toContainEqual(expect.stringMatching(/^Nodes run .*, the default under cgroups 2\.$/));
-  expect(existsSync(rights)).toBeTrue();
-  expect(creation.remains()?.left).toContain("destroy --cluster-id own");
+    await creation.claim({ creationId, directory }, neverAborted);
+    expect(statuses(machine)).toEqual(["created"]);
+    expect(told).toContainEqual(
+      expect.stringMatching(/^Nodes run .*, the default under cgroups 2\.$/),
+    );
+    expect(existsSync(rights)).toBeTrue();
+    expect(creation.remains()?.left).toContain("destroy --cluster-id own");
 
-  await creation.launch(publicKey, neverAborted);
-  const { nodes } = await creation.look(neverAborted);
-  expect(nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
-    ["master", 0, "running"],
-    ["agent", 0, "running"],
-  ]);
-  expect(steps).toEqual(["Reserve the cluster id: done", "Start containers: done"]);
-  for (const found of [
-    await creation.describe(neverAborted),
-    await backend.find("own", neverAborted),
-    ...(await backend.list(neverAborted)),
-  ])
-    expect(found).toMatchObject({ id: "own", state: "running", variant: "oss", directory, nodes });
-  expect(await backend.find("other", neverAborted)).toBeUndefined();
+    await creation.launch(publicKey, neverAborted);
+    const { nodes } = await creation.look(neverAborted);
+    expect(nodes.map(({ role, index, state }) => [role, index, state])).toEqual([
+      ["master", 0, "running"],
+      ["agent", 0, "running"],
+    ]);
+    expect(steps).toEqual(["Reserve the cluster id: done", "Start containers: done"]);
+    for (const found of [
+      await creation.describe(neverAborted),
+      await backend.find("own", neverAborted),
+      ...(await backend.list(neverAborted)),
+    ])
+      expect(found).toMatchObject({
+        id: "own",
+        state: "running",
+        variant: "oss",
+        directory,
+        nodes,
+      });
+    expect(await backend.find("other", neverAborted)).toBeUndefined();
 
-  await creation.stop(neverAborted);
-  expect(statuses(machine)).toEqual(["exited", "exited"]);
-  expect(existsSync(rights)).toBeFalse();
-  expect(await creation.remove(neverAborted)).toBeUndefined();
-  expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
-});
+    await creation.stop(neverAborted);
+    expect(statuses(machine)).toEqual(["exited", "exited"]);
+    expect(existsSync(rights)).toBeFalse();
+    expect(await creation.remove(neverAborted)).toBeUndefined();
+    expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
+  },
+);
 
-checks("a cluster whose time is over is no longer found, and what is left of it is removed", async () => {
-  await using machine = await openMachine();
-  const { backend, directory, passed, told, world } = machine;
-  const { privateKey } = creationFiles(directory);
-  await beginCreation(directory, "own", creationId);
-  await writeFile(privateKey, "");
-  const creation = await machine.plan(60_000);
-  await creation.claim({ creationId, directory }, neverAborted);
-  await creation.launch(publicKey, neverAborted);
-  const { expiresAt } = await creation.look(neverAborted);
-  expect(expiresAt?.getTime()).toBeWithin(Date.now(), Date.now() + 60_001);
-  expect((await backend.find("own", neverAborted))?.expiresAt).toEqual(expiresAt);
-  await backend.removeExpired(neverAborted);
-  expect(statuses(machine)).toEqual(["running", "running"]);
-
-  passed.ms = 60_000;
-  expect(await backend.find("own", neverAborted)).toBeUndefined();
-  expect(await backend.list(neverAborted)).toEqual([]);
-  await machine.plan();
-  // Its own program removes it.
-  await backend.removeExpired(neverAborted);
-  expect(statuses(machine)).toEqual(["running", "running"]);
-
-  await endCreation(directory, "finished");
-  {
-    await using _ = world.strike({ call: "rm", when: "before", answer: "device or resource busy" });
+checks(
+  "a cluster whose time is over is no longer found, and what is left of it is removed",
+  async () => {
+    await using machine = await openMachine();
+    const { backend, directory, passed, told, world } = machine;
+    const { privateKey } = creationFiles(directory);
+    await beginCreation(directory, "own", creationId);
+    await writeFile(privateKey, "");
+    const creation = await machine.plan(60_000);
+    await creation.claim({ creationId, directory }, neverAborted);
+    await creation.launch(publicKey, neverAborted);
+    const { expiresAt } = await creation.look(neverAborted);
+    expect(expiresAt?.getTime()).toBeWithin(Date.now(), Date.now() + 60_001);
+    expect((await backend.find("own", neverAborted))?.expiresAt).toEqual(expiresAt);
     await backend.removeExpired(neverAborted);
-  }
-  expect(told.at(-1)).toMatch(/^Cannot remove what is left of cluster "own", which ended .*device or resource busy/);
-  expect(existsSync(privateKey)).toBeTrue();
-  await backend.removeExpired(neverAborted);
-  expect(told.at(-1)).toMatch(/^Removed what is left of cluster "own", which ended .* ago\)\.$/);
-  expect([statuses(machine), world.engine.networks, existsSync(privateKey)]).toEqual([[], [], false]);
-});
+    expect(statuses(machine)).toEqual(["running", "running"]);
+
+    passed.ms = 60_000;
+    expect(await backend.find("own", neverAborted)).toBeUndefined();
+    expect(await backend.list(neverAborted)).toEqual([]);
+    await machine.plan();
+    // Its own program removes it.
+    await backend.removeExpired(neverAborted);
+    expect(statuses(machine)).toEqual(["running", "running"]);
+
+    await endCreation(directory, "finished");
+    {
+      await using _ = world.strike({
+        call: "rm",
+        when: "before",
+        answer: "device or resource busy",
+      });
+      await backend.removeExpired(neverAborted);
+    }
+    expect(told.at(-1)).toMatch(
+      /^Cannot remove what is left of cluster "own", which ended .*device or resource busy/,
+    );
+    expect(existsSync(privateKey)).toBeTrue();
+    await backend.removeExpired(neverAborted);
+    expect(told.at(-1)).toMatch(/^Removed what is left of cluster "own", which ended .* ago\)\.$/);
+    expect([statuses(machine), world.engine.networks, existsSync(privateKey)]).toEqual([
+      [],
+      [],
+      false,
+    ]);
+  },
+);
 
 checks("a node that ends fails the creation with the last lines of its console", async () => {
   await using machine = await openMachine();
   const creation = await launched(machine);
   const [first] = machine.world.engine.containers;
   await machine.world.engine.kill(first!.id);
-  await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("no /sbin/init\n") });
+  await using _ = machine.world.strike({
+    call: "logs",
+    when: "before",
+    answer: printed("no /sbin/init\n"),
+  });
   const failure = await failureOf(creation.look(neverAborted));
   expect(failure).toMatchObject({ id: "machine-failed", hint: expect.stringContaining("systemd") });
   expect(failure.message).toContain("status 137");
@@ -132,19 +168,30 @@ checks("a node that somebody removes fails the creation, and is named", async ()
 checks("after a start that failed, the engine's permissions are tested again", async () => {
   await using machine = await openMachine();
   const creation = await claimed(machine);
-  await using _ = machine.world.strike({ call: "start", when: "before", answer: "no space left on device" });
-  expect((await failureOf(creation.launch(publicKey, neverAborted))).message).toContain("no space left on device");
+  await using _ = machine.world.strike({
+    call: "start",
+    when: "before",
+    answer: "no space left on device",
+  });
+  expect((await failureOf(creation.launch(publicKey, neverAborted))).message).toContain(
+    "no space left on device",
+  );
   expect(machine.steps.at(-1)).toBe("Start containers: failed");
   expect(existsSync(machine.rights)).toBeFalse();
 });
 
 checks("after a claim that failed, nothing is launched", async () => {
   await using machine = await openMachine();
-  await using _ = machine.world.strike({ call: "network create", when: "before", answer: "no subnet is left" });
+  await using _ = machine.world.strike({
+    call: "network create",
+    when: "before",
+    answer: "no subnet is left",
+  });
   const creation = await machine.plan();
-  expect((await failureOf(creation.claim({ creationId, directory: machine.directory }, neverAborted))).id).toBe(
-    "engine-failed",
-  );
+  expect(
+    (await failureOf(creation.claim({ creationId, directory: machine.directory }, neverAborted)))
+      .id,
+  ).toBe("engine-failed");
   expect(machine.steps).toEqual(["Reserve the cluster id: failed"]);
   expect(await failureOf(creation.launch(publicKey, neverAborted))).toBeInstanceOf(TypeError);
   expect(statuses(machine)).toEqual([]);
@@ -154,9 +201,15 @@ checks("an id that has a cluster is refused, both before the claim and in it", a
   await using machine = await openMachine();
   const late = await machine.plan();
   await launched(machine);
-  const refusals = [await failureOf(machine.plan()), await failureOf(claimOf(late, machine, "f".repeat(16)))];
+  const refusals = [
+    await failureOf(machine.plan()),
+    await failureOf(claimOf(late, machine, "f".repeat(16))),
+  ];
   for (const refusal of refusals)
-    expect(refusal).toMatchObject({ id: "cluster-exists", hint: expect.stringContaining("destroy --cluster-id own") });
+    expect(refusal).toMatchObject({
+      id: "cluster-exists",
+      hint: expect.stringContaining("destroy --cluster-id own"),
+    });
   expect(await late.remove(neverAborted)).toBeUndefined();
   expect(statuses(machine)).toEqual(["running", "running"]);
 });
@@ -178,68 +231,105 @@ checks("the id of an abandoned creation is free, once its leftovers are removed"
   expect(statuses(machine)).toEqual(["created"]);
 });
 
-checks("of two clusters of one id, the one with nodes is found, even if it has only one", async () => {
-  await using machine = await openMachine();
-  const { backend, world } = machine;
-  const creation = await machine.plan();
-  const empty = "0".repeat(16);
-  const labels = [`${labelNames.clusterId}=own`, `${labelNames.creationId}=${empty}`].map((text) => `--label=${text}`);
-  await world.engine.run(["network", "create", ...labels, `cluster-e2e-own-${empty}`], new Uint8Array());
-  expect(await backend.find("own", neverAborted)).toMatchObject({ creationId: empty, nodes: [] });
-  await creation.claim({ creationId, directory: machine.directory }, neverAborted);
-  expect((await backend.list(neverAborted)).map((cluster) => cluster.creationId)).toEqual([empty, creationId]);
-  expect(await backend.find("own", neverAborted)).toMatchObject({ creationId, nodes: [{ role: "master" }] });
-});
+checks(
+  "of two clusters of one id, the one with nodes is found, even if it has only one",
+  async () => {
+    await using machine = await openMachine();
+    const { backend, world } = machine;
+    const creation = await machine.plan();
+    const empty = "0".repeat(16);
+    const labels = [`${labelNames.clusterId}=own`, `${labelNames.creationId}=${empty}`].map(
+      (text) => `--label=${text}`,
+    );
+    await world.engine.run(
+      ["network", "create", ...labels, `cluster-e2e-own-${empty}`],
+      new Uint8Array(),
+    );
+    expect(await backend.find("own", neverAborted)).toMatchObject({ creationId: empty, nodes: [] });
+    await creation.claim({ creationId, directory: machine.directory }, neverAborted);
+    expect((await backend.list(neverAborted)).map((cluster) => cluster.creationId)).toEqual([
+      empty,
+      creationId,
+    ]);
+    expect(await backend.find("own", neverAborted)).toMatchObject({
+      creationId,
+      nodes: [{ role: "master" }],
+    });
+  },
+);
 
-checks("a cluster that can't be removed is left findable, and the error says what is left", async () => {
-  await using machine = await openMachine();
-  await launched(machine);
-  const { backend, world, root } = machine;
-  const cluster = (await backend.find("own", neverAborted))!;
-  {
-    await using _ = world.strike({ call: "rm", when: "before", answer: "device or resource busy" });
-    const failure = await failureOf(backend.remove(cluster, neverAborted));
-    expect(failure).toMatchObject({ id: "engine-failed", hint: "Try again." });
-    expect(failure.message).toMatch(/^Left behind: container .*, container .* \(.*device or resource busy.*\)\.$/);
-    expect(world.engine.networks).toHaveLength(1);
-  }
-  expect(dirname(cluster.directory)).toBe(root);
-  await backend.remove(cluster, neverAborted);
-  expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
-});
+checks(
+  "a cluster that can't be removed is left findable, and the error says what is left",
+  async () => {
+    await using machine = await openMachine();
+    await launched(machine);
+    const { backend, world, root } = machine;
+    const cluster = (await backend.find("own", neverAborted))!;
+    {
+      await using _ = world.strike({
+        call: "rm",
+        when: "before",
+        answer: "device or resource busy",
+      });
+      const failure = await failureOf(backend.remove(cluster, neverAborted));
+      expect(failure).toMatchObject({ id: "engine-failed", hint: "Try again." });
+      expect(failure.message).toMatch(
+        /^Left behind: container .*, container .* \(.*device or resource busy.*\)\.$/,
+      );
+      expect(world.engine.networks).toHaveLength(1);
+    }
+    expect(dirname(cluster.directory)).toBe(root);
+    await backend.remove(cluster, neverAborted);
+    expect([statuses(machine), world.engine.networks]).toEqual([[], []]);
+  },
+);
 
 checks("the console output of each node has the node's name", async () => {
   await using machine = await openMachine();
   const creation = await launched(machine);
-  await using _ = machine.world.strike({ call: "logs", when: "before", answer: printed("it boots\n") });
-  const outputs = await machine.backend.consoleOutput(await creation.look(neverAborted), neverAborted);
+  await using _ = machine.world.strike({
+    call: "logs",
+    when: "before",
+    answer: printed("it boots\n"),
+  });
+  const outputs = await machine.backend.consoleOutput(
+    await creation.look(neverAborted),
+    neverAborted,
+  );
   expect(outputs.map(({ name, text }) => `${name}: ${text}`).toSorted()).toEqual([
     "agent_0.console.txt: it boots",
     "master_0.console.txt: it boots",
   ]);
 });
 
-checks("doctor reports what interrupted creates and lost clusters left, with the commands that remove it", async () => {
-  await using machine = await openMachine();
-  const { world, directory, progress } = machine;
-  await beginCreation(directory, "own", creationId);
-  await launched(machine);
-  for (const { id } of world.engine.containers) await world.engine.kill(id);
-  const orphan = describeSnapshot("fedcba9876543210", "master");
-  const torn = describeSnapshot(creationId, "agent");
-  const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
-  await using _ = world.strike(
-    { call: "images", when: "before", answer: printed(ids) },
-    { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
-  );
-  const runtime = { environment: world.environment, clock: systemClock, progress };
-  const check = containerChecks("docker", runtime, neverAborted).find(({ name }) => name === "leftovers")!;
-  const told = outcomeText(await check.run(neverAborted));
-  expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
-  expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
-  expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
-  expect(told).toMatch(/cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/);
-});
+checks(
+  "doctor reports what interrupted creates and lost clusters left, with the commands that remove it",
+  async () => {
+    await using machine = await openMachine();
+    const { world, directory, progress } = machine;
+    await beginCreation(directory, "own", creationId);
+    await launched(machine);
+    for (const { id } of world.engine.containers) await world.engine.kill(id);
+    const orphan = describeSnapshot("fedcba9876543210", "master");
+    const torn = describeSnapshot(creationId, "agent");
+    const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
+    await using _ = world.strike(
+      { call: "images", when: "before", answer: printed(ids) },
+      { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
+    );
+    const runtime = { environment: world.environment, clock: systemClock, progress };
+    const check = containerChecks("docker", runtime, neverAborted).find(
+      ({ name }) => name === "leftovers",
+    )!;
+    const told = outcomeText(await check.run(neverAborted));
+    expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
+    expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
+    expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
+    expect(told).toMatch(
+      /cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/,
+    );
+  },
+);
 
 /** The image of one node, of a cluster of two. */
 const describeSnapshot = (creation: string, role: string) => ({
@@ -260,12 +350,21 @@ const describeSnapshot = (creation: string, role: string) => ({
 
 /** Makes a network and a container with the labels of a cluster, as anyone who may use the engine can. */
 async function imitate({ world }: Machine, creation: string, index: number): Promise<void> {
-  const labels = { clusterId: "own", creationId: creation, role: "master", index: String(index), reach: "direct" };
+  const labels = {
+    clusterId: "own",
+    creationId: creation,
+    role: "master",
+    index: String(index),
+    reach: "direct",
+  };
   const words = labelArguments(labels);
   const network = networkName(labels);
   await world.engine.run(["network", "create", ...words, network], new Uint8Array());
   const name = containerName("own", { role: "master", index });
-  await world.engine.run(["create", ...words, `--network=${network}`, `--name=${name}`], new Uint8Array());
+  await world.engine.run(
+    ["create", ...words, `--network=${network}`, `--name=${name}`],
+    new Uint8Array(),
+  );
 }
 
 // Shows R134.

@@ -53,7 +53,8 @@ async function openMachine(
     details,
     waits,
     runtime,
-    choose: async (named?: EngineName) => (await chooseEngine(named, runtime, neverAborted)).kind.name,
+    choose: async (named?: EngineName) =>
+      (await chooseEngine(named, runtime, neverAborted)).kind.name,
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }
@@ -92,10 +93,13 @@ test.each([
   },
 );
 
-test.skipIf(process.getuid?.() !== 0)("root's Podman is used without asking it first, which takes long", async () => {
-  await using machine = await openMachine({ podman: "exit 1" });
-  expect(await machine.choose("podman")).toBe("podman");
-});
+test.skipIf(process.getuid?.() !== 0)(
+  "root's Podman is used without asking it first, which takes long",
+  async () => {
+    await using machine = await openMachine({ podman: "exit 1" });
+    expect(await machine.choose("podman")).toBe("podman");
+  },
+);
 
 test("if docker is another program and Podman is missing, the error says both", async () => {
   await using machine = await openMachine({ docker: containerd });
@@ -108,7 +112,10 @@ test("if docker is another program and Podman is missing, the error says both", 
 // Shows R110.
 test.each([
   ["does not answer", silentDocker],
-  ["may not be used", `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`],
+  [
+    "may not be used",
+    `echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`,
+  ],
   ["fails", "echo odd >&2; exit 1"],
 ])("if Podman is used because Docker %s, a note gives the reason", async (_, lines) => {
   await using machine = await openMachine({ docker: lines, podman });
@@ -132,26 +139,44 @@ const brokenDocker = `[ "$1" != version ] || { ${docker}; exit; }; echo odd >&2;
 test.each([
   ["does not answer", silentDocker, "Docker does not answer: Cannot connect to the Docker daemon"],
   ["breaks", brokenDocker, "failed: odd."],
-])("if no cluster is found and Docker %s, the error says that it may be there", async (_, lines, reason) => {
-  await using machine = await openMachine({ docker: lines, podman });
-  const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
-  expect(others.scopes).toEqual([]);
-  expect(others.unreachable).toMatchObject([{ scope: "docker" }]);
-  expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
-  const scope = { kind: "engine", name: "podman", option: "--engine", findElsewhere: async () => others };
-  const backend = { scope, find: async () => undefined };
-  const error = await failureOf(findCluster(backend, "a", neverAborted));
-  expect(error.id).toBe("cluster-not-found");
-  expect(error.hint).toContain("in docker");
-  expect(error.hint).toContain(reason);
-});
+])(
+  "if no cluster is found and Docker %s, the error says that it may be there",
+  async (_, lines, reason) => {
+    await using machine = await openMachine({ docker: lines, podman });
+    const others = await findInOtherEngines(
+      { kind: engineKinds.podman },
+      "a",
+      machine.runtime,
+      neverAborted,
+    );
+    expect(others.scopes).toEqual([]);
+    expect(others.unreachable).toMatchObject([{ scope: "docker" }]);
+    expect(unmarked(others.unreachable[0]!.reason)).toContain(reason);
+    const scope = {
+      kind: "engine",
+      name: "podman",
+      option: "--engine",
+      findElsewhere: async () => others,
+    };
+    const backend = { scope, find: async () => undefined };
+    const error = await failureOf(findCluster(backend, "a", neverAborted));
+    expect(error.id).toBe("cluster-not-found");
+    expect(error.hint).toContain("in docker");
+    expect(error.hint).toContain(reason);
+  },
+);
 
 test.each([
   ["is not there", {}],
   ["never serves", { podman: podman.replace("false", "true") }],
 ])("if no cluster is found, an engine that %s is not mentioned", async (_, programs) => {
   await using machine = await openMachine(programs);
-  const others = await findInOtherEngines({ kind: engineKinds.docker }, "a", machine.runtime, neverAborted);
+  const others = await findInOtherEngines(
+    { kind: engineKinds.docker },
+    "a",
+    machine.runtime,
+    neverAborted,
+  );
   expect(others).toEqual({ scopes: [], unreachable: [] });
 });
 
@@ -165,16 +190,29 @@ const dockerWithNetwork = (name: string): string => {
 test.each([
   ["has it", "cluster-e2e-a-0123456789abcdef", ["docker"]],
   ["has only something like it", "another-network", []],
-])("if no cluster is found and another engine %s, the engines that have it are %j", async (_, name, scopes) => {
-  await using machine = await openMachine({ docker: dockerWithNetwork(name), podman });
-  const others = await findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, neverAborted);
-  expect(others).toEqual({ scopes, unreachable: [] });
-});
+])(
+  "if no cluster is found and another engine %s, the engines that have it are %j",
+  async (_, name, scopes) => {
+    await using machine = await openMachine({ docker: dockerWithNetwork(name), podman });
+    const others = await findInOtherEngines(
+      { kind: engineKinds.podman },
+      "a",
+      machine.runtime,
+      neverAborted,
+    );
+    expect(others).toEqual({ scopes, unreachable: [] });
+  },
+);
 
 test("an abort ends the search in other engines", async () => {
   await using machine = await openMachine({ docker });
   const interrupted = AbortSignal.abort(new Error("interrupted"));
-  const asking = findInOtherEngines({ kind: engineKinds.podman }, "a", machine.runtime, interrupted);
+  const asking = findInOtherEngines(
+    { kind: engineKinds.podman },
+    "a",
+    machine.runtime,
+    interrupted,
+  );
   expect((await failureOf(asking)).message).toBe("interrupted");
 });
 
@@ -198,7 +236,9 @@ test("doctor reports that Docker hangs, and Podman does not take its place", asy
     neverAborted,
   );
   expect(outcomeText(engine!)).toContain("docker version exceeded its limit of 15 s.");
-  expect(outcomeText(engine!)).toContain("Run docker info to see whether the engine answers.\nTo use Podman instead");
+  expect(outcomeText(engine!)).toContain(
+    "Run docker info to see whether the engine answers.\nTo use Podman instead",
+  );
 }, 120_000);
 
 test("doctor leaves no folder in the home if it is interrupted while it tries a container", async () => {
@@ -212,7 +252,11 @@ test("doctor leaves no folder in the home if it is interrupted while it tries a 
   await mkdir(home);
   const environment = { ...runtime.environment, HOME: home };
   const ending = new AbortController();
-  const checks = containerChecks("docker", { ...runtime, environment, clock: systemClock }, ending.signal);
+  const checks = containerChecks(
+    "docker",
+    { ...runtime, environment, clock: systemClock },
+    ending.signal,
+  );
   const mounts = checks.find(({ name }) => name === "mounts")!;
   void mounts.run(ending.signal).catch(() => {});
   while (!(await Bun.file(join(folder, "running")).exists())) await Bun.sleep(10);
@@ -224,7 +268,10 @@ test("doctor leaves no folder in the home if it is interrupted while it tries a 
 test.each(["DOCKER_HOST", "DOCKER_CONTEXT"])(
   "a Docker that %s chose and that is silent is not replaced",
   async (name) => {
-    await using machine = await openMachine({ docker: silentDocker, podman }, { [name]: "elsewhere" });
+    await using machine = await openMachine(
+      { docker: silentDocker, podman },
+      { [name]: "elsewhere" },
+    );
     const failure = await failureOf(machine.choose());
     expect(failure).toMatchObject({ id: "machine-not-set-up", facts: { choice: name } });
     expect(failure.hint).toContain(`unset ${name}`);
@@ -235,7 +282,10 @@ test.each(["DOCKER_HOST", "DOCKER_CONTEXT"])(
 test("a Docker whose context was chosen and that is silent is not replaced", async () => {
   await using machine = await openMachine({ docker: silentDocker, podman });
   const configure = async (context: string) =>
-    Bun.write(join(machine.folder, ".docker", "config.json"), JSON.stringify({ currentContext: context }));
+    Bun.write(
+      join(machine.folder, ".docker", "config.json"),
+      JSON.stringify({ currentContext: context }),
+    );
   await configure("far");
   expect((await failureOf(machine.choose())).hint).toContain("docker context use default");
   await configure("default");
@@ -244,12 +294,18 @@ test("a Docker whose context was chosen and that is silent is not replaced", asy
 
 test("a Podman that CONTAINER_HOST chose and that is silent is an error of its own", async () => {
   const silentPodman = `echo "Error: unable to connect to Podman socket" >&2; exit 125`;
-  await using machine = await openMachine({ podman: silentPodman }, { CONTAINER_HOST: "elsewhere" });
+  await using machine = await openMachine(
+    { podman: silentPodman },
+    { CONTAINER_HOST: "elsewhere" },
+  );
   expect((await failureOf(machine.choose())).facts).toMatchObject({ choice: "CONTAINER_HOST" });
 });
 
 test("DOCKER_HOST may lead to Podman, or be there for other programs than docker", async () => {
-  await using led = await openMachine({ docker: podman, podman }, { DOCKER_HOST: "unix:///podman.sock" });
+  await using led = await openMachine(
+    { docker: podman, podman },
+    { DOCKER_HOST: "unix:///podman.sock" },
+  );
   expect(await led.choose()).toBe("podman");
   await using alone = await openMachine({ podman }, { DOCKER_HOST: "unix:///podman.sock" });
   expect(await alone.choose()).toBe("podman");

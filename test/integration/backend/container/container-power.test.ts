@@ -3,10 +3,21 @@ import { writeFile } from "node:fs/promises";
 import { expect, setDefaultTimeout } from "bun:test";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
-import { beginCreation, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { type Machine, checks, creationId, launched, openMachine, statuses } from "./scripted-machine.ts";
+import {
+  type Machine,
+  checks,
+  creationId,
+  launched,
+  openMachine,
+  statuses,
+} from "./scripted-machine.ts";
 
 setDefaultTimeout(60_000);
 
@@ -39,7 +50,10 @@ async function openRunning(engine: "docker" | "podman") {
 /** The calls that change something, with the options that matter. */
 const changes = ({ world }: Pick<Machine, "world">): readonly string[] =>
   world.engine.calls
-    .filter(([word = "", next]) => ["run", "start", "rm", "kill"].includes(word) || next?.endsWith("connect") === true)
+    .filter(
+      ([word = "", next]) =>
+        ["run", "start", "rm", "kill"].includes(word) || next?.endsWith("connect") === true,
+    )
     .map((words) => words.join(" "));
 
 checks("nodes are told to pause, continue and shut down, and have time for it", async () => {
@@ -61,33 +75,39 @@ checks("nodes are told to pause, continue and shut down, and have time for it", 
   expect(backend.power.stopsClocks).toBe(false);
 });
 
-checks.each(["docker", "podman"] as const)("%s is asked for the node's former address", async (name) => {
-  await using running = await openRunning(name);
-  const { backend, master, agent, ids } = running;
-  const before = await running.find();
-  await backend.power.cutPower(before, [master, agent], neverAborted);
-  await running.start("agent");
-  expect(statuses(running)).toEqual(["exited", "running"]);
-  expect(changes(running)).toEqual([
-    `network disconnect ${network} ${ids[1]}`,
-    `network connect --ip=${agent.ssh.host} --alias=agent-0 ${network} ${ids[1]}`,
-    `start ${ids[1]}`,
-  ]);
-  await running.start("master");
-  expect((await running.find()).nodes).toEqual(before.nodes);
-});
+checks.each(["docker", "podman"] as const)(
+  "%s is asked for the node's former address",
+  async (name) => {
+    await using running = await openRunning(name);
+    const { backend, master, agent, ids } = running;
+    const before = await running.find();
+    await backend.power.cutPower(before, [master, agent], neverAborted);
+    await running.start("agent");
+    expect(statuses(running)).toEqual(["exited", "running"]);
+    expect(changes(running)).toEqual([
+      `network disconnect ${network} ${ids[1]}`,
+      `network connect --ip=${agent.ssh.host} --alias=agent-0 ${network} ${ids[1]}`,
+      `start ${ids[1]}`,
+    ]);
+    await running.start("master");
+    expect((await running.find()).nodes).toEqual(before.nodes);
+  },
+);
 
-checks("a node that gets another address is stopped again, because the others know the former one", async () => {
-  await using running = await openRunning("docker");
-  const { backend, world, agent, ids } = running;
-  await backend.power.cutPower(await running.find(), [agent], neverAborted);
-  world.engine.movesContainers = true;
-  const failure = await failureOf(running.start("agent"));
-  expect(failure).toMatchObject({ id: "engine-failed", facts: { nodes: ["agent_0"] } });
-  expect(failure.message).toContain(agent.ssh.host);
-  expect(changes(running).at(-1)).toBe(`kill ${ids[1]}`);
-  expect(statuses(running)).toEqual(["running", "exited"]);
-});
+checks(
+  "a node that gets another address is stopped again, because the others know the former one",
+  async () => {
+    await using running = await openRunning("docker");
+    const { backend, world, agent, ids } = running;
+    await backend.power.cutPower(await running.find(), [agent], neverAborted);
+    world.engine.movesContainers = true;
+    const failure = await failureOf(running.start("agent"));
+    expect(failure).toMatchObject({ id: "engine-failed", facts: { nodes: ["agent_0"] } });
+    expect(failure.message).toContain(agent.ssh.host);
+    expect(changes(running).at(-1)).toBe(`kill ${ids[1]}`);
+    expect(statuses(running)).toEqual(["running", "exited"]);
+  },
+);
 
 checks(
   "a stopped cluster whose network was pruned is still there, starts at its addresses, or is removed",
@@ -104,7 +124,11 @@ checks(
       expect(engine.networks).toEqual([]);
     };
     await prune();
-    expect(await running.find()).toMatchObject({ state: "stopped", requested: before.requested, nodes: [{}, {}] });
+    expect(await running.find()).toMatchObject({
+      state: "stopped",
+      requested: before.requested,
+      nodes: [{}, {}],
+    });
     expect((await backend.list(neverAborted)).map(({ id }) => id)).toEqual(["own"]);
     expect(await failureOf(running.plan())).toMatchObject({ id: "cluster-exists" });
     await running.start("master", "agent");
@@ -114,17 +138,23 @@ checks(
     await prune();
     await engine.run(["network", "create", `--subnet=${range}`, "other"], new Uint8Array());
     const failure = await failureOf(running.start("master"));
-    expect(failure).toMatchObject({ id: "capacity-lacking", hint: expect.stringContaining("docker network ls") });
+    expect(failure).toMatchObject({
+      id: "capacity-lacking",
+      hint: expect.stringContaining("docker network ls"),
+    });
     expect(failure.message).toContain(range);
     await backend.remove(await running.find(), neverAborted);
     expect([statuses(running), engine.networks.map(({ name }) => name)]).toEqual([[], ["other"]]);
   },
 );
 
-checks("containers without their network are a cluster's only if this computer has a record of it", async () => {
-  await using running = await openRunning("docker");
-  const { backend, world, master, agent } = running;
-  await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
-  await world.engine.run(["network", "rm", network], new Uint8Array());
-  expect(await backend.find("own", neverAborted)).toBeUndefined();
-});
+checks(
+  "containers without their network are a cluster's only if this computer has a record of it",
+  async () => {
+    await using running = await openRunning("docker");
+    const { backend, world, master, agent } = running;
+    await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+    await world.engine.run(["network", "rm", network], new Uint8Array());
+    expect(await backend.find("own", neverAborted)).toBeUndefined();
+  },
+);

@@ -30,7 +30,10 @@ const request: CreationRequest<ContainerOptions> = {
 };
 
 /** A backend of this machine's own, and its engine. Pauses take no time. */
-export async function openMachine(engine: "docker" | "podman" = "docker", options = request.options) {
+export async function openMachine(
+  engine: "docker" | "podman" = "docker",
+  options = request.options,
+) {
   const world = await (engine === "docker" ? ContainerWorld.open() : ContainerWorld.openPodman());
   const { progress, steps, told } = recordingProgress();
   const passed = { ms: 0 };
@@ -54,7 +57,8 @@ export async function openMachine(engine: "docker" | "podman" = "docker", option
     rights: join(root, ".rights"),
     /** Milliseconds to add to the clock. */
     passed,
-    plan: async (lifetimeMs?: number) => backend.plan({ ...request, options, lifetimeMs }, neverAborted),
+    plan: async (lifetimeMs?: number) =>
+      backend.plan({ ...request, options, lifetimeMs }, neverAborted),
     [Symbol.asyncDispose]: async () => world[Symbol.asyncDispose](),
   };
 }
@@ -73,8 +77,14 @@ export async function launched(machine: Machine): Promise<Creation> {
   return creation;
 }
 
-export const statuses = ({ world }: Machine): readonly string[] => world.engine.containers.map(({ status }) => status);
+export const statuses = ({ world }: Machine): readonly string[] =>
+  world.engine.containers.map(({ status }) => status);
 /** An answer of the engine. */
-export const printed = (stdout: string): EngineAnswer => ({ status: 0, stdout, stderr: "", isKilled: false });
+export const printed = (stdout: string): EngineAnswer => ({
+  status: 0,
+  stdout,
+  stderr: "",
+  isKilled: false,
+});
 
 export const checks = test.skipIf(machinesLack !== undefined);

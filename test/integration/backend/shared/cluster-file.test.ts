@@ -43,7 +43,9 @@ test("only the file itself is written, whatever is beside it", async () => {
   expect((await readdir(scratch.path)).toSorted()).toEqual(["cluster.zst", "cluster.zst.part"]);
   expect(await readFile(join(scratch.path, "cluster.zst.part"), "utf8")).toBe("the user's");
   const path = join(scratch.path, "cluster.zst");
-  expect(await openClusterFile({ path, shown: path }, "vm")).toMatchObject({ manifest: { parts: [{ name: "part" }] } });
+  expect(await openClusterFile({ path, shown: path }, "vm")).toMatchObject({
+    manifest: { parts: [{ name: "part" }] },
+  });
   // It holds the cluster's keys.
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   // Other commands recognize it by this.
@@ -56,7 +58,9 @@ test("a file that appears at the path meanwhile is kept", async () => {
   await using scratch = await scratchFolder();
   const file = fileAt(scratch.path);
   const onProgress = (): void => void Bun.spawnSync(["sh", "-c", 'echo mine >"$0"', file.path]);
-  expect(await failureOf(writeClusterFile({ ...file, onProgress }, neverAborted))).toMatchObject({ id: "bad-usage" });
+  expect(await failureOf(writeClusterFile({ ...file, onProgress }, neverAborted))).toMatchObject({
+    id: "bad-usage",
+  });
   expect(await readdir(scratch.path)).toEqual(["cluster.zst"]);
   expect(await readFile(file.path, "utf8")).toBe("mine\n");
 });
@@ -80,8 +84,14 @@ test("an encryption that does not work is found out before the snapshot is read"
   const encrypt = async (): Promise<never> => {
     throw new ClusterError("machine-not-set-up", "There is no age.");
   };
-  const file = { ...fileAt(scratch.path), encrypt, onProgress: (count: number) => void seen.push(count) };
-  expect(await failureOf(writeClusterFile(file, neverAborted))).toMatchObject({ id: "machine-not-set-up" });
+  const file = {
+    ...fileAt(scratch.path),
+    encrypt,
+    onProgress: (count: number) => void seen.push(count),
+  };
+  expect(await failureOf(writeClusterFile(file, neverAborted))).toMatchObject({
+    id: "machine-not-set-up",
+  });
   expect(seen).toEqual([]);
   expect(await readdir(scratch.path)).toEqual([]);
 });
@@ -96,29 +106,45 @@ test("an encrypted file holds what the file would hold without encryption", asyn
   const [sealed, path] = [await readFile(file.path), join(scratch.path, "decrypted")];
   expect(sealed.toString("latin1")).toStartWith("sealed:");
   await writeFile(path, sealed.subarray("sealed:".length));
-  await writeClusterFile({ ...fileAt(scratch.path), path: join(scratch.path, "plain") }, neverAborted);
+  await writeClusterFile(
+    { ...fileAt(scratch.path), path: join(scratch.path, "plain") },
+    neverAborted,
+  );
   expect(await readFile(path)).toEqual(await readFile(join(scratch.path, "plain")));
 });
 
 test("a part of any size is read back as it was, after the manifest", async () => {
   await using scratch = await scratchFolder();
   // More than is compressed, read or written at once.
-  const contents = Array.from({ length: 200 }, () => crypto.getRandomValues(new Uint8Array(60_000)).toHex()).join("");
+  const contents = Array.from({ length: 200 }, () =>
+    crypto.getRandomValues(new Uint8Array(60_000)).toHex(),
+  ).join("");
   const file = { ...fileAt(scratch.path), parts: parts(contents) };
   await writeClusterFile(file, neverAborted);
   const chunks: Uint8Array[] = [];
   const take = async (_: unknown, given: AsyncIterable<Uint8Array>): Promise<void> => {
     for await (const chunk of given) chunks.push(chunk);
   };
-  await readParts(await openClusterFile({ path: file.path, shown: file.path }, "vm"), take, neverAborted);
+  await readParts(
+    await openClusterFile({ path: file.path, shown: file.path }, "vm"),
+    take,
+    neverAborted,
+  );
   expect(Buffer.concat(chunks).toString() === contents).toBe(true);
 });
 
 test("a snapshot that changed since it was made is not written", async () => {
   await using scratch = await scratchFolder();
-  const changed = knownParts([{ name: "part", bytes: 8, sha256: "0".repeat(64), contents: () => bytes("contents") }]);
-  const failure = await failureOf(writeClusterFile({ ...fileAt(scratch.path), parts: changed }, neverAborted));
-  expect(failure).toMatchObject({ id: "snapshot-unusable", message: expect.stringContaining("part has changed") });
+  const changed = knownParts([
+    { name: "part", bytes: 8, sha256: "0".repeat(64), contents: () => bytes("contents") },
+  ]);
+  const failure = await failureOf(
+    writeClusterFile({ ...fileAt(scratch.path), parts: changed }, neverAborted),
+  );
+  expect(failure).toMatchObject({
+    id: "snapshot-unusable",
+    message: expect.stringContaining("part has changed"),
+  });
   expect(await readdir(scratch.path)).toEqual([]);
 });
 
@@ -134,7 +160,11 @@ test("parts keep their names, and the manifest has the length and the checksum o
     contents: () => bytes(text),
   }));
   const read: number[] = [];
-  const file = { ...fileAt(scratch.path), mostParts: 2, onProgress: (count: number) => void read.push(count) };
+  const file = {
+    ...fileAt(scratch.path),
+    mostParts: 2,
+    onProgress: (count: number) => void read.push(count),
+  };
   await writeClusterFile({ ...file, parts: knownParts([first!, second!]) }, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
   await readParts(opened, async (_, chunks) => void (await Array.fromAsync(chunks)), neverAborted);
@@ -151,7 +181,10 @@ test("a file is written only where none is, or over one that may be replaced", a
   const [existing, folder] = [await failureOf(assertWritable(path, false)), scratch.path];
   expect(existing).toMatchObject({ id: "bad-usage", message: `${path} exists already.` });
   const failure = await failureOf(assertWritable(folder, true));
-  expect([failure.id, failure.message]).toEqual(["bad-usage", expect.stringContaining("it is not a regular file")]);
+  expect([failure.id, failure.message]).toEqual([
+    "bad-usage",
+    expect.stringContaining("it is not a regular file"),
+  ]);
   // Its parent is no folder.
   expect((await failureOf(assertWritable(join(path, "below"), false))).id).toBe("bad-usage");
 });
@@ -181,7 +214,9 @@ test.each([
   await writeClusterFile({ ...file, parts: parts("contents") }, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
   const reading = readParts(opened, async () => Promise.reject(error), neverAborted);
-  expect((await failureOf(reading)).message).toBe("The disk is full: the cluster's files cannot be written.");
+  expect((await failureOf(reading)).message).toBe(
+    "The disk is full: the cluster's files cannot be written.",
+  );
 });
 
 /** Changes a file after it was opened, and returns what is said about it then. */
@@ -191,13 +226,17 @@ async function readChanged(change: (path: string) => Promise<unknown>): Promise<
   await writeClusterFile(file, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
   await change(file.path);
-  const take = async (_: unknown, chunks: AsyncIterable<Uint8Array>) => void (await Array.fromAsync(chunks));
+  const take = async (_: unknown, chunks: AsyncIterable<Uint8Array>) =>
+    void (await Array.fromAsync(chunks));
   return (await failureOf(readParts(opened, take, neverAborted))).message;
 }
 
 /** Writes a file of other contents there. */
 async function replace(path: string, text: string): Promise<void> {
-  await writeClusterFile({ ...fileAt(""), path, privateFolder: "", replaces: true, parts: parts(text) }, neverAborted);
+  await writeClusterFile(
+    { ...fileAt(""), path, privateFolder: "", replaces: true, parts: parts(text) },
+    neverAborted,
+  );
 }
 
 /** Overwrites bytes behind the manifest. */
@@ -213,7 +252,10 @@ async function swapContents(path: string, text: string): Promise<void> {
   await replace(path, text);
   const other = await readFile(path);
   const contentsOf = (file: Buffer) => 8 + file.readUInt32LE(4);
-  await writeFile(path, Buffer.concat([own.subarray(0, contentsOf(own)), other.subarray(contentsOf(other))]));
+  await writeFile(
+    path,
+    Buffer.concat([own.subarray(0, contentsOf(own)), other.subarray(contentsOf(other))]),
+  );
 }
 
 test.each<[string, (path: string) => Promise<unknown>, string]>([
@@ -221,9 +263,17 @@ test.each<[string, (path: string) => Promise<unknown>, string]>([
   ["a folder", async (path) => rm(path).then(async () => mkdir(path)), "it is not a regular file"],
   ["gone", async (path) => rm(path), "the file does not exist"],
   ["overwritten", overwriteContents, "is damaged: it cannot be decompressed"],
-  ["another file's behind its manifest", async (path) => swapContents(path, "CONTENTS"), "part has another checksum"],
+  [
+    "another file's behind its manifest",
+    async (path) => swapContents(path, "CONTENTS"),
+    "part has another checksum",
+  ],
   ["shorter than it says", async (path) => swapContents(path, "content"), "is incomplete"],
-  ["longer than it says", async (path) => swapContents(path, "contents."), "it is longer than its manifest says"],
+  [
+    "longer than it says",
+    async (path) => swapContents(path, "contents."),
+    "it is longer than its manifest says",
+  ],
 ])("a file that is %s when it is read is not used", async (_, change, why) => {
   expect(await readChanged(change)).toContain(why);
 });
@@ -247,7 +297,11 @@ test("a file that is cut off, or another one than its checksum says, is unusable
   await writeClusterFile(file, neverAborted);
   const read = async (sha256: string | undefined) => {
     const opened = await openClusterFile({ path: file.path, shown: "cluster.zst", sha256 }, "vm");
-    await readParts(opened, async (_, chunks) => void (await Array.fromAsync(chunks)), neverAborted);
+    await readParts(
+      opened,
+      async (_, chunks) => void (await Array.fromAsync(chunks)),
+      neverAborted,
+    );
   };
   const sum = new Bun.CryptoHasher("sha256").update(await readFile(file.path)).digest("hex");
   await read(sum);
@@ -266,7 +320,9 @@ test("a reference may name the snapshot in the file", () => {
   const location = { path: "/cluster.zst", shown: "cluster.zst" };
   const id = "snapshot-unusable";
   expect(() => assertSnapshot("cluster.zst", { location }, "installed")).not.toThrow();
-  expect(() => assertSnapshot("cluster.zst", { location, snapshot: "installed" }, "installed")).not.toThrow();
+  expect(() =>
+    assertSnapshot("cluster.zst", { location, snapshot: "installed" }, "installed"),
+  ).not.toThrow();
   expect(() => assertSnapshot("cluster.zst", { location, snapshot: "other" }, "installed")).toThrow(
     expect.objectContaining({ id }),
   );

@@ -122,14 +122,18 @@ systemctl() { return 1; }
 date() { echo 1700000000.5; }
 fail() { echo "$*" >&2; exit 1; }
 begin${healed ? " && heal" : ""}`;
-  const child = Bun.spawn(["sh", "-c", text.replaceAll("/proc/uptime", at("uptime"))], { stderr: "inherit" });
+  const child = Bun.spawn(["sh", "-c", text.replaceAll("/proc/uptime", at("uptime"))], {
+    stderr: "inherit",
+  });
   expect(await child.exited).toBe(0);
   return await readFile(at("offset"), "utf8");
 }
 
 test("a fault's file counts for the fault's duration, and ten minutes in which it is begun and healed", async () => {
   expect(await writtenByFault(60, false)).toBe(`${boot} 5000 1160\n`);
-  expect(await run({ now: deadline - 300 + 5_000, offset: await writtenByFault(60, false) })).toBe(300);
+  expect(await run({ now: deadline - 300 + 5_000, offset: await writtenByFault(60, false) })).toBe(
+    300,
+  );
   expect(await run({ now: deadline - 300, offset: await writtenByFault(60, true) })).toBe(300);
 });
 
@@ -138,16 +142,27 @@ async function calls(text: string): Promise<readonly string[]> {
   await using folder = await scratchFolder();
   const at = (name: string): string => join(folder.path, name);
   await mkdir(at("etc/systemd/system"), { recursive: true });
-  const moved = text.replaceAll("/etc/", `${at("etc")}/`).replaceAll("/usr/local/", `${at("usr")}/`);
-  const child = Bun.spawn(["sh", "-c", `systemctl() { echo "$*"; }\n${moved}`], { stderr: "inherit" });
+  const moved = text
+    .replaceAll("/etc/", `${at("etc")}/`)
+    .replaceAll("/usr/local/", `${at("usr")}/`);
+  const child = Bun.spawn(["sh", "-c", `systemctl() { echo "$*"; }\n${moved}`], {
+    stderr: "inherit",
+  });
   const stdout = await new Response(child.stdout).text();
   expect(await child.exited).toBe(0);
   return stdout.trim().split("\n");
 }
 
 test("nothing but its own removal stops the unit that ends a machine, so another deadline kills it", async () => {
-  const unit = deadlineFiles(new Date()).find(({ name }) => name.endsWith("cluster-e2e-deadline.service"))!.text;
-  for (const line of ["RefuseManualStop=yes", "IgnoreOnIsolate=yes", "StartLimitInterval=0", "Restart=always"])
+  const unit = deadlineFiles(new Date()).find(({ name }) =>
+    name.endsWith("cluster-e2e-deadline.service"),
+  )!.text;
+  for (const line of [
+    "RefuseManualStop=yes",
+    "IgnoreOnIsolate=yes",
+    "StartLimitInterval=0",
+    "Restart=always",
+  ])
     expect(unit.split("\n")).toContain(line);
   const set = await calls(deadlineSetup(new Date()));
   expect(set).toEqual([
@@ -157,7 +172,10 @@ test("nothing but its own removal stops the unit that ends a machine, so another
     "--no-block start cluster-e2e-deadline.service",
   ]);
   // The file is gone by then, and the refusal with it.
-  expect(await calls(deadlineSetup(undefined))).toEqual(["daemon-reload", "stop cluster-e2e-deadline.service"]);
+  expect(await calls(deadlineSetup(undefined))).toEqual([
+    "daemon-reload",
+    "stop cluster-e2e-deadline.service",
+  ]);
 });
 
 test("a machine whose time is over ends at once", async () => {

@@ -5,7 +5,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { toClusters } from "../../../../src/backend/container/records/records.ts";
 import { leftovers } from "../../../../src/backend/shared/foreign-resource.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
@@ -61,7 +66,13 @@ test.each([
   await endCreation(older, "abandoned");
   const cluster = { id: "a", creationId, directory, nodes } as unknown as ClusterRecord;
   const troubleOf = async () => Promise.resolve(trouble);
-  const looked = { clusters: [cluster], root: folder.path, clock, removal: () => "destroy a", troubleOf };
+  const looked = {
+    clusters: [cluster],
+    root: folder.path,
+    clock,
+    removal: () => "destroy a",
+    troubleOf,
+  };
   const outcome = await leftovers(looked);
   const warning = `warn: Left over: cluster "a" (${what}). → Remove those that you no longer need: destroy a`;
   expect(outcomeText(outcome)).toBe(what === undefined ? "pass: None" : warning);
@@ -70,25 +81,47 @@ test.each([
 test.each([
   ["abandoned", "its create was interrupted"],
   ["in-use", "its once was killed"],
-] as const)("a cluster that was left %s is a remainder, whatever its nodes do", async (state, what) => {
-  await using folder = await scratchFolder();
-  const directory = creationDirectory(folder.path, "a", creationId);
-  await beginCreation(directory, "a", creationId);
-  await endCreation(directory, state);
-  const record = creationFiles(directory).creation;
-  // Its program has ended.
-  await writeFile(record, (await readFile(record, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'));
-  const cluster = { id: "a", creationId, directory, nodes: [running] } as unknown as ClusterRecord;
-  const troubleOf = async () => Promise.resolve(undefined);
-  const looked = { clusters: [cluster], root: folder.path, clock, removal: () => "destroy a", troubleOf };
-  const outcome = await leftovers(looked);
-  expect(outcome.message).toBe(`Left over: cluster "a" (${what}).`);
-});
+] as const)(
+  "a cluster that was left %s is a remainder, whatever its nodes do",
+  async (state, what) => {
+    await using folder = await scratchFolder();
+    const directory = creationDirectory(folder.path, "a", creationId);
+    await beginCreation(directory, "a", creationId);
+    await endCreation(directory, state);
+    const record = creationFiles(directory).creation;
+    // Its program has ended.
+    await writeFile(
+      record,
+      (await readFile(record, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'),
+    );
+    const cluster = {
+      id: "a",
+      creationId,
+      directory,
+      nodes: [running],
+    } as unknown as ClusterRecord;
+    const troubleOf = async () => Promise.resolve(undefined);
+    const looked = {
+      clusters: [cluster],
+      root: folder.path,
+      clock,
+      removal: () => "destroy a",
+      troubleOf,
+    };
+    const outcome = await leftovers(looked);
+    expect(outcome.message).toBe(`Left over: cluster "a" (${what}).`);
+  },
+);
 
 // Shows R41.
 test("a cluster whose time is over is named, with its end, and not as one that needs to be destroyed", async () => {
   const clusterOf = (id: string, ends: string) =>
-    ({ id, directory: "/nowhere", nodes: [ended], expiresAt: new Date(ends) }) as unknown as ClusterRecord;
+    ({
+      id,
+      directory: "/nowhere",
+      nodes: [ended],
+      expiresAt: new Date(ends),
+    }) as unknown as ClusterRecord;
   const outcome = await leftovers({
     clusters: [clusterOf("a", "2026-01-01T11:50:00Z"), clusterOf("b", "2026-01-01T12:10:00Z")],
     root: "/nowhere",

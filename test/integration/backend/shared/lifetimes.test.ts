@@ -7,7 +7,12 @@ import { join } from "node:path";
 import { removeExpired } from "../../../../src/backend/shared/lifetimes.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import { beginCreation, creationDirectory, creationFiles, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -55,7 +60,9 @@ test("what is over is removed, and what can't be removed is named with the reaso
   await opened.run();
   expect(opened.removed).toEqual(["over"]);
   expect(opened.told.toSorted()).toEqual([
-    expect.stringMatching(/^Cannot remove what is left of cluster "stuck", which ended .*: The engine hangs\.$/),
+    expect.stringMatching(
+      /^Cannot remove what is left of cluster "stuck", which ended .*: The engine hangs\.$/,
+    ),
     expect.stringMatching(/^Removed what is left of cluster "over", which ended .*\.$/),
   ]);
 });

@@ -43,8 +43,7 @@ test("a lock that cannot be written is an error, not one that somebody holds", a
   const file = join(folder.path, "file");
   await writeFile(file, "");
   const { runtime } = scriptedCloud([], []);
-  expect(await failureOf(lockIdleMachines(join(file, "default"), runtime.clock, neverAborted))).toHaveProperty(
-    "code",
-    "ENOTDIR",
-  );
+  expect(
+    await failureOf(lockIdleMachines(join(file, "default"), runtime.clock, neverAborted)),
+  ).toHaveProperty("code", "ENOTDIR");
 });

@@ -41,7 +41,11 @@ async function openBench(answer: () => Response) {
 test("while another process downloads the same file, it waits and says so", async () => {
   await using bench = await openBench(() => new Response(text));
   const lock = join(bench.folder, `cluster-${sha256}.zst.lock`);
-  const other = await acquireProcessLock(lock, { clock: systemClock, onWait: () => {} }, neverAborted);
+  const other = await acquireProcessLock(
+    lock,
+    { clock: systemClock, onWait: () => {} },
+    neverAborted,
+  );
   const obtained = bench.obtain();
   await until("it says so", async () => bench.told.length > 0);
   expect(bench.told).toEqual(["Waiting for another process that downloads the same file."]);

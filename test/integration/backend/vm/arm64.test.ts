@@ -7,7 +7,11 @@ import { hostKeyPerNode } from "../../../../src/backend/shared/first-boot.ts";
 import type { NodeFacts } from "../../../../src/backend/vm/cluster-facts.ts";
 import { readImageFacts } from "../../../../src/backend/vm/images/image-store.ts";
 import { assertBoots } from "../../../../src/backend/vm/machines/boot-problem.ts";
-import { findFreePorts, launchMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
+import {
+  findFreePorts,
+  launchMachines,
+  toPorts,
+} from "../../../../src/backend/vm/machines/launch.ts";
 import { endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { trialLimitsMs, tryAccelerators } from "../../../../src/backend/vm/qemu/accelerator.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
@@ -21,13 +25,20 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const environment = { PATH: process.env["PATH"] ?? "" };
 const qemu = openQemu({ environment, progress: silentProgress }, architectureOf("arm64"));
 const missing = ["qemu-system-aarch64", "qemu-img"].find((program) => Bun.which(program) === null);
-const firmware = missing === undefined ? await findFirmware(qemu, neverAborted).catch(() => undefined) : undefined;
+const firmware =
+  missing === undefined ? await findFirmware(qemu, neverAborted).catch(() => undefined) : undefined;
 const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undefined;
 
-test.skipIf(lack !== undefined)(`the trial of an accelerator works on ARM (${lack ?? "here"})`, async () => {
-  const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, neverAborted);
-  expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({ accelerator: "tcg", problem: undefined });
-});
+test.skipIf(lack !== undefined)(
+  `the trial of an accelerator works on ARM (${lack ?? "here"})`,
+  async () => {
+    const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, neverAborted);
+    expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({
+      accelerator: "tcg",
+      problem: undefined,
+    });
+  },
+);
 
 test.skipIf(lack !== undefined)(
   "a machine's firmware runs, looks at its disk, and says that it can't boot from it",
@@ -63,7 +74,10 @@ test.skipIf(lack !== undefined)(
   60_000,
 );
 
-async function planOf(directory: string, node: NodeFacts): Promise<Parameters<typeof launchMachines>[1]> {
+async function planOf(
+  directory: string,
+  node: NodeFacts,
+): Promise<Parameters<typeof launchMachines>[1]> {
   const counts = { master: 1, agent: 0, public_agent: 0 };
   return {
     directory,
@@ -100,5 +114,7 @@ async function consoleShows(path: string, text: string): Promise<void> {
   for (const deadline = Date.now() + 45_000; Date.now() < deadline; await Bun.sleep(100)) {
     if ((await readFile(path, "utf8").catch(() => "")).includes(text)) return;
   }
-  throw new Error(`nothing like "${text}" on the console:\n${await readFile(path, "utf8").catch(() => "")}`);
+  throw new Error(
+    `nothing like "${text}" on the console:\n${await readFile(path, "utf8").catch(() => "")}`,
+  );
 }

@@ -47,8 +47,17 @@ interface StandIn {
 }
 
 /** Programs that answer like QEMU's, and fail on arguments that they don't know. */
-async function standIns(folder: string, { version = "8.2.1", works = ["tcg"], ...features }: StandIn) {
-  const { hangs = [], stops = [], refuses = "none", networks = ["user", "stream"], hasVvfat = true } = features;
+async function standIns(
+  folder: string,
+  { version = "8.2.1", works = ["tcg"], ...features }: StandIn,
+) {
+  const {
+    hangs = [],
+    stops = [],
+    refuses = "none",
+    networks = ["user", "stream"],
+    hasVvfat = true,
+  } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
   '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
@@ -98,7 +107,9 @@ test("without QEMU, one check says how to install it, and those that need it are
   expect(await checked(folder.path, "accelerator")).toMatchObject({ status: "skip" });
   expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "skip" });
   const arm64 = architectureOf("arm64");
-  expect((await failureOf(checked(folder.path, "qemu", arm64))).hint).toContain("qemu-system-arm qemu-efi-aarch64");
+  expect((await failureOf(checked(folder.path, "qemu", arm64))).hint).toContain(
+    "qemu-system-arm qemu-efi-aarch64",
+  );
   expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "skip" });
 });
 
@@ -117,8 +128,14 @@ test("an old QEMU can only run clusters of one machine", async () => {
     const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(qemu, request, runtime(folder.path).environment, neverAborted);
   };
-  expect(await resolve(0)).toMatchObject({ qemuVersion: "6.2", accelerator: "tcg", isSandboxed: true });
-  expect((await failureOf(resolve(1))).message).toContain("needs the stream networks of version 7.2");
+  expect(await resolve(0)).toMatchObject({
+    qemuVersion: "6.2",
+    accelerator: "tcg",
+    isSandboxed: true,
+  });
+  expect((await failureOf(resolve(1))).message).toContain(
+    "needs the stream networks of version 7.2",
+  );
 });
 
 test("a CPU model that QEMU refuses is an error that says where the models are listed", async () => {
@@ -138,8 +155,13 @@ test("a CPU model that QEMU refuses is an error that says where the models are l
   };
   expect(await resolve("Nehalem")).toMatchObject({ accelerator: "tcg" });
   const failure = await failureOf(resolve("Itanium"));
-  expect(failure).toMatchObject({ id: "machine-not-set-up", facts: { model: "Itanium", accelerator: "tcg" } });
-  expect(failure.message).toBe("The CPU model Itanium does not work under tcg: unable to find CPU model 'Itanium'.");
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    facts: { model: "Itanium", accelerator: "tcg" },
+  });
+  expect(failure.message).toBe(
+    "The CPU model Itanium does not work under tcg: unable to find CPU model 'Itanium'.",
+  );
   expect(failure.hint).toContain("qemu-system-x86_64 -cpu help");
 });
 
@@ -180,7 +202,12 @@ test.each([
     await standIns(folder.path, { works: ["tcg"] });
     await writeFile(join(folder.path, "there"), "");
     const { environment } = runtime(folder.path);
-    const check = acceleratorCheck(openQemu(runtime(folder.path), x64), platform, environment, join(folder.path, name));
+    const check = acceleratorCheck(
+      openQemu(runtime(folder.path), x64),
+      platform,
+      environment,
+      join(folder.path, name),
+    );
     const outcome = await check.run(neverAborted);
     expect(outcome).toMatchObject({ status: "warn", remedy: expect.stringContaining(remedy) });
     // Membership of a group helps only if the device is closed to this user.
@@ -189,22 +216,43 @@ test.each([
 );
 
 test.each([
-  [["kvm", "tcg"], "kvm passes its test, but has broken a machine since this computer started: emulation failure."],
-  [["tcg"], "Only tcg works, which is about ten times slower. kvm does not work: failed to set MSR 0x10a."],
-])("once kvm has broken a machine, and %p pass their test, doctor says why tcg is used", async (works, expected) => {
-  await using folder = await scratchFolder();
-  await standIns(folder.path, { works });
-  const { environment } = runtime(folder.path);
-  await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
-  const outcome = await acceleratorCheck(openQemu(runtime(folder.path), x64), "linux", environment).run(neverAborted);
-  expect(unmarked(outcomeText(outcome))).toStartWith(`warn: ${expected}`);
-});
+  [
+    ["kvm", "tcg"],
+    "kvm passes its test, but has broken a machine since this computer started: emulation failure.",
+  ],
+  [
+    ["tcg"],
+    "Only tcg works, which is about ten times slower. kvm does not work: failed to set MSR 0x10a.",
+  ],
+])(
+  "once kvm has broken a machine, and %p pass their test, doctor says why tcg is used",
+  async (works, expected) => {
+    await using folder = await scratchFolder();
+    await standIns(folder.path, { works });
+    const { environment } = runtime(folder.path);
+    await rememberBrokenAccelerator(environment, {
+      accelerator: "kvm",
+      reason: "emulation failure",
+    });
+    const outcome = await acceleratorCheck(
+      openQemu(runtime(folder.path), x64),
+      "linux",
+      environment,
+    ).run(neverAborted);
+    expect(unmarked(outcomeText(outcome))).toStartWith(`warn: ${expected}`);
+  },
+);
 
 test("the fastest accelerator that works is used, and the reasons against others are shown", async () => {
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
     await standIns(folder.path, { works });
-    return tryAccelerators(openQemu(runtime(folder.path), x64), platform, trialLimitsMs, neverAborted);
+    return tryAccelerators(
+      openQemu(runtime(folder.path), x64),
+      platform,
+      trialLimitsMs,
+      neverAborted,
+    );
   };
   expect(await attempt(["tcg"], "linux")).toEqual([
     { accelerator: "kvm", problem: outside("failed to set MSR 0x10a") },
@@ -222,7 +270,10 @@ test("a broken accelerator is remembered until this computer restarts; other con
   const path = brokenAcceleratorPath(environment);
   expect(await readBrokenAccelerator(environment)).toBeUndefined();
   await rememberBrokenAccelerator(environment, { accelerator: "kvm", reason: "emulation failure" });
-  expect(await readBrokenAccelerator(environment)).toEqual({ accelerator: "kvm", reason: "emulation failure" });
+  expect(await readBrokenAccelerator(environment)).toEqual({
+    accelerator: "kvm",
+    reason: "emulation failure",
+  });
   const stored = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
   const others = [
     { ...stored, bootId: "another" },
@@ -244,35 +295,56 @@ test("a broken accelerator is remembered until this computer restarts; other con
 test("a QEMU without required features is too old", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { version: "5.2.0" });
-  expect(await checked(folder.path, "qemu")).toMatchObject({ status: "fail", message: "Version 5.2 is too old." });
+  expect(await checked(folder.path, "qemu")).toMatchObject({
+    status: "fail",
+    message: "Version 5.2 is too old.",
+  });
 });
 
 test("an accelerator that stops its machine is rejected at once, with QEMU's message", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { stops: ["kvm"] });
-  const qemu = openQemu({ ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
+  const qemu = openQemu(
+    { ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } },
+    x64,
+  );
   // Only a rejection before the limit ends this within the test's own limit.
   const hourMs = 3_600_000;
-  const trials = await tryAccelerators(qemu, "linux", { kvm: hourMs, hvf: hourMs, tcg: hourMs }, neverAborted);
-  expect(unmarked(trials[0]!.problem!)).toEndWith("an internal error (KVM internal error. Suberror: 1)");
+  const trials = await tryAccelerators(
+    qemu,
+    "linux",
+    { kvm: hourMs, hvf: hourMs, tcg: hourMs },
+    neverAborted,
+  );
+  expect(unmarked(trials[0]!.problem!)).toEndWith(
+    "an internal error (KVM internal error. Suberror: 1)",
+  );
 });
 
 const lack = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_64 here" : undefined;
 
-test.skipIf(lack !== undefined)(`the probe succeeds as firmware and as a disk (${lack ?? "here"})`, async () => {
-  const environment = { PATH: process.env["PATH"] ?? "" };
-  const qemu = openQemu({ environment, progress: silentProgress }, x64);
-  expect(await tryAsFirmware(qemu, "tcg", neverAborted)).toBeUndefined();
-  expect(await tryAsDisk(qemu, "tcg", neverAborted)).toBeUndefined();
-  // It fails if something other than the probe ends QEMU.
-  const other: Architecture = { ...x64, probe: { ...x64.probe, status: 35 } };
-  expect(await tryAsDisk({ ...qemu, architecture: other }, "tcg", neverAborted)).toBe("it exited with status 33");
-});
+test.skipIf(lack !== undefined)(
+  `the probe succeeds as firmware and as a disk (${lack ?? "here"})`,
+  async () => {
+    const environment = { PATH: process.env["PATH"] ?? "" };
+    const qemu = openQemu({ environment, progress: silentProgress }, x64);
+    expect(await tryAsFirmware(qemu, "tcg", neverAborted)).toBeUndefined();
+    expect(await tryAsDisk(qemu, "tcg", neverAborted)).toBeUndefined();
+    // It fails if something other than the probe ends QEMU.
+    const other: Architecture = { ...x64, probe: { ...x64.probe, status: 35 } };
+    expect(await tryAsDisk({ ...qemu, architecture: other }, "tcg", neverAborted)).toBe(
+      "it exited with status 33",
+    );
+  },
+);
 
 test("an accelerator that hangs doesn't work", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { hangs: ["kvm"] });
-  const qemu = openQemu({ ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } }, x64);
+  const qemu = openQemu(
+    { ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } },
+    x64,
+  );
   const trials = await tryAccelerators(qemu, "linux", { ...trialLimitsMs, kvm: 500 }, neverAborted);
   expect(trials).toEqual([
     { accelerator: "kvm", problem: "it hangs" },
@@ -280,13 +352,18 @@ test("an accelerator that hangs doesn't work", async () => {
   ]);
   expect(best(trials)).toBe("tcg");
   const gone = AbortSignal.abort(new Error("stopped"));
-  expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe("stopped");
+  expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe(
+    "stopped",
+  );
 });
 
 test("missing firmware is reported with its package, and found in QEMU's data folder", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, {});
-  expect(await checked(folder.path, "firmware")).toMatchObject({ status: "pass", message: "BIOS, built in" });
+  expect(await checked(folder.path, "firmware")).toMatchObject({
+    status: "pass",
+    message: "BIOS, built in",
+  });
   const arm64 = architectureOf("arm64");
   const [program, variables] = [join(folder.path, "code.fd"), join(folder.path, "vars.fd")];
   await mkdir(join(folder.path, "firmware"));
@@ -297,13 +374,19 @@ test("missing firmware is reported with its package, and found in QEMU's data fo
   };
   const targets = [{ architecture: "aarch64", machines: ["virt-*"] }];
   // Before all programs of this machine.
-  await writeFile(join(folder.path, "firmware", "00-own.json"), JSON.stringify({ mapping, targets, features: [] }));
+  await writeFile(
+    join(folder.path, "firmware", "00-own.json"),
+    JSON.stringify({ mapping, targets, features: [] }),
+  );
   await writeFile(program, "");
   const absent = await failureOf(checked(folder.path, "firmware", arm64));
   expect(absent.id).toBe("machine-not-set-up");
   expect(absent.hint).toContain("qemu-efi-aarch64");
   await writeFile(variables, "");
-  expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "pass", message: program });
+  expect(await checked(folder.path, "firmware", arm64)).toMatchObject({
+    status: "pass",
+    message: program,
+  });
 });
 
 test.each(["accelerator", "qemu features"])(
@@ -316,7 +399,9 @@ test.each(["accelerator", "qemu features"])(
       process.env["TMPDIR"] = join(folder.path, "nowhere");
       const failure = await failureOf(checked(folder.path, name));
       expect(failure.id).toBe("machine-not-set-up");
-      expect(failure.message).toBe(`Cannot create a temporary folder in ${folder.path}/nowhere: ENOENT.`);
+      expect(failure.message).toBe(
+        `Cannot create a temporary folder in ${folder.path}/nowhere: ENOENT.`,
+      );
       expect(failure.hint).toContain("TMPDIR");
     } finally {
       if (usual === undefined) delete process.env["TMPDIR"];

@@ -4,7 +4,11 @@ import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  allProcessFiles,
+  endMachines,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import type { SnapshotFile } from "../../../../src/model/snapshot.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
@@ -21,17 +25,24 @@ import { until } from "../../../support/until.ts";
 import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
 
 const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
+    ? undefined
+    : "no QEMU for this processor here";
 const testHere = test.skipIf(lack !== undefined);
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
 /** More than a machine counts in the time until it is looked at. */
 const savedCount = 60;
 const folder = (): string => state.folder!.path;
 const file = (): string => join(folder(), "cluster.zst");
-const stateOf = (computer: string): string => join(folder(), computer === "first" ? "state" : computer);
+const stateOf = (computer: string): string =>
+  join(folder(), computer === "first" ? "state" : computer);
 
 function runtime(computer: string, notes: string[] = [], path = process.env["PATH"]): Runtime {
-  const own = { XDG_STATE_HOME: stateOf(computer), XDG_CACHE_HOME: join(stateOf(computer), "cache"), PATH: path };
+  const own = {
+    XDG_STATE_HOME: stateOf(computer),
+    XDG_CACHE_HOME: join(stateOf(computer), "cache"),
+    PATH: path,
+  };
   const progress = { ...silentProgress, note: (text: string) => void notes.push(text) };
   return { environment: { ...process.env, ...own }, clock: systemClock, progress };
 }
@@ -40,7 +51,11 @@ const backend = (computer: string) => createVmBackend(runtime(computer));
 const save = async (path: string, how: Partial<SnapshotFile> = {}) =>
   saveSnapshot(
     backend("first"),
-    { clusterId: "counting", name: "counted", file: { path, withoutBase: false, replaces: false, ...how } },
+    {
+      clusterId: "counting",
+      name: "counted",
+      file: { path, withoutBase: false, replaces: false, ...how },
+    },
     neverAborted,
   );
 
@@ -64,7 +79,9 @@ async function made(computer: string): Promise<StoredCluster | undefined> {
 }
 
 const countsOf = async ({ directory, facts }: StoredCluster): Promise<readonly number[]> =>
-  Promise.all(facts.nodes.map(async (node) => readCount(machineFiles(directory, node).folder).catch(() => 0)));
+  Promise.all(
+    facts.nodes.map(async (node) => readCount(machineFiles(directory, node).folder).catch(() => 0)),
+  );
 
 /** Creates a cluster that nobody can log in to, looks at it, and interrupts the creation. Nothing of it may be left but its images. */
 async function createAndLook(
@@ -81,9 +98,14 @@ async function createAndLook(
       const cluster = await made(computer);
       if (cluster === undefined) return false;
       // Memory that is mapped has a count before the machine runs.
-      const folders = cluster.facts.nodes.map((node) => machineFiles(cluster.directory, node).folder);
+      const folders = cluster.facts.nodes.map(
+        (node) => machineFiles(cluster.directory, node).folder,
+      );
       const states = await Promise.all(folders.map(queryRunState));
-      return states.every((each) => each === "running") && (await countsOf(cluster)).every((count) => count > 0);
+      return (
+        states.every((each) => each === "running") &&
+        (await countsOf(cluster)).every((count) => count > 0)
+      );
     });
     await look((await made(computer))!);
   } finally {
@@ -101,7 +123,9 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.source = await startCountingMachines(folder(), runtime("first"));
   await pinKeys(state.source);
-  await until("the machines count", async () => (await countsOf(state.source!)).every((count) => count > savedCount));
+  await until("the machines count", async () =>
+    (await countsOf(state.source!)).every((count) => count > savedCount),
+  );
   await backend("first").snapshots.create(
     (await backend("first").find("counting", neverAborted))!,
     "counted",
@@ -116,11 +140,14 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-testHere(`the file can only be read by its user, and zstd can read it (${lack ?? "here"})`, async () => {
-  expect((await stat(file())).mode & 0o777).toBe(0o600);
-  expect((await readdir(folder())).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
-  expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
-});
+testHere(
+  `the file can only be read by its user, and zstd can read it (${lack ?? "here"})`,
+  async () => {
+    expect((await stat(file())).mode & 0o777).toBe(0o600);
+    expect((await readdir(folder())).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
+    expect((await readFile(file())).toString("latin1")).not.toContain("PRIVATE KEY");
+  },
+);
 
 // Shows R121.
 testHere(
@@ -129,7 +156,11 @@ testHere(
     for (const computer of ["second", "second", "third"]) {
       const notes: string[] = [];
       await createAndLook(runtime(computer, notes), computer, async (copy) => {
-        expect(copy.facts).toMatchObject({ clusterId: "copy", counts: state.source!.facts.counts, variant: "oss" });
+        expect(copy.facts).toMatchObject({
+          clusterId: "copy",
+          counts: state.source!.facts.counts,
+          variant: "oss",
+        });
         expect(copy.facts.machines).toMatchObject({ cpuModel: "Nehalem" });
         expect((await countsOf(copy)).every((count) => count > savedCount)).toBe(true);
       });
@@ -177,7 +208,9 @@ testHere(
       },
       path,
     );
-    expect(notes).toContainEqual("The nodes boot from their disks: QEMU cannot continue from their memory.");
+    expect(notes).toContainEqual(
+      "The nodes boot from their disks: QEMU cannot continue from their memory.",
+    );
   },
   60_000,
 );
@@ -190,7 +223,9 @@ testHere(
     expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
     await createAndLook(runtime("second"), "second", async () => {}, path);
     const place = { backend: backend("fourth"), install: undefined };
-    expect(await failureOf(summarizeCreation(request(60_000, path), place, neverAborted))).toMatchObject({
+    expect(
+      await failureOf(summarizeCreation(request(60_000, path), place, neverAborted)),
+    ).toMatchObject({
       id: "image-not-found",
     });
   },
@@ -200,43 +235,56 @@ testHere(
 testHere("a dry run creates nothing", async () => {
   const place = { backend: backend("fourth"), install: undefined };
   const { facts } = await summarizeCreation(request(60_000), place, neverAborted);
-  expect(facts).toMatchObject({ cluster: "copy", boots: false, from: { cluster: "counting", snapshot: "counted" } });
+  expect(facts).toMatchObject({
+    cluster: "copy",
+    boots: false,
+    from: { cluster: "counting", snapshot: "counted" },
+  });
   expect(await readdir(stateOf("fourth")).catch(() => [])).toEqual([]);
 });
 
-testHere("a file that exists is replaced only if that is asked for, and anything else never", async () => {
-  const path = join(folder(), "other.zst");
-  await writeFile(path, "precious");
-  expect(await failureOf(save(path))).toMatchObject({ id: "bad-usage" });
-  expect(await readFile(path, "utf8")).toBe("precious");
-  await save(path, { replaces: true });
-  expect((await stat(path)).size).toBeGreaterThan(1000);
-  expect(await failureOf(save(folder(), { replaces: true }))).toMatchObject({ id: "bad-usage" });
-  expect(await failureOf(save(join(folder(), "missing", "file.zst")))).toMatchObject({ id: "bad-usage" });
-  expect(await failureOf(save("/dev/full", { replaces: true }))).toMatchObject({ id: "bad-usage" });
-});
+testHere(
+  "a file that exists is replaced only if that is asked for, and anything else never",
+  async () => {
+    const path = join(folder(), "other.zst");
+    await writeFile(path, "precious");
+    expect(await failureOf(save(path))).toMatchObject({ id: "bad-usage" });
+    expect(await readFile(path, "utf8")).toBe("precious");
+    await save(path, { replaces: true });
+    expect((await stat(path)).size).toBeGreaterThan(1000);
+    expect(await failureOf(save(folder(), { replaces: true }))).toMatchObject({ id: "bad-usage" });
+    expect(await failureOf(save(join(folder(), "missing", "file.zst")))).toMatchObject({
+      id: "bad-usage",
+    });
+    expect(await failureOf(save("/dev/full", { replaces: true }))).toMatchObject({
+      id: "bad-usage",
+    });
+  },
+);
 
 test.skipIf(lack !== undefined || Bun.which("age-keygen") === null)(
   "a file for a recipient can only be used once the recipient has decrypted it",
   async () => {
-    const [key, path, plain] = ["key", "cluster.age", "decrypted.zst"].map((name) => join(folder(), name)) as [
-      string,
-      string,
-      string,
-    ];
+    const [key, path, plain] = ["key", "cluster.age", "decrypted.zst"].map((name) =>
+      join(folder(), name),
+    ) as [string, string, string];
     await Bun.$`age-keygen -o ${key}`.quiet();
     const recipient = (await Bun.$`age-keygen -y ${key}`.text()).trim();
     await save(path, { encrypt: encryptionFor([recipient], process.env) });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const place = { backend: backend("fourth"), install: undefined };
-    expect(await failureOf(summarizeCreation(request(60_000, path), place, neverAborted))).toMatchObject({
+    expect(
+      await failureOf(summarizeCreation(request(60_000, path), place, neverAborted)),
+    ).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringContaining("is encrypted with age"),
     });
     await Bun.$`age --decrypt -i ${key} --output ${plain} ${path}`.quiet();
     const { facts } = await summarizeCreation(request(60_000, plain), place, neverAborted);
     expect(facts).toMatchObject({ cluster: "copy" });
-    const refused = save(join(folder(), "refused.age"), { encrypt: encryptionFor(["nobody"], process.env) });
+    const refused = save(join(folder(), "refused.age"), {
+      encrypt: encryptionFor(["nobody"], process.env),
+    });
     expect(await failureOf(refused)).toMatchObject({
       id: "bad-usage",
       message: expect.stringContaining("age cannot encrypt"),

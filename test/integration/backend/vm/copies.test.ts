@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import { assertMemory, assertSpace } from "../../../../src/backend/vm/copies/resolve-copy.ts";
-import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  allProcessFiles,
+  endMachines,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { createCluster } from "../../../../src/cluster/create.ts";
@@ -20,7 +24,9 @@ import { pinKeys, readCount, startCountingMachines } from "./counting-machines.t
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
+    ? undefined
+    : "no QEMU for this processor here";
 const checks = test.skipIf(lack !== undefined);
 const from = { clusterId: "counting", name: "counted" };
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
@@ -28,7 +34,10 @@ const source = (): StoredCluster => state.source!;
 const root = (): string => join(state.folder!.path, "state", "cluster-e2e", "vm");
 
 function runtime(path?: string): Runtime {
-  const own = { XDG_STATE_HOME: join(state.folder!.path, "state"), ...(path !== undefined && { PATH: path }) };
+  const own = {
+    XDG_STATE_HOME: join(state.folder!.path, "state"),
+    ...(path !== undefined && { PATH: path }),
+  };
   return { environment: { ...process.env, ...own }, clock: systemClock, progress: silentProgress };
 }
 
@@ -39,7 +48,9 @@ const countsOf = async ({ directory, facts }: StoredCluster): Promise<readonly n
 /** Waits until all machines count. */
 async function untilCounting(cluster: StoredCluster): Promise<void> {
   const before = await countsOf(cluster);
-  await until("the machines count", async () => (await countsOf(cluster)).every((now, place) => now > before[place]!));
+  await until("the machines count", async () =>
+    (await countsOf(cluster)).every((now, place) => now > before[place]!),
+  );
 }
 
 /** The cluster that a running creation of this id has made so far. */
@@ -74,7 +85,11 @@ beforeAll(async () => {
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinKeys(source());
   await untilCounting(source());
-  await backend().snapshots.create((await backend().find("counting", neverAborted))!, "counted", neverAborted);
+  await backend().snapshots.create(
+    (await backend().find("counting", neverAborted))!,
+    "counted",
+    neverAborted,
+  );
 }, 60_000);
 
 afterAll(async () => {
@@ -83,22 +98,25 @@ afterAll(async () => {
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-checks(`a plan says what a copy would create, and creates nothing (${lack ?? "here"})`, async () => {
-  const before = await readdir(root(), { recursive: true });
-  const { facts, lines } = await summarize("copy");
-  expect(facts).toMatchObject({
-    cluster: "copy",
-    from: { cluster: "counting", snapshot: "counted" },
-    engine: { name: "qemu", accelerator: "tcg" },
-    counts: { masters: 1, agents: 1, publicAgents: 0 },
-    memoryMegabytes: 32,
-    cpus: 1,
-  });
-  expect(Object.fromEntries(lines)["Continues"]).toMatch(
-    /^snapshot "counted" of cluster "counting", made \d{4}-\d\d-\d\d \d\d:\d\d UTC$/,
-  );
-  expect((await readdir(root(), { recursive: true })).toSorted()).toEqual(before.toSorted());
-});
+checks(
+  `a plan says what a copy would create, and creates nothing (${lack ?? "here"})`,
+  async () => {
+    const before = await readdir(root(), { recursive: true });
+    const { facts, lines } = await summarize("copy");
+    expect(facts).toMatchObject({
+      cluster: "copy",
+      from: { cluster: "counting", snapshot: "counted" },
+      engine: { name: "qemu", accelerator: "tcg" },
+      counts: { masters: 1, agents: 1, publicAgents: 0 },
+      memoryMegabytes: 32,
+      cpus: 1,
+    });
+    expect(Object.fromEntries(lines)["Continues"]).toMatch(
+      /^snapshot "counted" of cluster "counting", made \d{4}-\d\d-\d\d \d\d:\d\d UTC$/,
+    );
+    expect((await readdir(root(), { recursive: true })).toSorted()).toEqual(before.toSorted());
+  },
+);
 
 checks(
   "both clusters run side by side, each on its own network and ports, and an interrupt removes the copy",
@@ -114,8 +132,14 @@ checks(
     const copy = (await made("copy"))!;
     await untilCounting(copy);
     await untilCounting(source());
-    expect(copy.facts).toMatchObject({ clusterId: "copy", counts: source().facts.counts, variant: "oss" });
-    const [own, others] = [copy, source()].map(({ facts }) => facts.nodes.flatMap(({ ports }) => Object.values(ports)));
+    expect(copy.facts).toMatchObject({
+      clusterId: "copy",
+      counts: source().facts.counts,
+      variant: "oss",
+    });
+    const [own, others] = [copy, source()].map(({ facts }) =>
+      facts.nodes.flatMap(({ ports }) => Object.values(ports)),
+    );
     expect(own!.filter((port) => others!.includes(port))).toEqual([]);
     const networkOf = async ({ directory }: StoredCluster) =>
       readFile(join(directory, "machines", "network", "qemu.pid"), "utf8");
@@ -137,7 +161,9 @@ checks(
 checks(
   "a copy whose machines never answer is removed at its time limit",
   async () => {
-    expect(await failureOf(create("late", neverAborted, 4_000))).toMatchObject({ id: "deadline-passed" });
+    expect(await failureOf(create("late", neverAborted, 4_000))).toMatchObject({
+      id: "deadline-passed",
+    });
     expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
     expect(await made("late")).toBeUndefined();
   },
@@ -150,7 +176,9 @@ checks(
     const { environment } = runtime();
     const lines: string[] = [];
     const machines = new VmBackend({ environment, onProgress: (line) => lines.push(line) });
-    const failure = await failureOf(Cluster.create(machines, { from: "counting:counted", timeoutMs: 4_000 }));
+    const failure = await failureOf(
+      Cluster.create(machines, { from: "counting:counted", timeoutMs: 4_000 }),
+    );
     expect(failure).toMatchObject({ id: "deadline-passed" });
     expect(lines).toContain("Continue virtual machines: done");
     expect((await backend().list(neverAborted)).map(({ id }) => id)).toEqual(["counting"]);
@@ -161,7 +189,9 @@ checks(
       id: "bad-usage",
       message: "`variant` cannot be combined with `from`; `masters` cannot be combined with `from`",
     });
-    expect(await failureOf(Cluster.create(machines, { from: "counting" }))).toMatchObject({ id: "bad-usage" });
+    expect(await failureOf(Cluster.create(machines, { from: "counting" }))).toMatchObject({
+      id: "bad-usage",
+    });
   },
   60_000,
 );
@@ -179,7 +209,13 @@ checks("unknown clusters, unknown snapshots and a taken id are refused", async (
   expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
   const { snapshots: _, ...without } = backend();
   expect(
-    await failureOf(summarizeCreation(request("copy", 60_000), { backend: without, install: undefined }, neverAborted)),
+    await failureOf(
+      summarizeCreation(
+        request("copy", 60_000),
+        { backend: without, install: undefined },
+        neverAborted,
+      ),
+    ),
   ).toMatchObject({
     id: "bad-usage",
   });
@@ -190,10 +226,16 @@ checks(
   async () => {
     const bin = join(state.folder!.path, "bin");
     await mkdir(bin);
-    await writeFile(join(bin, "qemu-system-x86_64"), "#!/bin/sh\necho QEMU emulator version 9.9.9\n", { mode: 0o755 });
+    await writeFile(
+      join(bin, "qemu-system-x86_64"),
+      "#!/bin/sh\necho QEMU emulator version 9.9.9\n",
+      { mode: 0o755 },
+    );
     expect(await refusal("copy", `${bin}:${process.env["PATH"]}`)).toMatchObject({
       id: "snapshot-unusable",
-      message: expect.stringMatching(/was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/),
+      message: expect.stringMatching(
+        /was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/,
+      ),
     });
     const folder = join(snapshotsFolder(source().directory), "counted");
     const facts = join(folder, "snapshot.json");
@@ -214,7 +256,10 @@ checks(
     });
     await writeFile(knownHosts, pinned);
     await Bun.file(privateKey).delete();
-    expect(await refusal("copy")).toMatchObject({ id: "key-missing", message: expect.stringContaining("The SSH key") });
+    expect(await refusal("copy")).toMatchObject({
+      id: "key-missing",
+      message: expect.stringContaining("The SSH key"),
+    });
     await writeFile(privateKey, key);
     const disk = join(folder, "agent_0", "disk.qcow2");
     const { size } = await stat(disk);
@@ -254,6 +299,10 @@ test("memory must suffice for the copy, and for the source if it runs", () => {
   );
   const ended = [{ state: "ended" }, { state: "ended" }];
   expect(() => assertMemory(cluster(ended), settings, gigabytes(2))).not.toThrow();
-  expect(() => assertMemory(cluster(ended), settings, gigabytes(1))).toThrow("The nodes need 2048 MB");
-  expect(() => assertMemory(cluster(ended), settings, gigabytes(5), 3)).toThrow("The nodes of 3 copies need 6144 MB");
+  expect(() => assertMemory(cluster(ended), settings, gigabytes(1))).toThrow(
+    "The nodes need 2048 MB",
+  );
+  expect(() => assertMemory(cluster(ended), settings, gigabytes(5), 3)).toThrow(
+    "The nodes of 3 copies need 6144 MB",
+  );
 });

@@ -3,8 +3,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type StoredCluster, writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { findFreePorts, startMachines, toPorts } from "../../../../src/backend/vm/machines/launch.ts";
-import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  findFreePorts,
+  startMachines,
+  toPorts,
+} from "../../../../src/backend/vm/machines/launch.ts";
+import {
+  allProcessFiles,
+  endMachines,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -19,10 +27,19 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const counting = [0x31, 0xc0, 0x8e, 0xd8, 0xfb, 0xf4, 0x66, 0xff, 0x06, 0x00, 0x10, 0xeb, 0xf8];
 const bootSignature = [0x55, 0xaa];
 
-const settings = { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 32, cpus: 1, cpuModel: "Nehalem" } as const;
+const settings = {
+  accelerator: "tcg",
+  isSandboxed: false,
+  memoryMegabytes: 32,
+  cpus: 1,
+  cpuModel: "Nehalem",
+} as const;
 
 /** The cluster `counting`, in the state folder `state` of this folder. */
-export async function startCountingMachines(folder: string, runtime: Runtime): Promise<StoredCluster> {
+export async function startCountingMachines(
+  folder: string,
+  runtime: Runtime,
+): Promise<StoredCluster> {
   const directory = join(folder, "state", "cluster-e2e", "vm", "counting-0123456789abcdef");
   const facts = await writeFacts(directory);
   const image = join(folder, "image.raw");
@@ -38,7 +55,15 @@ export async function startCountingMachines(folder: string, runtime: Runtime): P
   const sockets = { folder: join(folder, "sockets"), count: facts.nodes.length };
   await mkdir(sockets.folder);
   const qemu = openQemu(runtime, hostArchitecture());
-  const plan = { directory, facts, options: settings, ...settings, sockets, clock: systemClock, isOfTemplate: false };
+  const plan = {
+    directory,
+    facts,
+    options: settings,
+    ...settings,
+    sockets,
+    clock: systemClock,
+    isOfTemplate: false,
+  };
   try {
     await startMachines(qemu, plan, {}, neverAborted);
   } catch (error) {
@@ -59,7 +84,10 @@ export async function pinKeys({ directory, facts }: StoredCluster): Promise<void
 
 /** The current count of the machine in this folder. */
 export async function readCount(folder: string): Promise<number> {
-  const command = { execute: "human-monitor-command", arguments: { "command-line": "xp /1dw 0x1000" } };
+  const command = {
+    execute: "human-monitor-command",
+    arguments: { "command-line": "xp /1dw 0x1000" },
+  };
   const [text] = await runOnMonitor(folder, [command], neverAborted);
   return Number(/:\s+(\d+)/.exec(String(text))?.[1]);
 }

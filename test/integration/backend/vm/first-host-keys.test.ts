@@ -63,7 +63,9 @@ test("each machine boots with its own host key, which the first login expects", 
   } as const;
   await launchMachines(qemu, plan, neverAborted);
   const seeds = await Promise.all(
-    nodes.map(async (node) => readFile(join(machineFiles(folder.path, node).seed, "user-data"), "utf8")),
+    nodes.map(async (node) =>
+      readFile(join(machineFiles(folder.path, node).seed, "user-data"), "utf8"),
+    ),
   );
   const keys = seeds.map((seed) => /"ed25519_public": "(.*)"/.exec(seed)?.[1] ?? "none");
   expect(new Set(keys).size).toBe(nodes.length);

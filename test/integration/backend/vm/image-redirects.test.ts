@@ -13,38 +13,53 @@ const sum = createHash("sha256").update(bytes).digest("hex");
 test.each([
   ["an image", "/sums", "/via-http/disk.qcow2"],
   ["its checksums", "/via-http/sums", "/disk.qcow2"],
-])("a redirect of %s from https to http and back is refused at the first step", async (_, sums, disk) => {
-  await using folder = await scratchFolder();
-  await using plain = webServer((request) => redirect(`${state.secure}${new URL(request.url).pathname}`));
-  const state = { secure: "" };
-  await using secure = webServer(
-    (request) => {
-      const { pathname } = new URL(request.url);
-      if (pathname.startsWith("/via-http/")) return redirect(`${plain.origin}${pathname.slice("/via-http".length)}`);
-      return pathname === "/sums" ? new Response(`${sum}  disk.qcow2\n`) : rangeAnswer(request, bytes, {});
-    },
-    await selfSigned(folder.path),
-  );
-  state.secure = secure.origin;
-  const environment = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder.path, "cert.pem") };
-  const child = async (...paths: string[]): Promise<string> => {
-    const urls = paths.map((path) => `${secure.origin}${path}`);
-    return (await Bun.$`${process.execPath} -e ${obtainInChild} ${folder.path} ${urls}`.env(environment).text()).trim();
-  };
-  expect(await child(sums, disk)).toContain("the server redirects from https to the insecure");
-  expect(plain.requests).toEqual([]);
-  expect(await child("/sums", "/disk.qcow2")).toEndWith(".img");
-});
+])(
+  "a redirect of %s from https to http and back is refused at the first step",
+  async (_, sums, disk) => {
+    await using folder = await scratchFolder();
+    await using plain = webServer((request) =>
+      redirect(`${state.secure}${new URL(request.url).pathname}`),
+    );
+    const state = { secure: "" };
+    await using secure = webServer(
+      (request) => {
+        const { pathname } = new URL(request.url);
+        if (pathname.startsWith("/via-http/"))
+          return redirect(`${plain.origin}${pathname.slice("/via-http".length)}`);
+        return pathname === "/sums"
+          ? new Response(`${sum}  disk.qcow2\n`)
+          : rangeAnswer(request, bytes, {});
+      },
+      await selfSigned(folder.path),
+    );
+    state.secure = secure.origin;
+    const environment = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder.path, "cert.pem") };
+    const child = async (...paths: string[]): Promise<string> => {
+      const urls = paths.map((path) => `${secure.origin}${path}`);
+      return (
+        await Bun.$`${process.execPath} -e ${obtainInChild} ${folder.path} ${urls}`
+          .env(environment)
+          .text()
+      ).trim();
+    };
+    expect(await child(sums, disk)).toContain("the server redirects from https to the insecure");
+    expect(plain.requests).toEqual([]);
+    expect(await child("/sums", "/disk.qcow2")).toEndWith(".img");
+  },
+);
 
 test("every publisher's image and checksums have an https URL", () => {
   const published = distributions.flatMap((name) =>
-    (["x64", "arm64"] as const).map((architecture) => publishedImage(name, architectureOf(architecture))),
+    (["x64", "arm64"] as const).map((architecture) =>
+      publishedImage(name, architectureOf(architecture)),
+    ),
   );
   const urls = published.flatMap(({ url, sumsUrl }) => [url, sumsUrl]);
   expect(urls.filter((url) => !url.startsWith("https://"))).toEqual([]);
 });
 
-const redirect = (location: string): Response => new Response(null, { status: 302, headers: { location } });
+const redirect = (location: string): Response =>
+  new Response(null, { status: 302, headers: { location } });
 
 /** Uses a child process, because the runtime reads NODE_EXTRA_CA_CERTS only when it starts. */
 const obtainInChild = `

@@ -4,7 +4,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { leftoversCheck } from "../../../../src/backend/vm/checks.ts";
 import { writeClusterFacts } from "../../../../src/backend/vm/cluster-facts.ts";
-import { machineFiles, type ProcessFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  machineFiles,
+  type ProcessFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { networkFiles } from "../../../../src/backend/vm/machines/private-network.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
@@ -48,9 +51,15 @@ async function told({ agents, hasNetwork, snapshots }: Given): Promise<string> {
     await writeFile(files.started, "");
   }
   if (hasNetwork) processes.use(await start(networkFiles(directory)));
-  for (const name of snapshots) await mkdir(join(snapshotsFolder(directory), name), { recursive: true });
+  for (const name of snapshots)
+    await mkdir(join(snapshotsFolder(directory), name), { recursive: true });
   const counts = { master: 1, agent: agents, public_agent: 0 };
-  const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "test" } as const;
+  const known = {
+    variant: "oss",
+    distribution: "debian-12",
+    createdAt: undefined,
+    createdBy: "test",
+  } as const;
   await writeClusterFacts(directory, { clusterId: "one", creationId, ...known, counts, nodes });
   return outcomeText(await leftoversCheck(root.path, systemClock).run(neverAborted));
 }
@@ -60,7 +69,11 @@ const left = (what: string): string =>
 
 test.each([
   ["is whole", { agents: 1, hasNetwork: true, snapshots: ["installed"] }, "pass: None"],
-  ["has one machine, which needs no network", { agents: 0, hasNetwork: false, snapshots: [] }, "pass: None"],
+  [
+    "has one machine, which needs no network",
+    { agents: 0, hasNetwork: false, snapshots: [] },
+    "pass: None",
+  ],
   [
     "has lost its network",
     { agents: 1, hasNetwork: false, snapshots: [] },

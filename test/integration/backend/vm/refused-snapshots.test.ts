@@ -37,7 +37,12 @@ async function save(given: Given) {
     await writeFile(files.pid, `${child.pid}\n`);
     stack.use(await startMonitor(files.folder, async () => Promise.resolve({ status: runState })));
   }
-  const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "2026.1.1" } as const;
+  const known = {
+    variant: "oss",
+    distribution: "debian-12",
+    createdAt: undefined,
+    createdBy: "2026.1.1",
+  } as const;
   const counts = { master: 1, agent: 1, public_agent: 0 };
   await writeClusterFacts(directory, {
     clusterId: "one",
@@ -97,8 +102,11 @@ test.each<[string, Given, object]>([
       hint: "Free some space, or delete a snapshot.",
     },
   ],
-])("a cluster with %s is not saved, and no part of a snapshot is left", async (_, given, expected) => {
-  const { failure, snapshots } = await save(given);
-  expect(failure).toMatchObject(expected);
-  expect(snapshots).toEqual([]);
-});
+])(
+  "a cluster with %s is not saved, and no part of a snapshot is left",
+  async (_, given, expected) => {
+    const { failure, snapshots } = await save(given);
+    expect(failure).toMatchObject(expected);
+    expect(snapshots).toEqual([]);
+  },
+);

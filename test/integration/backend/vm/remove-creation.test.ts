@@ -63,17 +63,25 @@ test.each([
     remedy: "Remove those that you no longer need: cluster-vm destroy --cluster-id one",
   });
   const backend = createVmBackend(runtime);
-  expect(await backend.list(neverAborted)).toMatchObject([{ id: "one", state: "incomplete", nodes: [] }]);
+  expect(await backend.list(neverAborted)).toMatchObject([
+    { id: "one", state: "incomplete", nodes: [] },
+  ]);
   await destroyCluster(backend, "one", runtime, neverAborted);
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await backend.list(neverAborted)).toEqual([]);
-  expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({ status: "pass" });
+  expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({
+    status: "pass",
+  });
 });
 
 test("a folder that is a link isn't a cluster: doctor names it, and nothing behind it is ended or removed", async () => {
   await using state = await scratchFolder();
-  const runtime = { environment: { XDG_STATE_HOME: state.path }, clock: systemClock, progress: silentProgress };
+  const runtime = {
+    environment: { XDG_STATE_HOME: state.path },
+    clock: systemClock,
+    progress: silentProgress,
+  };
   const root = join(state.path, "cluster-e2e", "vm");
   const elsewhere = join(state.path, "elsewhere");
   await using child = await machine(elsewhere);
@@ -81,7 +89,9 @@ test("a folder that is a link isn't a cluster: doctor names it, and nothing behi
   await symlink(elsewhere, join(root, "one-0123456789abcdef"));
   const backend = createVmBackend(runtime);
   expect(await backend.list(neverAborted)).toEqual([]);
-  expect((await failureOf(destroyCluster(backend, "one", runtime, neverAborted))).id).toBe("cluster-not-found");
+  expect((await failureOf(destroyCluster(backend, "one", runtime, neverAborted))).id).toBe(
+    "cluster-not-found",
+  );
   expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({
     status: "warn",
     message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),

@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Snapshots } from "../../../../src/backend/contract.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { allProcessFiles, endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  allProcessFiles,
+  endMachines,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
@@ -20,8 +24,11 @@ import { startCountingMachines } from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
-const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
+    ? undefined
+    : "no QEMU for this processor here";
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
@@ -34,7 +41,9 @@ function runtime(): Runtime {
 const snapshots = (): Snapshots => createVmBackend(runtime()).snapshots;
 const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 const states = async () =>
-  Promise.all(nodes().map(async (node) => queryRunState(machineFiles(cluster().directory, node).folder)));
+  Promise.all(
+    nodes().map(async (node) => queryRunState(machineFiles(cluster().directory, node).folder)),
+  );
 
 beforeAll(async () => {
   if (lack !== undefined) return;
@@ -61,7 +70,10 @@ test.skipIf(mountLack !== undefined)(
     try {
       await writeFile(pid, running);
       const failure = await failureOf(snapshots().restore(await record(), "counted", neverAborted));
-      expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
+      expect(failure).toMatchObject({
+        id: "capacity-lacking",
+        message: expect.stringContaining("The disk is full"),
+      });
       const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
       expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
     } finally {
@@ -78,9 +90,14 @@ test.skipIf(lack !== undefined)(
     const knownHosts = () => createKnownHosts(creationFiles(cluster().directory).knownHosts);
     const keys = nodes().map(() => wireKey(generateKeyPair("host").publicKey));
     const before = (await record()).nodes.map(({ ssh }) => ssh.port);
-    for (const [place, port] of before.entries()) await knownHosts().pin("127.0.0.1", port, keys[place]!);
+    for (const [place, port] of before.entries())
+      await knownHosts().pin("127.0.0.1", port, keys[place]!);
     await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
-    const taken = Bun.listen({ hostname: "127.0.0.1", port: before[1]!, socket: { data: () => {} } });
+    const taken = Bun.listen({
+      hostname: "127.0.0.1",
+      port: before[1]!,
+      socket: { data: () => {} },
+    });
     try {
       await snapshots().restore(await record(), "counted", neverAborted);
     } finally {

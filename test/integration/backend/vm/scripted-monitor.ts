@@ -24,7 +24,9 @@ async function converse(socket: Socket, answer: Answer): Promise<void> {
     const { id, ...command } = JSON.parse(line) as MonitorCommand & { readonly id: number };
     const result = command.execute === "qmp_capabilities" ? {} : await answer(command);
     const told =
-      result instanceof Error ? { error: { class: "GenericError", desc: result.message } } : { return: result };
+      result instanceof Error
+        ? { error: { class: "GenericError", desc: result.message } }
+        : { return: result };
     if (result !== undefined) socket.write(`${JSON.stringify({ ...told, id })}\r\n`);
   }
 }

@@ -7,7 +7,11 @@ import { systemClock, silentProgress } from "../../../../src/system/runtime.ts";
 
 const [deed = "", clusterId = "", name = ""] = process.argv.slice(2);
 const { signal } = new AbortController();
-const backend = createVmBackend({ environment: process.env, clock: systemClock, progress: silentProgress });
+const backend = createVmBackend({
+  environment: process.env,
+  clock: systemClock,
+  progress: silentProgress,
+});
 const cluster = await backend.find(clusterId, signal);
 if (cluster === undefined) throw new Error(`no cluster ${clusterId}`);
 await backend.snapshots?.[deed as "create" | "restore"](cluster, name, signal);

@@ -26,13 +26,16 @@ import { readCount, startCountingMachines } from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null ? undefined : "no QEMU for this processor here";
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
+    ? undefined
+    : "no QEMU for this processor here";
 /** How the steps of all commands ended. */
 const { progress, steps } = recordingProgress();
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
-const monitors = (): readonly string[] => nodes().map((node) => machineFiles(cluster().directory, node).folder);
+const monitors = (): readonly string[] =>
+  nodes().map((node) => machineFiles(cluster().directory, node).folder);
 
 function runtime(path?: string, folder = state.folder!.path): Runtime {
   const own = { XDG_STATE_HOME: join(folder, "state"), ...(path !== undefined && { PATH: path }) };
@@ -45,7 +48,8 @@ const record = async () => (await createVmBackend(runtime()).find("counting", ne
 
 const counts = async (): Promise<readonly number[]> => Promise.all(monitors().map(readCount));
 const states = async () => Promise.all(monitors().map(queryRunState));
-const names = async (): Promise<readonly string[]> => readdir(snapshotsFolder(cluster().directory)).catch(() => []);
+const names = async (): Promise<readonly string[]> =>
+  readdir(snapshotsFolder(cluster().directory)).catch(() => []);
 
 /** Waits until the machines count. */
 async function untilCounting(): Promise<void> {
@@ -87,8 +91,12 @@ checks(
       { name: "own", isComplete: true },
     ]);
     const saved = await counts();
-    const haveGoneOn = async () => (await counts()).every((count, place) => count > saved[place]! + 40);
-    await until("machines that count on for two seconds", haveGoneOn, { limitMs: 50_000, everyMs: 200 });
+    const haveGoneOn = async () =>
+      (await counts()).every((count, place) => count > saved[place]! + 40);
+    await until("machines that count on for two seconds", haveGoneOn, {
+      limitMs: 50_000,
+      everyMs: 200,
+    });
     const later = await counts();
     await snapshots().restore(await record(), "own", neverAborted);
     expect(steps.slice(-2)).toEqual(["Check the snapshot: done", "Restore memory and disks: done"]);
@@ -121,7 +129,9 @@ checks(
 );
 
 checks("a name can't be used twice, and an unknown name is not found", async () => {
-  expect(await failureOf(snapshots().create(await record(), "counted", neverAborted))).toMatchObject({
+  expect(
+    await failureOf(snapshots().create(await record(), "counted", neverAborted)),
+  ).toMatchObject({
     id: "snapshot-exists",
   });
   for (const act of ["restore", "delete"] as const) {
@@ -134,7 +144,9 @@ checks(
   "a damaged snapshot, and one of another QEMU, are refused before anything is stopped",
   async () => {
     const pids = async () =>
-      Promise.all(nodes().map(async (node) => readFile(machineFiles(cluster().directory, node).pid, "utf8")));
+      Promise.all(
+        nodes().map(async (node) => readFile(machineFiles(cluster().directory, node).pid, "utf8")),
+      );
     const before = await pids();
     await snapshots().create(await record(), "damaged", neverAborted);
     const memory = join(snapshotsFolder(cluster().directory), "damaged", "agent_0", "memory");
@@ -156,19 +168,29 @@ checks(
     await writeFile(memory, whole);
     const bin = join(state.folder!.path, "bin");
     await mkdir(bin);
-    await writeFile(join(bin, "qemu-system-x86_64"), "#!/bin/sh\necho QEMU emulator version 9.9.9\n", { mode: 0o755 });
+    await writeFile(
+      join(bin, "qemu-system-x86_64"),
+      "#!/bin/sh\necho QEMU emulator version 9.9.9\n",
+      { mode: 0o755 },
+    );
     expect(await refusal(`${bin}:${process.env["PATH"]}`)).toMatchObject({
       id: "snapshot-unusable",
-      message: expect.stringMatching(/was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/),
+      message: expect.stringMatching(
+        /was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/,
+      ),
     });
     const upgraded = snapshots(`${bin}:${process.env["PATH"]}`);
     expect(await failureOf(upgraded.create(await record(), "other", neverAborted))).toMatchObject({
       id: "engine-failed",
-      message: expect.stringMatching(/its machines run under QEMU \d+\.\d+\.\d+, and this machine has QEMU 9\.9\.9/),
+      message: expect.stringMatching(
+        /its machines run under QEMU \d+\.\d+\.\d+, and this machine has QEMU 9\.9\.9/,
+      ),
       hint: expect.stringContaining("Restart the whole cluster"),
     });
     await appendFile(join(snapshotsFolder(cluster().directory), "damaged", "snapshot.json"), "}");
-    expect(await refusal()).toMatchObject({ message: expect.stringContaining("snapshot.json cannot be read") });
+    expect(await refusal()).toMatchObject({
+      message: expect.stringContaining("snapshot.json cannot be read"),
+    });
     expect(await pids()).toEqual(before);
     expect(await states()).toEqual(["running", "running"]);
     await snapshots().delete(await record(), "damaged", neverAborted);
@@ -184,7 +206,9 @@ checks(
     await snapshots().restore(await record(), "mapped", neverAborted);
     const memory = join(snapshotsFolder(cluster().directory), "mapped", "agent_0", "memory");
     const pid = (await readFile(machineFiles(cluster().directory, nodes()[1]!).pid, "utf8")).trim();
-    const mapped = (await readFile(`/proc/${pid}/maps`, "utf8")).split("\n").find((line) => line.includes(memory));
+    const mapped = (await readFile(`/proc/${pid}/maps`, "utf8"))
+      .split("\n")
+      .find((line) => line.includes(memory));
     expect(mapped).toMatch(/^\S+ rw-p /);
     await snapshots().delete(await record(), "mapped", neverAborted);
     await untilCounting();
@@ -230,13 +254,17 @@ checks.each([
     const files = await readdir(join(cluster().directory, "machines"), { recursive: true });
     expect(files.filter((name) => name.endsWith(".restored"))).toEqual([]);
     // They stay, because a machine may be stopped and started again.
-    const sockets = await readFile(join(cluster().directory, "machines", "network", "sockets"), "utf8");
+    const sockets = await readFile(
+      join(cluster().directory, "machines", "network", "sockets"),
+      "utf8",
+    );
     expect((await stat(sockets)).isDirectory()).toBe(true);
   },
   60_000,
 );
 
-const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
 
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a snapshot with a clear error, leaves nothing behind, and the machines continue (${mountLack ?? "here"})`,
@@ -245,7 +273,10 @@ test.skipIf(mountLack !== undefined)(
     await Bun.$`mount -t tmpfs -o size=1m tmpfs ${folder}`.quiet();
     try {
       const failure = await failureOf(snapshots().create(await record(), "full", neverAborted));
-      expect(failure).toMatchObject({ id: "capacity-lacking", message: expect.stringContaining("The disk is full") });
+      expect(failure).toMatchObject({
+        id: "capacity-lacking",
+        message: expect.stringContaining("The disk is full"),
+      });
       expect(await names()).toEqual([]);
       expect(await states()).toEqual(["running", "running"]);
     } finally {
@@ -273,7 +304,9 @@ checks(
     const interrupted = new AbortController();
     const making = snapshots().create(await record(), "cut", interrupted.signal);
     // It stays for as long as the machines may be paused. Asking QEMU would take longer than the pause.
-    await until("the machines are being paused", () => existsSync(join(cluster().directory, "paused")));
+    await until("the machines are being paused", () =>
+      existsSync(join(cluster().directory, "paused")),
+    );
     interrupted.abort(new Error("interrupted"));
     expect(await failureOf(making)).toMatchObject({ message: "interrupted" });
     expect(await states()).toEqual(["running", "running"]);
@@ -286,7 +319,9 @@ checks(
   "the paused machines of a killed program continue at the next look at the cluster, unless another process works on them",
   async () => {
     const { directory } = cluster();
-    await Promise.all(monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], neverAborted)));
+    await Promise.all(
+      monitors().map(async (folder) => runOnMonitor(folder, [{ execute: "stop" }], neverAborted)),
+    );
     await mkdir(join(snapshotsFolder(directory), ".cut"));
     await writeFile(join(directory, "paused"), "");
     {
@@ -294,13 +329,16 @@ checks(
       await record();
       expect(await states()).toEqual(["paused", "paused"]);
     }
-    expect((await snapshots().list(await record(), neverAborted)).find(({ name }) => name === "cut")?.isComplete).toBe(
-      false,
-    );
+    expect(
+      (await snapshots().list(await record(), neverAborted)).find(({ name }) => name === "cut")
+        ?.isComplete,
+    ).toBe(false);
     expect(await states()).toEqual(["running", "running"]);
-    expect(await failureOf(snapshots().restore(await record(), "cut", neverAborted))).toMatchObject({
-      id: "snapshot-unusable",
-    });
+    expect(await failureOf(snapshots().restore(await record(), "cut", neverAborted))).toMatchObject(
+      {
+        id: "snapshot-unusable",
+      },
+    );
     await snapshots().create(await record(), "cut", neverAborted);
     expect((await names()).toSorted()).toEqual(["counted", "cut"]);
     await snapshots().delete(await record(), "cut", neverAborted);
@@ -315,9 +353,13 @@ checks(
     const path = await pathThatKills("qemu-system-x86_64", "receiver-vm-01234567-1", first);
     await killed(["create", "counting", "cut"], path);
     const receivers = async () =>
-      (await readdir(join(cluster().directory, "machines"))).filter((name) => name.startsWith("receiver"));
+      (await readdir(join(cluster().directory, "machines"))).filter((name) =>
+        name.startsWith("receiver"),
+      );
     expect((await receivers()).toSorted()).toEqual(["receiver-agent_0", "receiver-master_0"]);
-    const [files] = (await allProcessFiles(cluster().directory)).filter(({ pid }) => pid.includes("receiver-master_0"));
+    const [files] = (await allProcessFiles(cluster().directory)).filter(({ pid }) =>
+      pid.includes("receiver-master_0"),
+    );
     expect(await isRunning(files!)).toBe(true);
     await until("the receivers have been removed", async () => {
       await record();
@@ -341,7 +383,8 @@ checks(
     await backend.snapshots.create(found, "counted", neverAborted);
     await backend.remove(found, neverAborted);
     expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
-    for (const node of facts.nodes) expect(await isRunning(machineFiles(directory, node))).toBe(false);
+    for (const node of facts.nodes)
+      expect(await isRunning(machineFiles(directory, node))).toBe(false);
   },
   60_000,
 );

@@ -77,7 +77,10 @@ async function openCreation(
   const notes: string[] = [];
   const details: string[] = [];
   const runtime = {
-    environment: { PATH: `${folder.path}:/bin:/usr/bin`, XDG_CACHE_HOME: join(folder.path, "cache") },
+    environment: {
+      PATH: `${folder.path}:/bin:/usr/bin`,
+      XDG_CACHE_HOME: join(folder.path, "cache"),
+    },
     clock: systemClock,
     progress: {
       ...silentProgress,
@@ -98,7 +101,12 @@ async function openCreation(
       variant: "oss",
       distribution: "debian-12",
       counts: { master: 1, agent: agents, public_agent: 0 },
-      options: { memoryMegabytes: 256, cpus: 1, diskMegabytes, ...(hasOwnImage && { image: { source: path } }) },
+      options: {
+        memoryMegabytes: 256,
+        cpus: 1,
+        diskMegabytes,
+        ...(hasOwnImage && { image: { source: path } }),
+      },
       needsCgroups1: false,
       needsApt: false,
       imagePreparation: undefined,
@@ -128,8 +136,14 @@ async function openCreation(
       const own = join(root, `one-${id}`);
       await mkdir(own);
       const sum = { algorithm: "sha256", hex: sha256 ?? "" } as const;
-      const resolved = { ...plan.resolved, image: { ...plan.resolved.image, ...(sha256 !== undefined && { sum }) } };
-      await new VmCreation({ ...plan, resolved }, runtime).claim({ creationId: id, directory: own }, neverAborted);
+      const resolved = {
+        ...plan.resolved,
+        image: { ...plan.resolved.image, ...(sha256 !== undefined && { sum }) },
+      };
+      await new VmCreation({ ...plan, resolved }, runtime).claim(
+        { creationId: id, directory: own },
+        neverAborted,
+      );
     },
     claim: async () => creation.claim({ creationId: "0123456789abcdef", directory }, neverAborted),
     launch: async () => creation.launch("ssh-ed25519 AAAA", neverAborted),
@@ -164,7 +178,9 @@ test("machines that crash under kvm are restarted under tcg, once", async () => 
   const usualLimitMs = creation.firstLogin.limitMs;
   expect(await creation.recover(loginFailed, neverAborted)).toBe(true);
   expect(creation.firstLogin.limitMs).toBeGreaterThan(usualLimitMs);
-  expect(notes).toEqual([expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)")]);
+  expect(notes).toEqual([
+    expect.stringContaining("kvm cannot run these machines (KVM internal error. Suberror: 1)"),
+  ]);
   await creation.launch("ssh-ed25519 AAAA", neverAborted);
   expect((await creation.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
   expect(await creation.recover(loginFailed, neverAborted)).toBe(false);
@@ -197,7 +213,9 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
   const [first] = (await creation.look()).nodes;
   await creation.firstLogin.finishBoot(first!, { run: async () => complaint }, neverAborted);
-  expect(unmarked(details.at(-1)!)).toBe("-v: master_0: cloud-init reported:\nstatus: error\nno such locale");
+  expect(unmarked(details.at(-1)!)).toBe(
+    "-v: master_0: cloud-init reported:\nstatus: error\nno such locale",
+  );
 });
 
 test.each([
@@ -208,7 +226,8 @@ test.each([
   async (forced, limitMs, notes) => {
     await using started = await startCreation("none", { forced, agents: 0 });
     const asked: object[] = [];
-    const run = async (command: { readonly argv: readonly string[] }) => Promise.resolve((asked.push(command), clean));
+    const run = async (command: { readonly argv: readonly string[] }) =>
+      Promise.resolve((asked.push(command), clean));
     const [first] = (await started.creation.look()).nodes;
     const shown = started.details.length;
     await started.creation.firstLogin.finishBoot(first!, { run }, neverAborted);
@@ -225,13 +244,22 @@ test.each([
   ["kvm", undefined],
   ["tcg", "emulation failure"],
   [undefined, "emulation failure"],
-] as const)("once machines have booted with %p forced, kvm counts as broken: %p", async (forced, reason) => {
-  await using started = await startCreation("none", { ...(forced !== undefined && { forced }), agents: 0 });
-  await rememberBrokenAccelerator(started.environment, { accelerator: "kvm", reason: "emulation failure" });
-  const [first] = (await started.creation.look()).nodes;
-  await started.creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
-  expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
-});
+] as const)(
+  "once machines have booted with %p forced, kvm counts as broken: %p",
+  async (forced, reason) => {
+    await using started = await startCreation("none", {
+      ...(forced !== undefined && { forced }),
+      agents: 0,
+    });
+    await rememberBrokenAccelerator(started.environment, {
+      accelerator: "kvm",
+      reason: "emulation failure",
+    });
+    const [first] = (await started.creation.look()).nodes;
+    await started.creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
+    expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
+  },
+);
 
 test("an id is given to one of two creations at once, and later ones don't even look for their image", async () => {
   await using opened = await openCreation(system("none"));
@@ -261,15 +289,20 @@ test("nodes that have no room on the disk are refused before anything is made", 
 test.each([
   [false, "debian-12"],
   [true, "own image"],
-])("what is needed later is recorded: with the user's own image: %p", async (hasOwnImage, distribution) => {
-  await using started = await startCreation("none", { hasOwnImage });
-  const { facts } = (await readCluster(started.directory))!;
-  const machines = { accelerator: "kvm", isSandboxed: false, memoryMegabytes: 256, cpus: 1 };
-  expect(facts).toMatchObject({ clusterId: "one", distribution, machines });
-  const ports = facts.nodes.flatMap((node) => Object.values(node.ports));
-  expect(new Set(ports).size).toBe(6);
-  expect(await readFile(join(started.directory, "machines/master_0/seed/user-data"), "utf8")).toContain("linger");
-});
+])(
+  "what is needed later is recorded: with the user's own image: %p",
+  async (hasOwnImage, distribution) => {
+    await using started = await startCreation("none", { hasOwnImage });
+    const { facts } = (await readCluster(started.directory))!;
+    const machines = { accelerator: "kvm", isSandboxed: false, memoryMegabytes: 256, cpus: 1 };
+    expect(facts).toMatchObject({ clusterId: "one", distribution, machines });
+    const ports = facts.nodes.flatMap((node) => Object.values(node.ports));
+    expect(new Set(ports).size).toBe(6);
+    expect(
+      await readFile(join(started.directory, "machines/master_0/seed/user-data"), "utf8"),
+    ).toContain("linger");
+  },
+);
 
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCreation(system("none"));
@@ -286,8 +319,16 @@ test.each([
     "machine-not-set-up",
     "This QEMU was built without vvfat, which gives machines their keys.",
   ],
-  ["disk.qcow2: Disk quota exceeded", "capacity-lacking", "The disk is full: disk.qcow2: Disk quota exceeded."],
-  ["Could not open 'disk.qcow2'", "engine-failed", /^qemu-system-x86_64 for (?:master|agent)_0 failed: Could not open/],
+  [
+    "disk.qcow2: Disk quota exceeded",
+    "capacity-lacking",
+    "The disk is full: disk.qcow2: Disk quota exceeded.",
+  ],
+  [
+    "Could not open 'disk.qcow2'",
+    "engine-failed",
+    /^qemu-system-x86_64 for (?:master|agent)_0 failed: Could not open/,
+  ],
 ])("a QEMU that says %j is an error with the cause", async (said, id, message) => {
   const failing = `case "$*" in *'-accel '*) echo "qemu-system-x86_64: ${said}" >&2; exit 1 ;; esac\n`;
   await using opened = await openCreation(`${failing}${system("none")}`);
@@ -360,7 +401,9 @@ test("machines don't start again on an image that was replaced or is gone, but o
   expect(await failureOf(start())).toMatchObject({
     id: "image-not-found",
     message: expect.stringContaining("was replaced or changed since the machines were created"),
-    hint: expect.stringContaining(new Bun.CryptoHasher("sha256").update(bootableDisk()).digest("hex")),
+    hint: expect.stringContaining(
+      new Bun.CryptoHasher("sha256").update(bootableDisk()).digest("hex"),
+    ),
   });
   await rm(path);
   expect((await failureOf(start())).message).toContain("is gone since the machines were created");

@@ -36,7 +36,11 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
     { ssh: "echo Dropbear >&2" },
     /^warn: .* is not OpenSSH: its version is "Dropbear"\. → Inst/,
   ],
-  ["an ssh that does not run", { ssh: "echo broken >&2; exit 3" }, /^fail: Cannot run .*: .*broken.* → Install/s],
+  [
+    "an ssh that does not run",
+    { ssh: "echo broken >&2; exit 3" },
+    /^fail: Cannot run .*: .*broken.* → Install/s,
+  ],
 ])("%s", async (_what, scripts, text) => {
   await using folder = await programs(scripts);
   expect(await told(sshClientCheck({ PATH: folder.path }))).toMatch(text);
@@ -80,7 +84,9 @@ test.skipIf(userInfo().uid !== 0)("a state folder on a full disk (needs root)", 
   await Bun.$`mount -t tmpfs -o size=64k,mode=700 tmpfs ${folder.path}`;
   try {
     const found = await told(stateFolderCheck(folder.path, process.env));
-    expect(found).toStartWith(`fail: Cannot write to the state folder ${folder.path}: ${folder.path}: ENOSPC.`);
+    expect(found).toStartWith(
+      `fail: Cannot write to the state folder ${folder.path}: ${folder.path}: ENOSPC.`,
+    );
   } finally {
     await Bun.$`umount ${folder.path}`;
   }
@@ -109,22 +115,30 @@ test("an SSH key that others can read is reported", async () => {
   expect(text).toEndWith(`chmod 600 ${key}`);
 });
 
-test.each(["cluster-e2e", "file/cluster-e2e", "link"])("another file is in the way: %s", async (name) => {
-  await using folder = await scratchFolder();
-  await writeFile(join(folder.path, "cluster-e2e"), "");
-  await writeFile(join(folder.path, "file"), "");
-  await symlink(join(folder.path, "nowhere"), join(folder.path, "link"));
-  const path = join(folder.path, name);
-  const text = await told(stateFolderCheck(path, process.env));
-  expect(text).toMatch(/^fail: Cannot (?:create|write to) the state folder /);
-  expect(text).toContain(` the state folder ${path}: `);
-  expect(text).toContain("XDG_STATE_HOME");
-});
+test.each(["cluster-e2e", "file/cluster-e2e", "link"])(
+  "another file is in the way: %s",
+  async (name) => {
+    await using folder = await scratchFolder();
+    await writeFile(join(folder.path, "cluster-e2e"), "");
+    await writeFile(join(folder.path, "file"), "");
+    await symlink(join(folder.path, "nowhere"), join(folder.path, "link"));
+    const path = join(folder.path, name);
+    const text = await told(stateFolderCheck(path, process.env));
+    expect(text).toMatch(/^fail: Cannot (?:create|write to) the state folder /);
+    expect(text).toContain(` the state folder ${path}: `);
+    expect(text).toContain("XDG_STATE_HOME");
+  },
+);
 
-test.skipIf(platform() !== "linux")("a place where nothing can be created (needs Linux's /proc)", async () => {
-  const text = await told(stateFolderCheck("/proc/cluster-e2e", process.env));
-  expect(text).toMatch(/^fail: Cannot create the state folder \/proc\/cluster-e2e: \/proc: E[A-Z]+\./);
-});
+test.skipIf(platform() !== "linux")(
+  "a place where nothing can be created (needs Linux's /proc)",
+  async () => {
+    const text = await told(stateFolderCheck("/proc/cluster-e2e", process.env));
+    expect(text).toMatch(
+      /^fail: Cannot create the state folder \/proc\/cluster-e2e: \/proc: E[A-Z]+\./,
+    );
+  },
+);
 
 test.each([
   ["removed", 0, "warn: An ssh still holds a connection to a cluster that is gone: "],
@@ -139,7 +153,9 @@ test.each([
   const creation = { schemaVersion: 1, clusterId: "demo", creationId: "0123456789abcdef", state };
   await writeFile(join(directory, "creation.json"), JSON.stringify(creation));
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(join(directory, "master-0123456789abcdef"), resolve));
+  await new Promise<void>((resolve) =>
+    server.listen(join(directory, "master-0123456789abcdef"), resolve),
+  );
   const found = await told(stateFolderCheck(folder.path, { PATH: bin.path }));
   server.close();
   expect(found).toStartWith(text);
@@ -153,9 +169,21 @@ interface Desktop {
 }
 
 test.each<[string, Desktop, string]>([
-  ["a screen and xdg-open", { on: "linux", program: "xdg-open", screen: { DISPLAY: ":0" } }, "pass: "],
-  ["a Wayland screen", { on: "linux", program: "xdg-open", screen: { WAYLAND_DISPLAY: "wayland-0" } }, "pass: "],
-  ["no xdg-open", { on: "linux", screen: { DISPLAY: ":0" } }, "warn: web cannot open a browser: there is no xdg-open"],
+  [
+    "a screen and xdg-open",
+    { on: "linux", program: "xdg-open", screen: { DISPLAY: ":0" } },
+    "pass: ",
+  ],
+  [
+    "a Wayland screen",
+    { on: "linux", program: "xdg-open", screen: { WAYLAND_DISPLAY: "wayland-0" } },
+    "pass: ",
+  ],
+  [
+    "no xdg-open",
+    { on: "linux", screen: { DISPLAY: ":0" } },
+    "warn: web cannot open a browser: there is no xdg-open",
+  ],
   [
     "no screen",
     { on: "linux", program: "xdg-open", screen: { DISPLAY: "" } },

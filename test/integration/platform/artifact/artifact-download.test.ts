@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "bun:test";
 import type { ClusterError } from "../../../../src/errors.ts";
-import { type DownloadRequest, downloadArtifact } from "../../../../src/platform/artifact/artifact-download.ts";
+import {
+  type DownloadRequest,
+  downloadArtifact,
+} from "../../../../src/platform/artifact/artifact-download.ts";
 import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -15,7 +18,10 @@ const secret = "hunter2-token";
 const bytes = artifactBytes(300_000);
 const sum = createHash("sha256").update(bytes).digest("hex");
 
-const request = (workspaceFolder: string, part: Partial<DownloadRequest> = {}): DownloadRequest => ({
+const request = (
+  workspaceFolder: string,
+  part: Partial<DownloadRequest> = {},
+): DownloadRequest => ({
   // On this clock, pauses take no time.
   clock: { now: () => systemClock.now(), sleep: async () => {} },
   workspaceFolder,
@@ -29,7 +35,11 @@ const request = (workspaceFolder: string, part: Partial<DownloadRequest> = {}): 
 const download = (url: string, given: DownloadRequest, signal = neverAborted) =>
   downloadArtifact(parseArtifactLocation(url, "/").value!, given, signal);
 
-async function failure(url: string, given: DownloadRequest, signal = neverAborted): Promise<ClusterError> {
+async function failure(
+  url: string,
+  given: DownloadRequest,
+  signal = neverAborted,
+): Promise<ClusterError> {
   const error: unknown = await download(url, given, signal).then(
     () => new Error("it was downloaded"),
     (thrown: unknown) => thrown,
@@ -59,7 +69,9 @@ test("a download is in a private folder of the workspace, and is removed after u
   }
   expect(await readdir(workspace.path)).toEqual([]);
   expect(progress.at(-1)).toEqual([bytes.length, bytes.length]);
-  expect(server.requests.map(({ headers }) => headers.get("accept-encoding"))).toEqual(["identity"]);
+  expect(server.requests.map(({ headers }) => headers.get("accept-encoding"))).toEqual([
+    "identity",
+  ]);
 });
 
 test.each([
@@ -68,7 +80,9 @@ test.each([
 ])("an interrupted transfer resumes where it stopped, with %s", async (_kind, name, value) => {
   await using workspace = await scratchFolder();
   const headers = `${name}: ${value}\r\n`;
-  await using server = await rawServer((asked) => cutAnswer(bytes, 120_000, { headers, request: asked }));
+  await using server = await rawServer((asked) =>
+    cutAnswer(bytes, 120_000, { headers, request: asked }),
+  );
   await using artifact = await download(server.origin, request(workspace.path, { sha256: sum }));
   expect(bytes.equals(await readFile(artifact.file.source))).toBe(true);
   const [first, ...rest] = server.requests.map((text) => ({
@@ -112,7 +126,9 @@ test("a server that sends more than the file has is refused once", async () => {
 });
 
 const mountLack =
-  process.getuid?.() === 0 && process.platform === "linux" ? undefined : "only root on Linux can mount a small disk";
+  process.getuid?.() === 0 && process.platform === "linux"
+    ? undefined
+    : "only root on Linux can mount a small disk";
 
 test.skipIf(mountLack !== undefined)(
   `the rest of a transfer only needs space for the rest (${mountLack ?? "here"})`,
@@ -141,7 +157,10 @@ test("if the server encodes the file all the same, it is decoded, and a transfer
   const artifact = Buffer.concat([Buffer.from("#!/bin/bash\n"), randomBytes(300_000)]);
   const encoded = gzipSync(artifact);
   await using server = await rawServer((asked, count) =>
-    cutAnswer(encoded, count === 1 ? encoded.length - 20 : encoded.length, { headers, request: asked }),
+    cutAnswer(encoded, count === 1 ? encoded.length - 20 : encoded.length, {
+      headers,
+      request: asked,
+    }),
   );
   await using local = await download(server.origin, request(workspace.path));
   expect(artifact.equals(await readFile(local.file.source))).toBe(true);
@@ -195,7 +214,10 @@ test("a part other than the requested one is rejected", async () => {
       ? cutAnswer(bytes, 100_000, { headers: 'ETag: "v1"\r\n' })
       : cutAnswer(bytes, bytes.length, { headers: 'ETag: "v1"\r\n', request: "range: bytes=77-" }),
   );
-  const different = { id: "artifact-unreachable", message: expect.stringContaining("different part") };
+  const different = {
+    id: "artifact-unreachable",
+    message: expect.stringContaining("different part"),
+  };
   expect(await failure(server.origin, request(workspace.path))).toMatchObject(different);
 });
 
@@ -218,7 +240,10 @@ test("a stalled transfer is aborted", async () => {
     });
     return new Response(body, { headers: { "content-length": String(bytes.length) } });
   });
-  await using artifact = await download(server.origin, request(workspace.path, { sha256: sum, stallLimitMs: 300 }));
+  await using artifact = await download(
+    server.origin,
+    request(workspace.path, { sha256: sum, stallLimitMs: 300 }),
+  );
   expect([artifact.file.sizeBytes, server.requests.length]).toEqual([bytes.length, 2]);
 });
 
@@ -281,5 +306,7 @@ test("a local artifact is used in place, and stays", async () => {
     expect(await readdir(workspace.path)).toEqual([]);
   }
   expect(await readdir(home.path)).toEqual(["a.sh"]);
-  expect((await failure(path, request(workspace.path, { sha256: "f".repeat(64) }))).id).toBe("artifact-invalid");
+  expect((await failure(path, request(workspace.path, { sha256: "f".repeat(64) }))).id).toBe(
+    "artifact-invalid",
+  );
 });

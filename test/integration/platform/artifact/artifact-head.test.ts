@@ -18,7 +18,11 @@ const quickClock = { now: () => systemClock.now(), sleep: async () => {} };
 
 async function read(text: string, limitMs = 15_000) {
   const location = parseArtifactLocation(text, "/").value!;
-  const { layout, variant, sizeBytes } = await readArtifactHead(location, { clock: quickClock, limitMs }, signal);
+  const { layout, variant, sizeBytes } = await readArtifactHead(
+    location,
+    { clock: quickClock, limitMs },
+    signal,
+  );
   return { layout: layout?.name, variant, sizeBytes };
 }
 
@@ -45,8 +49,14 @@ test("only 16 KiB are requested from a server that supports ranges", async () =>
 
 test("from a server that encodes what it sends, the beginning is read, and the size stays unknown", async () => {
   const bytes = Buffer.from(Bun.gzipSync(artifactBytes(1_000_000)));
-  await using server = webServer((request) => rangeAnswer(request, bytes, { "content-encoding": "gzip" }));
-  expect(await read(server.origin)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: undefined });
+  await using server = webServer((request) =>
+    rangeAnswer(request, bytes, { "content-encoding": "gzip" }),
+  );
+  expect(await read(server.origin)).toEqual({
+    variant: "oss",
+    layout: "cluster",
+    sizeBytes: undefined,
+  });
 });
 
 test("only the beginning is read from a server without ranges", async () => {
@@ -64,14 +74,22 @@ test("only the beginning is read from a server without ranges", async () => {
     });
     return new Response(body);
   });
-  expect(await read(`${server.origin}/a.sh`)).toEqual({ variant: "enterprise", layout: "dcos", sizeBytes: undefined });
+  expect(await read(`${server.origin}/a.sh`)).toEqual({
+    variant: "enterprise",
+    layout: "dcos",
+    sizeBytes: undefined,
+  });
   await until("the end of the transfer", () => transfer.hasEnded);
 });
 
 test("an artifact shorter than 16 KiB is read completely", async () => {
   const bytes = artifactBytes(100, "#!/bin/bash\n# variant: enterprise\n");
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
-  expect(await read(server.origin)).toEqual({ variant: "enterprise", layout: "cluster", sizeBytes: 100 });
+  expect(await read(server.origin)).toEqual({
+    variant: "enterprise",
+    layout: "cluster",
+    sizeBytes: 100,
+  });
 });
 
 test.each([301, 302, 303, 307, 308])(
@@ -81,7 +99,10 @@ test.each([301, 302, 303, 307, 308])(
     await using server = webServer((request) =>
       request.url.endsWith("/first")
         ? new Response(null, { status, headers: { location: "/second" } })
-        : new Response(null, { status, headers: { location: `${target.origin}/a?signature=${secret}` } }),
+        : new Response(null, {
+            status,
+            headers: { location: `${target.origin}/a?signature=${secret}` },
+          }),
     );
     const { variant } = await read(`${server.origin.replace("//", `//me:${secret}@`)}/first`);
     expect(variant).toBe("oss");
@@ -95,9 +116,14 @@ test.each([301, 302, 303, 307, 308])(
 );
 
 test("a loop of redirects ends", async () => {
-  await using server = webServer(() => new Response(null, { status: 302, headers: { location: `/?${secret}` } }));
+  await using server = webServer(
+    () => new Response(null, { status: 302, headers: { location: `/?${secret}` } }),
+  );
   const error = await failure(`${server.origin}/a?${secret}`);
-  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/a?***` } });
+  expect(error).toMatchObject({
+    id: "artifact-unreachable",
+    facts: { artifact: `${server.origin}/a?***` },
+  });
   expect(error.message).toContain("more than 10");
   expect(error.message).not.toContain(secret);
 });
@@ -109,7 +135,10 @@ test.each([
 ])("a redirect to %s is rejected", async (location, shown) => {
   await using server = webServer(() => new Response(null, { status: 302, headers: { location } }));
   const error = await failure(server.origin);
-  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/` } });
+  expect(error).toMatchObject({
+    id: "artifact-unreachable",
+    facts: { artifact: `${server.origin}/` },
+  });
   expect(error.message).toContain(shown);
   expect(error.message).not.toContain("hunter2");
 });
@@ -135,17 +164,25 @@ test.each([
 
 test("a transient failure is retried silently", async () => {
   await using server = webServer((request, count) =>
-    count < 3 ? new Response("busy", { status: 503 }) : rangeAnswer(request, artifactBytes(5000), {}),
+    count < 3
+      ? new Response("busy", { status: 503 })
+      : rangeAnswer(request, artifactBytes(5000), {}),
   );
   expect((await read(server.origin)).variant).toBe("oss");
 });
 
 test("a web page instead of the artifact is reported as such", async () => {
   await using server = webServer(
-    () => new Response("<!DOCTYPE html><title>Sign in</title>", { headers: { "content-type": "text/html" } }),
+    () =>
+      new Response("<!DOCTYPE html><title>Sign in</title>", {
+        headers: { "content-type": "text/html" },
+      }),
   );
   const error = await failure(`${server.origin}/login?next=${secret}`);
-  expect(error).toMatchObject({ id: "artifact-invalid", facts: { artifact: `${server.origin}/login?***` } });
+  expect(error).toMatchObject({
+    id: "artifact-invalid",
+    facts: { artifact: `${server.origin}/login?***` },
+  });
   expect(error.message).toContain("web page");
   expect(error.message).not.toContain(secret);
 });
@@ -160,7 +197,10 @@ test.each([200, 416])("an empty file isn't an artifact (HTTP %d)", async (status
 test("a server that never answers is given up at the time limit", async () => {
   await using server = webServer(() => new Promise<Response>(() => {}));
   const error = await failure(`${server.origin}/a?${secret}`, 200);
-  expect(error).toMatchObject({ id: "artifact-unreachable", facts: { artifact: `${server.origin}/a?***` } });
+  expect(error).toMatchObject({
+    id: "artifact-unreachable",
+    facts: { artifact: `${server.origin}/a?***` },
+  });
   expect(error.message).toContain("0.2 s");
   expect(error.message).not.toContain(secret);
   expect(error.transient).toBe(true);
@@ -178,7 +218,11 @@ test("a body that stalls is given up at the time limit", async () => {
         }),
       ),
   );
-  const late = { id: "artifact-unreachable", transient: true, message: expect.stringContaining("0.2 s") };
+  const late = {
+    id: "artifact-unreachable",
+    transient: true,
+    message: expect.stringContaining("0.2 s"),
+  };
   expect(await failure(server.origin, 200)).toMatchObject(late);
 });
 
@@ -219,7 +263,11 @@ test("NODE_EXTRA_CA_CERTS adds trust, and a redirect from https to http is rejec
   }, tls);
   const child = async (path: string): Promise<string> => {
     const environment = { ...process.env, NODE_EXTRA_CA_CERTS: join(folder.path, "cert.pem") };
-    return (await Bun.$`${process.execPath} -e ${readInChild} ${server.origin}${path}`.env(environment).text()).trim();
+    return (
+      await Bun.$`${process.execPath} -e ${readInChild} ${server.origin}${path}`
+        .env(environment)
+        .text()
+    ).trim();
   };
   expect(JSON.parse(await child("/a"))).toMatchObject({ variant: "oss" });
   expect(await child("/leads-out")).toBe(
@@ -254,14 +302,20 @@ test("https to a server without TLS is an error that says so", async () => {
 });
 
 test.each([
-  ["http://127.0.0.1:1/a?hunter2-token", "http://127.0.0.1:1/a?***: the connection was refused (ECONNREFUSED)."],
+  [
+    "http://127.0.0.1:1/a?hunter2-token",
+    "http://127.0.0.1:1/a?***: the connection was refused (ECONNREFUSED).",
+  ],
   [
     "https://me:hunter2-token@no-such-host.invalid/",
     "https://***@no-such-host.invalid/: the host name is unknown (ENOTFOUND).",
   ],
 ])("the unreachable URL %s is reported with the reason", async (url, message) => {
   const error = await failure(url);
-  expect([error.id, error.message]).toEqual(["artifact-unreachable", `Cannot read the artifact ${message}`]);
+  expect([error.id, error.message]).toEqual([
+    "artifact-unreachable",
+    `Cannot read the artifact ${message}`,
+  ]);
 });
 
 test.each([
@@ -279,7 +333,11 @@ test("a local artifact is read in place", async () => {
   const path = join(folder.path, "my artifact.sh");
   await Bun.write(path, artifactBytes(9000));
   expect(await read(path)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: 9000 });
-  expect(await read(Bun.pathToFileURL(path).href)).toEqual({ variant: "oss", layout: "cluster", sizeBytes: 9000 });
+  expect(await read(Bun.pathToFileURL(path).href)).toEqual({
+    variant: "oss",
+    layout: "cluster",
+    sizeBytes: 9000,
+  });
 });
 
 test("missing files, folders and files that aren't scripts are different errors", async () => {
@@ -291,7 +349,8 @@ test("missing files, folders and files that aren't scripts are different errors"
   const failures = await Promise.all(
     ["missing", "folder", "text", "text/below"].map((name) => failure(join(path, name))),
   );
-  expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`)).toMatchInlineSnapshot(`
+  expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`))
+    .toMatchInlineSnapshot(`
     [
       "artifact-unreachable: Cannot read the artifact /p/missing: the file does not exist.",
       "artifact-invalid: /p/folder is not a release artifact: it is a folder.",

@@ -17,7 +17,9 @@ test.each([
   await using server = webServer((request) => rangeAnswer(request, artifactBytes(5000), {}));
   const location = parseArtifactLocation(server.origin.replace("//", `//${user}`), "/").value!;
   await readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, neverAborted);
-  expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([authorization]);
+  expect(server.requests.map((request) => request.headers.get("authorization"))).toEqual([
+    authorization,
+  ]);
 });
 
 test("a part without a Content-Range header is rejected, since its place is unknown", async () => {

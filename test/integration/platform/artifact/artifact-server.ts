@@ -2,9 +2,13 @@ import { createServer } from "node:net";
 import { serveOnLoopback } from "../../../support/loopback-server.ts";
 
 /** The beginning of an artifact, followed by bytes that differ everywhere, so that a misplaced part is detected. */
-export function artifactBytes(sizeBytes: number, head = "#!/bin/bash\n# variant: oss\n"): Buffer<ArrayBuffer> {
+export function artifactBytes(
+  sizeBytes: number,
+  head = "#!/bin/bash\n# variant: oss\n",
+): Buffer<ArrayBuffer> {
   const bytes = Buffer.alloc(sizeBytes);
-  for (let index = 0; index < sizeBytes; index += 1) bytes[index] = (index * 31 + (index >> 8) * 7) & 0xff;
+  for (let index = 0; index < sizeBytes; index += 1)
+    bytes[index] = (index * 31 + (index >> 8) * 7) & 0xff;
   bytes.set(new TextEncoder().encode(head));
   return bytes;
 }
@@ -36,7 +40,11 @@ export function webServer(
 }
 
 /** Serves byte ranges, like real file servers. */
-export function rangeAnswer(request: Request, bytes: Buffer<ArrayBuffer>, headers: Record<string, string>): Response {
+export function rangeAnswer(
+  request: Request,
+  bytes: Buffer<ArrayBuffer>,
+  headers: Record<string, string>,
+): Response {
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.get("range") ?? "") ?? [];
   const validator = request.headers.get("if-range");
   if (first === undefined || (validator !== null && !Object.values(headers).includes(validator)))
@@ -60,7 +68,9 @@ export interface RawServer extends AsyncDisposable {
  * A server that says just what it is told to, and ends the connection a moment later: for answers that no web server would give. The
  * moment is for the client, which forgets what it hasn't handed on when a connection breaks.
  */
-export async function rawServer(answer: (request: string, count: number) => Uint8Array | string): Promise<RawServer> {
+export async function rawServer(
+  answer: (request: string, count: number) => Uint8Array | string,
+): Promise<RawServer> {
   const requests: string[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -86,10 +96,15 @@ export async function rawServer(answer: (request: string, count: number) => Uint
 }
 
 /** Returns the head of a response with the whole file or the requested rest, and at most `sentBytes` of its body. */
-export function cutAnswer(bytes: Uint8Array, sentBytes: number, { headers = "", request = "" } = {}): Uint8Array {
+export function cutAnswer(
+  bytes: Uint8Array,
+  sentBytes: number,
+  { headers = "", request = "" } = {},
+): Uint8Array {
   const offset = Number(/^range: bytes=(\d+)-/im.exec(request)?.[1] ?? 0);
   const status = offset === 0 ? "200 OK" : "206 Partial Content";
-  const range = offset === 0 ? "" : `Content-Range: bytes ${offset}-${bytes.length - 1}/${bytes.length}\r\n`;
+  const range =
+    offset === 0 ? "" : `Content-Range: bytes ${offset}-${bytes.length - 1}/${bytes.length}\r\n`;
   const head = `HTTP/1.1 ${status}\r\nContent-Length: ${bytes.length - offset}\r\n${range}${headers}Connection: close\r\n\r\n`;
   return Buffer.concat([Buffer.from(head), bytes.subarray(offset, offset + sentBytes)]);
 }

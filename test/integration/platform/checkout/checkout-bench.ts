@@ -1,7 +1,10 @@
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Variant } from "../../../../src/model/cluster-record.ts";
-import { type SyncTarget, syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-sync.ts";
+import {
+  type SyncTarget,
+  syncCheckoutToNode,
+} from "../../../../src/platform/checkout/checkout-sync.ts";
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
 import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
 import type { Layout } from "../../../../src/platform/layouts/layout.ts";
@@ -30,7 +33,10 @@ export async function checkoutBench(variant: Variant): Promise<CheckoutBench> {
     versionFile: join(root, "opt/etc/version.json"),
     installedMarker: join(root, "opt"),
     testsFolders: [join(root, "opt/active/integration-test")],
-    release: { ...clusterLayout.release!, bootstrapLibraryFolder: join(root, "opt/active/bootstrap/lib") },
+    release: {
+      ...clusterLayout.release!,
+      bootstrapLibraryFolder: join(root, "opt/active/bootstrap/lib"),
+    },
   };
   const write: CheckoutBench["write"] = async (path, text, mode = 0o644) => {
     await Bun.write(join(root, path), text);
@@ -42,16 +48,23 @@ export async function checkoutBench(variant: Variant): Promise<CheckoutBench> {
   await write("opt/packages/tests--1/data/kept.txt", "kept");
   await mkdir(join(root, "opt/active"), { recursive: true });
   await symlink("../packages/tests--1", layout.testsFolders[0]);
-  await write("opt/active/bootstrap/lib/python3.9/site-packages/cluster_internal_utils/kept.py", "kept");
+  await write(
+    "opt/active/bootstrap/lib/python3.9/site-packages/cluster_internal_utils/kept.py",
+    "kept",
+  );
   await write("checkout/packages/integration-test/extra/test_new.py", "new");
   return {
     checkout: join(root, "checkout"),
     tests: join(root, "opt/packages/tests--1"),
-    library: join(layout.release!.bootstrapLibraryFolder, "python3.9/site-packages/cluster_internal_utils"),
+    library: join(
+      layout.release!.bootstrapLibraryFolder,
+      "python3.9/site-packages/cluster_internal_utils",
+    ),
     layout,
     variant,
     write,
-    tree: async (path) => (await Bun.$`cd ${path} && find . ! -type d | LC_ALL=C sort`.text()).trim().split("\n"),
+    tree: async (path) =>
+      (await Bun.$`cd ${path} && find . ! -type d | LC_ALL=C sort`.text()).trim().split("\n"),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
@@ -62,14 +75,22 @@ export const localConnection = (cutAfterBytes = Infinity): Connection => ({
   run: async (command) => {
     const child = Bun.spawn([...command.argv], { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
     await feed(child.stdin, command.stdin, cutAfterBytes);
-    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const [stdout, stderr, status] = await Promise.all([
+      child.stdout.text(),
+      child.stderr.text(),
+      child.exited,
+    ]);
     return { status, stdout, stderr };
   },
   upload: () => Promise.reject(new Error("not used")),
   [Symbol.asyncDispose]: async () => {},
 });
 
-async function feed(sink: Bun.FileSink, stdin: RemoteCommand["stdin"], cutAfterBytes: number): Promise<void> {
+async function feed(
+  sink: Bun.FileSink,
+  stdin: RemoteCommand["stdin"],
+  cutAfterBytes: number,
+): Promise<void> {
   if (typeof stdin === "string") await sink.write(stdin);
   if (typeof stdin === "object" && Symbol.asyncIterator in stdin) {
     let sent = 0;
@@ -83,10 +104,21 @@ async function feed(sink: Bun.FileSink, stdin: RemoteCommand["stdin"], cutAfterB
   await sink.end();
 }
 
-export async function sync(place: CheckoutBench, connection = localConnection(), more: Partial<SyncTarget> = {}) {
+export async function sync(
+  place: CheckoutBench,
+  connection = localConnection(),
+  more: Partial<SyncTarget> = {},
+) {
   const checkout = (await readCheckout(place.checkout, signal)).value!;
   const { layout, variant } = place;
-  const target = { connection, reference: "master_0", layouts: [layout], variant, checksum: false, ...more };
+  const target = {
+    connection,
+    reference: "master_0",
+    layouts: [layout],
+    variant,
+    checksum: false,
+    ...more,
+  };
   return syncCheckoutToNode(checkout, { sumOf: createFileSums(), ...target }, signal);
 }
 

@@ -86,7 +86,9 @@ test("files that have not changed stay, whatever is sent beside them", async () 
   await place.write(`${extra}/test_new.py`, "newer");
   expect(await sync(place)).toEqual({ files: 4, sentFiles: 1, sentBytes: 5 });
   expect(await place.tree(place.tests)).toEqual(synced);
-  const texts = ["test_new.py", "test_other.py"].map((name) => readFile(join(place.tests, name), "utf8"));
+  const texts = ["test_new.py", "test_other.py"].map((name) =>
+    readFile(join(place.tests, name), "utf8"),
+  );
   expect(await Promise.all(texts)).toEqual(["newer", "other"]);
   expect(await place.tree(place.library)).toEqual(["./kept.py", "./new.py"]);
 });
@@ -103,7 +105,9 @@ test("a test that the checkout no longer has is removed, even if nothing is sent
   await using place = await syncedBench();
   await rm(join(place.checkout, "..", extra, "test_other.py"));
   expect(await sync(place)).toMatchObject({ sentFiles: 0 });
-  expect(await place.tree(place.tests)).toEqual(synced.filter((name) => name !== "./test_other.py"));
+  expect(await place.tree(place.tests)).toEqual(
+    synced.filter((name) => name !== "./test_other.py"),
+  );
 });
 
 test("if the files on the node can't be compared, nothing is sent", async () => {
@@ -124,7 +128,11 @@ test("if the files on the node can't be compared, nothing is sent", async () => 
 
 test("if a node can't say what is installed, its last words are the reason", async () => {
   await using place = await bench("oss");
-  const run = async () => ({ status: 2, stdout: "", stderr: `${"x".repeat(600)}\nsh: syntax error\n` });
+  const run = async () => ({
+    status: 2,
+    stdout: "",
+    stderr: `${"x".repeat(600)}\nsh: syntax error\n`,
+  });
   const failure = await failureOf(sync(place, { ...localConnection(), run }));
   expect(failure.id).toBe("remote-command-failed");
   expect(failure.message).toEndWith(": sh: syntax error.");

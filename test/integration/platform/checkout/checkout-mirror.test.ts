@@ -2,12 +2,19 @@
 import { expect, test } from "bun:test";
 import { mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { type CheckoutBench, checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
+import {
+  type CheckoutBench,
+  checkoutBench as bench,
+  extra,
+  localConnection,
+  sync,
+} from "./checkout-bench.ts";
 
 const library = "checkout/packages/bootstrap/extra/cluster_internal_utils";
 const own = "opt/packages/tests--1";
 
-const source = (place: CheckoutBench, path: string): string => join(place.checkout, "..", extra, path);
+const source = (place: CheckoutBench, path: string): string =>
+  join(place.checkout, "..", extra, path);
 const remove = (path: string): Promise<void> => rm(path, { recursive: true });
 
 /** Syncs, compares the tests on the node, and expects a further sync to change nothing, with a single command. */
@@ -26,10 +33,18 @@ async function expectTests(place: CheckoutBench, expected: readonly string[]): P
 
 test("files that were removed from the checkout are removed from the node, in all folders and of all kinds", async () => {
   await using place = await bench("oss");
-  for (const path of ["data.json", "a/test_a.py", "a/data.json", "a/b/c/deep.txt", "only/here.txt", "-odd\nname/x y"])
+  for (const path of [
+    "data.json",
+    "a/test_a.py",
+    "a/data.json",
+    "a/b/c/deep.txt",
+    "only/here.txt",
+    "-odd\nname/x y",
+  ])
     await place.write(`${extra}/${path}`, path);
   await sync(place);
-  for (const path of ["data.json", "a/data.json", "a/b", "only", "-odd\nname"]) await remove(source(place, path));
+  for (const path of ["data.json", "a/data.json", "a/b", "only", "-odd\nname"])
+    await remove(source(place, path));
   await expectTests(place, ["./a/test_a.py", "./data/kept.txt", "./test_new.py"]);
   expect(await Bun.$`find . -type d`.cwd(place.tests).text()).not.toMatch(/only|odd|\/b/);
 });
@@ -71,7 +86,9 @@ test("folders become files, files become folders, and links become either", asyn
     await symlink("../../elsewhere", join(place.tests, name));
   }
   await expectTests(place, ["./data/kept.txt", "./x/deep/two.txt", "./y", "./z"]);
-  expect(await readFile(join(place.tests, "../../elsewhere/precious.txt"), "utf8")).toBe("precious");
+  expect(await readFile(join(place.tests, "../../elsewhere/precious.txt"), "utf8")).toBe(
+    "precious",
+  );
 });
 
 test("a folder of the node that is in a file's way is replaced", async () => {
@@ -82,9 +99,15 @@ test("a folder of the node that is in a file's way is replaced", async () => {
 
 test("the library loses what the checkout has lost, and keeps what only the installation has", async () => {
   await using place = await bench("oss");
-  for (const path of ["new.py", "sub/one.py", "sub/two.py"]) await place.write(`${library}/${path}`, path);
+  for (const path of ["new.py", "sub/one.py", "sub/two.py"])
+    await place.write(`${library}/${path}`, path);
   await sync(place);
-  expect(await place.tree(place.library)).toEqual(["./kept.py", "./new.py", "./sub/one.py", "./sub/two.py"]);
+  expect(await place.tree(place.library)).toEqual([
+    "./kept.py",
+    "./new.py",
+    "./sub/one.py",
+    "./sub/two.py",
+  ]);
   const folder = join(place.checkout, "..", library);
   await remove(join(folder, "sub"));
   await place.write(`${library}/sub`, "a file");
@@ -101,7 +124,11 @@ test("open source tests beside an enterprise cluster's own lose what their check
     await place.write(`${extra}/${path}`, path);
   await sync(place);
   for (const path of ["a/two.txt", "top.json"]) await remove(source(place, path));
-  const beside = ["./open_source_tests/a/one.txt", "./open_source_tests/test_new.py", "./test_old.py"];
+  const beside = [
+    "./open_source_tests/a/one.txt",
+    "./open_source_tests/test_new.py",
+    "./test_old.py",
+  ];
   await expectTests(place, ["./data/kept.txt", ...beside, "./util/tool.py"]);
   await remove(source(place, "util"));
   await expectTests(place, ["./data/kept.txt", ...beside]);
@@ -131,7 +158,11 @@ test("a sync that fails notes nothing that a later one would remove wrongly", as
   expect(await sync(place, localConnection(600)).catch((error: unknown) => error)).toMatchObject({
     id: "transfer-failed",
   });
-  expect(await place.tree(place.tests)).toEqual(["./a/data.json", "./data/kept.txt", "./test_new.py"]);
+  expect(await place.tree(place.tests)).toEqual([
+    "./a/data.json",
+    "./data/kept.txt",
+    "./test_new.py",
+  ]);
   await remove(source(place, "data"));
   await expectTests(place, ["./data/kept.txt", "./test_new.py"]);
 });

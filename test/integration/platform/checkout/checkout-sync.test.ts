@@ -106,7 +106,9 @@ test("a transfer that breaks off at any point leaves the old files and nothing e
   const before = await place.tree(join(place.checkout, "../opt"));
   // Headers, contents, padding and the end of the archive, cut at and between blocks.
   for (const cutAfterBytes of [0, 1, 512, 515, 1024, 1500, 1536, 4096, 4608, 5000, 5119]) {
-    const failure: unknown = await sync(place, localConnection(cutAfterBytes)).catch((error: unknown) => error);
+    const failure: unknown = await sync(place, localConnection(cutAfterBytes)).catch(
+      (error: unknown) => error,
+    );
     expect(failure).toMatchObject({ id: "transfer-failed", transient: true });
     expect(String(failure)).toContain(
       "Cannot sync the checkout to master_0: the transfer was interrupted. The node still has its previous files.",
@@ -118,11 +120,14 @@ test("a transfer that breaks off at any point leaves the old files and nothing e
 
 test("repairs a swap that a power failure interrupted", async () => {
   await using place = await bench("oss");
-  const beside = (what: string): string => place.tests.replace("tests--1", `.tests--1.cluster-e2e-${what}`);
+  const beside = (what: string): string =>
+    place.tests.replace("tests--1", `.tests--1.cluster-e2e-${what}`);
   await Bun.$`mv ${place.tests} ${beside("former")} && mkdir ${beside("new")} ${beside("incoming")}`;
   await sync(place);
   expect(await place.tree(place.tests)).toEqual(["./data/kept.txt", "./test_new.py"]);
-  expect(await Bun.$`ls -A ${place.tests}/..`.text()).toBe(".tests--1.cluster-e2e-sent-own\ntests--1\n");
+  expect(await Bun.$`ls -A ${place.tests}/..`.text()).toBe(
+    ".tests--1.cluster-e2e-sent-own\ntests--1\n",
+  );
 });
 
 test("a link on the node is replaced, not written through", async () => {
@@ -220,7 +225,9 @@ test.each([
   const failing = {
     ...connection,
     run: async (...given: Parameters<typeof connection.run>) =>
-      given[0].task === "syncing the checkout" ? { status: 11, stdout: "", stderr } : connection.run(...given),
+      given[0].task === "syncing the checkout"
+        ? { status: 11, stdout: "", stderr }
+        : connection.run(...given),
   };
   expect(await failureOf(sync(place, failing))).toMatchObject({
     id: "transfer-failed",
@@ -265,9 +272,18 @@ test("the tests of a platform's folder go to the nodes' tests, which may not exi
   await place.write("node/version.json", '{"variant": "none", "version": "1.0"}');
   const checkout = (await readCheckout(folder, signal)).value!;
   expect(checkout.variant).toBe("none");
-  const target = { layouts: [layout], variant: "none", checksum: false, sumOf: createFileSums() } as const;
+  const target = {
+    layouts: [layout],
+    variant: "none",
+    checksum: false,
+    sumOf: createFileSums(),
+  } as const;
   const send = async () =>
-    syncCheckoutToNode(checkout, { ...target, connection: localConnection(), reference: "master_0" }, signal);
+    syncCheckoutToNode(
+      checkout,
+      { ...target, connection: localConnection(), reference: "master_0" },
+      signal,
+    );
   expect(await send()).toEqual({ files: 2, sentFiles: 2, sentBytes: 13 });
   expect(await send()).toMatchObject({ sentFiles: 0 });
   expect(await place.tree(join(root, "folder"))).toEqual([

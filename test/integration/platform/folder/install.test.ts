@@ -10,8 +10,11 @@ import { writePlatform } from "../../../support/platform-folder.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const image = "localhost/cluster-e2e-machine:debian-12";
-const hasImage = Bun.which("docker") !== null && Bun.spawnSync(["docker", "image", "inspect", image]).success;
-const lack = hasImage ? "here" : `skipped: needs docker and ${image}; scripts/setup makes both ready`;
+const hasImage =
+  Bun.which("docker") !== null && Bun.spawnSync(["docker", "image", "inspect", image]).success;
+const lack = hasImage
+  ? "here"
+  : `skipped: needs docker and ${image}; scripts/setup makes both ready`;
 
 const urlSecret = "0123456789abcdef0123456789abcdef";
 const masters = ["127.0.0.1", "127.0.0.5", "127.0.0.6"];
@@ -67,7 +70,11 @@ const container: { id?: string } = {};
 
 async function docker(...words: readonly string[]): Promise<string> {
   const child = Bun.spawn(["docker", ...words], { stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
   if (status !== 0) throw new Error(`docker ${words[0]}: ${stderr}`);
   return stdout.trim();
 }
@@ -79,7 +86,11 @@ async function run(lines: string) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
   return { status, stdout, stderr };
 }
 
@@ -105,7 +116,10 @@ beforeAll(async () => {
     nodes,
   };
   const texts: Readonly<Record<string, string>> = {
-    settings: JSON.stringify({ ...settings, deadline: "DEADLINE" }).replace('"DEADLINE"', "DEADLINE"),
+    settings: JSON.stringify({ ...settings, deadline: "DEADLINE" }).replace(
+      '"DEADLINE"',
+      "DEADLINE",
+    ),
     "bootstrap-server.py": bootstrapServer,
     curl,
     "genconf/config.yaml": JSON.stringify(configuration),
@@ -118,7 +132,16 @@ beforeAll(async () => {
     join(work, "artifact.sh"),
     neverAborted,
   );
-  container.id = await docker("run", "--detach", "--rm", "--init", "--network=none", image, "sleep", "1200");
+  container.id = await docker(
+    "run",
+    "--detach",
+    "--rm",
+    "--init",
+    "--network=none",
+    image,
+    "sleep",
+    "1200",
+  );
   await docker("cp", work, `${container.id}:/packed`);
   const started = await run(`set -e\n${start}`);
   if (started.status !== 0) throw new Error(started.stderr);
@@ -223,11 +246,18 @@ describe.skipIf(!hasImage)(`installing a platform's folder on nodes (${lack})`, 
     expect(status).toBe(137);
     expect((await run("ls /opt/cluster-platform/installed")).status).not.toBe(0);
     // What a crash in the middle of a write may leave.
-    await run("cd /opt/cluster-platform && mkdir -p .fetched/folder && echo x >.fetched/folder/install && : >secret");
+    await run(
+      "cd /opt/cluster-platform && mkdir -p .fetched/folder && echo x >.fetched/folder/install && : >secret",
+    );
     const again = await install("127.0.0.2", "agent", { isAgain: true });
     expect(again).toMatchObject({ status: 0, stdout: expect.not.stringContaining("leftover") });
-    expect((await run("grep -xf /packed/genconf/secret /opt/cluster-platform/secret")).status).toBe(0);
-    expect(await install("127.0.0.2", "agent", { isAgain: true })).toMatchObject({ status: 0, stdout: "" });
+    expect((await run("grep -xf /packed/genconf/secret /opt/cluster-platform/secret")).status).toBe(
+      0,
+    );
+    expect(await install("127.0.0.2", "agent", { isAgain: true })).toMatchObject({
+      status: 0,
+      stdout: "",
+    });
   });
 
   test("a failure's status and output pass through, and there is no marker", async () => {
@@ -241,7 +271,9 @@ describe.skipIf(!hasImage)(`installing a platform's folder on nodes (${lack})`, 
   test("an address that no node has, and an unknown role", async () => {
     expect(await install("127.0.0.9", "agent")).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("the address of this node, 127.0.0.9, is none of the cluster"),
+      stderr: expect.stringContaining(
+        "the address of this node, 127.0.0.9, is none of the cluster",
+      ),
     });
     expect(await install("$(id)", "agent")).toMatchObject({
       status: 1,
@@ -256,7 +288,11 @@ describe.skipIf(!hasImage)(`installing a platform's folder on nodes (${lack})`, 
   test("the check's last line and status", async () => {
     await install("127.0.0.2", "agent");
     const check = async () => run("cd / && /opt/cluster-platform/check-node");
-    expect(await check()).toEqual({ status: 0, stdout: "in /opt/cluster-platform/folder\n", stderr: "" });
+    expect(await check()).toEqual({
+      status: 0,
+      stdout: "in /opt/cluster-platform/folder\n",
+      stderr: "",
+    });
     await run("touch /unready");
     expect(await check()).toEqual({ status: 3, stdout: "no quorum on agent_0\n", stderr: "" });
     await run("rm /unready");

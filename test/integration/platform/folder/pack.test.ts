@@ -1,6 +1,16 @@
 /** The artifact of a platform's folder, run on this machine as far as that changes nothing outside of its own folder. */
 import { describe, expect, test } from "bun:test";
-import { cp, mkdir, readFile, readdir, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import {
+  cp,
+  mkdir,
+  readFile,
+  readdir,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
 import { writeExample } from "../../../../src/platform/examples/examples.ts";
@@ -19,7 +29,8 @@ async function pack(folder: string, file: string): Promise<Buffer> {
   return readFile(file);
 }
 
-const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
+const canRun = (name: string): boolean =>
+  Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
 const pythons = ["python3", "python2.7"].filter(canRun);
 
 async function runArtifact(file: string, flag: string, cwd: string, python = "python3") {
@@ -28,11 +39,18 @@ async function runArtifact(file: string, flag: string, cwd: string, python = "py
   await symlink(Bun.which(python)!, join(bin, "python3")).catch(() => {});
   const env = { ...process.env, PATH: `${bin}:${process.env["PATH"]}`, LC_ALL: "C" };
   const child = Bun.spawn(["bash", file, flag], { cwd, env, stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const [status, stdout, stderr] = await Promise.all([
+    child.exited,
+    child.stdout.text(),
+    child.stderr.text(),
+  ]);
   return { status, stdout, stderr };
 }
 
-const mountLack = process.getuid?.() === 0 && process.platform === "linux" ? undefined : "nothing can be mounted here";
+const mountLack =
+  process.getuid?.() === 0 && process.platform === "linux"
+    ? undefined
+    : "nothing can be mounted here";
 
 test.skipIf(mountLack !== undefined)(
   `on a full disk, neither an artifact nor an example is left, and the error says what is full (${mountLack ?? "here"})`,
@@ -45,9 +63,17 @@ test.skipIf(mountLack !== undefined)(
     await Bun.$`mount -t tmpfs -o size=12k tmpfs ${full}`.quiet();
     try {
       const [file, example] = [join(full, "artifact.sh"), join(full, "etcd")];
-      const failure = { id: "machine-not-set-up", hint: expect.stringContaining("Free some space") };
-      const packed = await failureOf(packFolder({ folder, platform: await read(folder), file }, neverAborted));
-      expect(packed).toMatchObject({ ...failure, message: expect.stringContaining(`Cannot write ${file}: ENOSPC`) });
+      const failure = {
+        id: "machine-not-set-up",
+        hint: expect.stringContaining("Free some space"),
+      };
+      const packed = await failureOf(
+        packFolder({ folder, platform: await read(folder), file }, neverAborted),
+      );
+      expect(packed).toMatchObject({
+        ...failure,
+        message: expect.stringContaining(`Cannot write ${file}: ENOSPC`),
+      });
       expect(await readdir(full)).toEqual([]);
       const written = await failureOf(writeExample("etcd", example));
       expect(written).toMatchObject({
@@ -65,7 +91,11 @@ describe("an artifact", () => {
   test("has the same bytes for a copy of the folder with other times, modes and order", async () => {
     await using scratch = await scratchFolder();
     const path = (name: string): string => join(scratch.path, name);
-    const folder = await writePlatform(path("one"), { "tests/t": "x".repeat(100_000), "a/b/c": "", é: "y" });
+    const folder = await writePlatform(path("one"), {
+      "tests/t": "x".repeat(100_000),
+      "a/b/c": "",
+      é: "y",
+    });
     const first = await pack(folder, path("first.sh"));
     expect(await pack(folder, path("second.sh"))).toEqual(first);
     await mkdir(path("two"));
@@ -76,15 +106,28 @@ describe("an artifact", () => {
     expect(await pack(path("two"), path("third.sh"))).toEqual(first);
     await writeFile(join(path("two"), "a/b/c"), "changed");
     expect(await pack(path("two"), path("third.sh"))).not.toEqual(first);
-    expect((await readdir(scratch.path)).toSorted()).toEqual(["first.sh", "one", "second.sh", "third.sh", "two"]);
+    expect((await readdir(scratch.path)).toSorted()).toEqual([
+      "first.sh",
+      "one",
+      "second.sh",
+      "third.sh",
+      "two",
+    ]);
   });
 
   test("prints its version, whatever characters that has", async () => {
     await using scratch = await scratchFolder();
     const version = `1 {x} 'q' "d" é \\ $(id) 🙂`;
     const yaml = `name: small\nversion: ${JSON.stringify(version)}\ndescription: "${"0".repeat(64)}"\n`;
-    await pack(await writePlatform(join(scratch.path, "small"), { "platform.yaml": yaml }), join(scratch.path, "a.sh"));
-    const { status, stdout } = await runArtifact(join(scratch.path, "a.sh"), "--version", scratch.path);
+    await pack(
+      await writePlatform(join(scratch.path, "small"), { "platform.yaml": yaml }),
+      join(scratch.path, "a.sh"),
+    );
+    const { status, stdout } = await runArtifact(
+      join(scratch.path, "a.sh"),
+      "--version",
+      scratch.path,
+    );
     expect({ status, found: JSON.parse(stdout) as unknown }).toEqual({
       status: 0,
       found: { variant: "none", version, name: "small" },
@@ -108,7 +151,10 @@ describe("an artifact", () => {
       expect(await failureOf(written(file))).toMatchObject({ id: "bad-usage" });
     await truncate(path("small/large"), 10);
     // Another try with the same list of files would fail as well.
-    expect(await failureOf(written(path("b.sh")))).toMatchObject({ id: "transfer-failed", transient: false });
+    expect(await failureOf(written(path("b.sh")))).toMatchObject({
+      id: "transfer-failed",
+      transient: false,
+    });
     const aborted = AbortSignal.abort(new Error("interrupted"));
     const interrupted = await writeArtifact(platform, path("b.sh"), aborted).catch(String);
     expect(interrupted).toBe("Error: interrupted");
@@ -120,9 +166,16 @@ describe("an artifact", () => {
     const folder = await writePlatform(join(scratch.path, "small"), { "a/b": "x" });
     const platform = await read(folder);
     await symlink(folder, join(scratch.path, "link"));
-    for (const file of [join(folder, "a.sh"), join(folder, "a/a.sh"), join(scratch.path, "link/a.sh")]) {
+    for (const file of [
+      join(folder, "a.sh"),
+      join(folder, "a/a.sh"),
+      join(scratch.path, "link/a.sh"),
+    ]) {
       const failure = await failureOf(packFolder({ folder, platform, file }, neverAborted));
-      expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("a part of the platform") });
+      expect(failure).toMatchObject({
+        id: "bad-usage",
+        message: expect.stringContaining("a part of the platform"),
+      });
     }
   });
 
@@ -154,7 +207,8 @@ async function generator(folder: string, text: string) {
   await writeFile(join(folder, "genconf/ip-detect"), "#!/bin/sh\necho 10.0.0.2\n");
   await pack(await writePlatform(join(folder, "small")), join(folder, "a.sh"));
   return {
-    generate: async (python?: string) => runArtifact(join(folder, "a.sh"), "--genconf", folder, python),
+    generate: async (python?: string) =>
+      runArtifact(join(folder, "a.sh"), "--genconf", folder, python),
     served: async (name: string) => readFile(join(folder, "genconf/serve", name), "utf8"),
   };
 }

@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { chmod, link, mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { unmarked } from "../../../../src/outside-text.ts";
-import { platformFolderOf, readPlatformFolder } from "../../../../src/platform/folder/read-folder.ts";
+import {
+  platformFolderOf,
+  readPlatformFolder,
+} from "../../../../src/platform/folder/read-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { smallPlatform, writePlatform } from "../../../support/platform-folder.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -34,7 +37,9 @@ describe("a platform's folder", () => {
     await chmod(join(folder, "tests/a"), 0o600);
     await chmod(join(folder, "install"), 0o700);
     const { value } = await readPlatformFolder(folder, neverAborted);
-    expect(value?.files.map(({ path, mode, sizeBytes }) => `${path} ${mode.toString(8)} ${sizeBytes}`)).toEqual([
+    expect(
+      value?.files.map(({ path, mode, sizeBytes }) => `${path} ${mode.toString(8)} ${sizeBytes}`),
+    ).toEqual([
       ".hidden 644 0",
       "check 755 17",
       "install 755 17",
@@ -49,7 +54,10 @@ describe("a platform's folder", () => {
 
   test("in memory it is the same", async () => {
     await using scratch = await scratchFolder();
-    const { value: onDisk } = await readPlatformFolder(await writePlatform(scratch.path), neverAborted);
+    const { value: onDisk } = await readPlatformFolder(
+      await writePlatform(scratch.path),
+      neverAborted,
+    );
     const files = Object.entries(smallPlatform).map(([path, text]) => ({
       path,
       text,
@@ -82,8 +90,16 @@ describe("a platform's folder", () => {
       { "platform.yaml": undefined, "platform.yml": "name: small" },
       "small/platform.yaml: is missing; rename platform.yml",
     ],
-    ["a bad platform.yaml", { "platform.yaml": "name: small" }, "small/platform.yaml: version: is missing"],
-    ["a large platform.yaml", { "platform.yaml": "#".repeat(70_000) }, "small/platform.yaml: is larger than 64 KiB"],
+    [
+      "a bad platform.yaml",
+      { "platform.yaml": "name: small" },
+      "small/platform.yaml: version: is missing",
+    ],
+    [
+      "a large platform.yaml",
+      { "platform.yaml": "#".repeat(70_000) },
+      "small/platform.yaml: is larger than 64 KiB",
+    ],
     [
       "a platform.yaml in Latin 1",
       {},
@@ -115,21 +131,33 @@ describe("a platform's folder", () => {
       {},
       "Cannot read small/caf\uFFFD.txt (its name is not UTF-8).",
       async (folder) =>
-        writeFile(Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from(".txt")]), ""),
+        writeFile(
+          Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from(".txt")]),
+          "",
+        ),
     ],
     [
       "a check from Windows",
       { check: "#!/bin/sh\r\nexit 0\r\n" },
       "small/check: has Windows line endings (CRLF); save it with Unix line endings (LF)",
     ],
-    ["an upgrade without run bit", { upgrade: "exit 0" }, "small/upgrade: is not executable; run chmod +x on it"],
+    [
+      "an upgrade without run bit",
+      { upgrade: "exit 0" },
+      "small/upgrade: is not executable; run chmod +x on it",
+    ],
     [
       "an install that is a folder",
       { install: undefined, "install/main": "x" },
       "small/install: is a folder, not a program",
     ],
     ["tests that are a file", { tests: "x" }, "small/tests: is not a folder"],
-    ["a link that leads out", {}, outsideLink, async (folder) => symlink("/etc/hostname", join(folder, "key"))],
+    [
+      "a link that leads out",
+      {},
+      outsideLink,
+      async (folder) => symlink("/etc/hostname", join(folder, "key")),
+    ],
     [
       "a link that leads out, in a folder of something else",
       { "platform.yaml": undefined },
@@ -160,24 +188,40 @@ describe("a platform's folder", () => {
       { a: "x" },
       "small: has 10004 files; at most 10000 are allowed",
       async (folder) =>
-        Promise.all(Array.from({ length: 10_000 }, (_, index) => link(join(folder, "a"), join(folder, `a${index}`)))),
+        Promise.all(
+          Array.from({ length: 10_000 }, (_, index) =>
+            link(join(folder, "a"), join(folder, `a${index}`)),
+          ),
+        ),
     ],
   ];
 
-  test.each(rows.map((row) => [row[0], row] as const))("%s", async (_, [, changes, problem, change]) => {
-    expect(await problemsOf(changes, change)).toEqual([problem]);
-  });
+  test.each(rows.map((row) => [row[0], row] as const))(
+    "%s",
+    async (_, [, changes, problem, change]) => {
+      expect(await problemsOf(changes, change)).toEqual([problem]);
+    },
+  );
 
   test("everything is reported at once", async () => {
-    const found = await problemsOf({ "platform.yaml": "name: S", install: undefined, check: "", tests: "x" });
+    const found = await problemsOf({
+      "platform.yaml": "name: S",
+      install: undefined,
+      check: "",
+      tests: "x",
+    });
     expect(found).toHaveLength(5);
   });
 
   test("a folder that doesn't exist, and a file", async () => {
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "x");
-    expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([`the folder ${folder} does not exist`]);
+    expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([
+      `the folder ${folder} does not exist`,
+    ]);
     await writeFile(folder, "");
-    expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([`${folder} is not a folder`]);
+    expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([
+      `${folder} is not a folder`,
+    ]);
   });
 });

@@ -10,7 +10,8 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const secret = "0123456789abcdef0123456789abcdef";
 const [master, agent, foreign] = ["127.31.0.1", "127.31.0.2", "127.31.0.3"] as const;
-const canRun = (name: string): boolean => Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
+const canRun = (name: string): boolean =>
+  Bun.which(name) !== null && Bun.spawnSync([name, "--version"]).success;
 const pythons = process.platform === "linux" ? ["python3", "python2.7"].filter(canRun) : [];
 
 interface RunningServer extends AsyncDisposable {
@@ -29,16 +30,31 @@ async function startServer(python: string, secondsLeft = 600): Promise<RunningSe
   await mkdir(join(folder, "packages", "a--1"), { recursive: true });
   await writeFile(join(scratch.path, "genconf", "config.yaml"), "license");
   await writeFile(join(folder, "install.sh"), "install me", { mode: 0o600 });
-  await writeFile(join(folder, "packages", "a--1", "a+b.tar"), "x".repeat(3_000_000), { mode: 0o600 });
+  await writeFile(join(folder, "packages", "a--1", "a+b.tar"), "x".repeat(3_000_000), {
+    mode: 0o600,
+  });
   await symlink("../config.yaml", join(folder, "out"));
   await symlink("install.sh", join(folder, "latest"));
   const port = await freePort();
   const state = join(scratch.path, "state");
   const deadline = Math.round(Date.now() / 1000) + secondsLeft;
-  const settings = { folder, state, address: master, port, secret, nodes: [master, agent], deadline };
+  const settings = {
+    folder,
+    state,
+    address: master,
+    port,
+    secret,
+    nodes: [master, agent],
+    deadline,
+  };
   await writeFile(join(scratch.path, "settings.json"), JSON.stringify(settings));
   await writeFile(join(scratch.path, "server.py"), bootstrapServer);
-  return runServer({ python, folder: scratch.path, port, dispose: async () => scratch[Symbol.asyncDispose]() });
+  return runServer({
+    python,
+    folder: scratch.path,
+    port,
+    dispose: async () => scratch[Symbol.asyncDispose](),
+  });
 }
 
 interface Place {
@@ -77,7 +93,9 @@ async function runServer(place: Place): Promise<RunningServer> {
     talk,
     hang: async (address) => {
       const socket = from(address);
-      const closed = new Promise<void>((resolve) => void socket.on("error", () => {}).on("close", () => resolve()));
+      const closed = new Promise<void>(
+        (resolve) => void socket.on("error", () => {}).on("close", () => resolve()),
+      );
       await new Promise((resolve) => void socket.on("connect", resolve));
       socket.resume();
       return { socket, closed };
@@ -95,7 +113,8 @@ async function runServer(place: Place): Promise<RunningServer> {
   };
 }
 
-const get = (path: string, method = "GET"): string => `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const get = (path: string, method = "GET"): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? "none";
 const bodyOf = (answer: string): string => answer.slice(answer.indexOf("\r\n\r\n") + 4);
 
@@ -105,7 +124,9 @@ describe.each(pythons)("under %s", (python) => {
     expect(bodyOf(await server.talk(agent, get(`/${secret}/install.sh`)))).toBe("install me");
     expect(bodyOf(await server.talk(agent, get(`/${secret}/latest?x=1`)))).toBe("install me");
     const [plain, encoded] = await Promise.all(
-      ["a+b", "a%2Bb"].map(async (name) => server.talk(agent, get(`/${secret}/packages/a--1/${name}.tar`))),
+      ["a+b", "a%2Bb"].map(async (name) =>
+        server.talk(agent, get(`/${secret}/packages/a--1/${name}.tar`)),
+      ),
     );
     expect(bodyOf(plain!).length).toBe(3_000_000);
     expect(encoded).toBe(plain);
@@ -150,7 +171,11 @@ describe.each(pythons)("under %s", (python) => {
 
   test("an invalid or overlong request is disconnected", async () => {
     await using server = await startServer(python);
-    for (const text of ["\r\n\r\n", `GET ${"/x".repeat(5000)}`, `GET /${secret}/install.sh\r\n\r\n`])
+    for (const text of [
+      "\r\n\r\n",
+      `GET ${"/x".repeat(5000)}`,
+      `GET /${secret}/install.sh\r\n\r\n`,
+    ])
       expect(await server.talk(agent, text)).toBe("");
   });
 
@@ -165,7 +190,11 @@ describe.each(pythons)("under %s", (python) => {
   // Shows R136.
   test("it ends once every node has reported that it is done, and remembers these reports after a restart", async () => {
     await using first = await startServer(python);
-    for (const request of [get(`/${secret}/installed`), get("/installed", "POST"), get(`/x/installed`, "POST")])
+    for (const request of [
+      get(`/${secret}/installed`),
+      get("/installed", "POST"),
+      get(`/x/installed`, "POST"),
+    ])
       expect(statusOf(await first.talk(agent, request))).toBe("404");
     expect(statusOf(await first.talk(agent, get(`/${secret}/installed`, "POST")))).toBe("204");
     expect(statusOf(await first.talk(agent, get(`/${secret}/installed`, "POST")))).toBe("204");

@@ -14,7 +14,10 @@ async function fetchFrom(answer: () => Response) {
   await using scratch = await scratchFolder();
   await using server = webServer(answer);
   const artifact = join(scratch.path, "artifact.sh");
-  const script = fetchScript({ ...installWork, folder: join(scratch.path, "work"), artifact }, mostBytes);
+  const script = fetchScript(
+    { ...installWork, folder: join(scratch.path, "work"), artifact },
+    mostBytes,
+  );
   const stdin = Buffer.from(curlConfig(server.origin).replace("retry = 2", "retry = 0"));
   const child = Bun.spawn(["sh", "-c", script], { stdin, stdout: "pipe", stderr: "pipe" });
   const [status, stderr] = await Promise.all([child.exited, child.stderr.text()]);
@@ -22,16 +25,31 @@ async function fetchFrom(answer: () => Response) {
   return { status, stderr, left, text: await readFile(artifact, "utf8").catch(() => undefined) };
 }
 
-test.skipIf(lack !== undefined)(`the artifact is there once it is complete (${lack ?? "here"})`, async () => {
-  const whole = "x".repeat(mostBytes);
-  expect(await fetchFrom(() => new Response(whole))).toEqual({ status: 0, stderr: "", left: [], text: whole });
-});
+test.skipIf(lack !== undefined)(
+  `the artifact is there once it is complete (${lack ?? "here"})`,
+  async () => {
+    const whole = "x".repeat(mostBytes);
+    expect(await fetchFrom(() => new Response(whole))).toEqual({
+      status: 0,
+      stderr: "",
+      left: [],
+      text: whole,
+    });
+  },
+);
 
-test.skipIf(lack !== undefined)(`a server that sends too much fills no disk (${lack ?? "here"})`, async () => {
-  async function* tooMuch(): AsyncGenerator<string, void, undefined> {
-    for (let sent = 0; sent < 3 * mostBytes; sent += 1024) yield "x".repeat(1024);
-  }
-  const { status, stderr, left, text } = await fetchFrom(() => new Response(tooMuch()));
-  expect({ failed: status !== 0, left, text }).toEqual({ failed: true, left: [], text: undefined });
-  expect(stderr).toEndWith(`the server sends more than ${mostBytes} bytes\n`);
-});
+test.skipIf(lack !== undefined)(
+  `a server that sends too much fills no disk (${lack ?? "here"})`,
+  async () => {
+    async function* tooMuch(): AsyncGenerator<string, void, undefined> {
+      for (let sent = 0; sent < 3 * mostBytes; sent += 1024) yield "x".repeat(1024);
+    }
+    const { status, stderr, left, text } = await fetchFrom(() => new Response(tooMuch()));
+    expect({ failed: status !== 0, left, text }).toEqual({
+      failed: true,
+      left: [],
+      text: undefined,
+    });
+    expect(stderr).toEndWith(`the server sends more than ${mostBytes} bytes\n`);
+  },
+);

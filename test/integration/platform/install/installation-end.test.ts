@@ -6,7 +6,12 @@ import { launchedMachines } from "../../../../src/library/install-from-path.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { exampleArtifact, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
+import {
+  exampleArtifact,
+  exampleCluster,
+  examplePlan,
+  exampleTraits,
+} from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -27,11 +32,22 @@ test.skipIf(machinesLack !== undefined)(
       begun.push(`${title} ${subject}: failed`);
       return progress.start(title, subject);
     };
-    const runtime = { connections: machines.connections, clock: systemClock, progress: { ...progress, start } };
+    const runtime = {
+      connections: machines.connections,
+      clock: systemClock,
+      progress: { ...progress, start },
+    };
     const installation = openInstallation(plan, exampleTraits, runtime);
     const stop = new AbortController();
-    const work = installOn(launchedMachines(exampleCluster(machines.nodes, "oss")), installation, stop.signal);
-    const ended = failureOf(work).then((failure) => ({ failure: failure as Error, steps: [...steps] }));
+    const work = installOn(
+      launchedMachines(exampleCluster(machines.nodes, "oss")),
+      installation,
+      stop.signal,
+    );
+    const ended = failureOf(work).then((failure) => ({
+      failure: failure as Error,
+      steps: [...steps],
+    }));
     await until("the first command runs", () => machine!.commands.length > 0);
     const reason = new Error("interrupted");
     stop.abort(reason);

@@ -52,10 +52,17 @@ async function install(
   installSignal: AbortSignal,
   progress = silentProgress,
 ): Promise<void> {
-  const plan = examplePlan(await artifactFile("oss"), { workspaceFolder: state.folder!.path, ...changes });
+  const plan = examplePlan(await artifactFile("oss"), {
+    workspaceFolder: state.folder!.path,
+    ...changes,
+  });
   const runtime = { connections: machines.connections, clock: systemClock, progress };
   const installation = openInstallation(plan, exampleTraits, runtime);
-  await installOn(launchedMachines(exampleCluster(machines.nodes, plan.variant)), installation, installSignal);
+  await installOn(
+    launchedMachines(exampleCluster(machines.nodes, plan.variant)),
+    installation,
+    installSignal,
+  );
 }
 
 const hasInstalled = (machine: FolderMachine): Promise<void> =>
@@ -99,7 +106,9 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     );
     await install(machines, { configuration: added({ telemetry_enabled: false }) }, signal);
     const [master, agent, publicAgent] = machines.nodes.map((node) => node.privateAddress!);
-    const text = await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/config.yaml");
+    const text = await machines.machines[0]!.read(
+      "var/lib/cluster-e2e/installer/genconf/config.yaml",
+    );
     expect(Bun.YAML.parse(text)).toMatchObject({
       bootstrap_url: expect.stringMatching(new RegExp(`^http://${master}:18080/[0-9a-f]{32}$`)),
       cluster_name: "example",
@@ -114,7 +123,10 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   test("starts again after connections were lost", async () => {
     await using machines = await startMachines({ roles: three });
     const work = install(machines, {}, signal);
-    await until("the first command has run", async () => machines.machines[0]!.commands.length >= 1);
+    await until(
+      "the first command has run",
+      async () => machines.machines[0]!.commands.length >= 1,
+    );
     for (const machine of machines.machines) machine.cutConnections();
     await work;
     for (const machine of machines.machines) await hasInstalled(machine);
@@ -127,7 +139,9 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     await hasInstalled(machine!);
     const before = (await stat(join(machine!.folder, "var/lib/cluster-e2e/install.log"))).mtimeMs;
     await install(machines, {}, signal);
-    expect((await stat(join(machine!.folder, "var/lib/cluster-e2e/install.log"))).mtimeMs).toBe(before);
+    expect((await stat(join(machine!.folder, "var/lib/cluster-e2e/install.log"))).mtimeMs).toBe(
+      before,
+    );
   }, 20_000);
 
   test("copies files only to masters, with their modes, and creates their folders", async () => {
@@ -150,12 +164,16 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     await writeFile(source, "#!/bin/sh\necho own\n");
     const own = { ...(await factsOfFile(source)), target: "ip-detect", mode: 0o755 };
     await install(machines, { genconfFiles: [own] }, signal);
-    expect(await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/ip-detect")).toContain("own");
+    expect(
+      await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/ip-detect"),
+    ).toContain("own");
   }, 20_000);
 
   test("shows the artifact's own output if it rejects the configuration", async () => {
     await using machines = await startMachines({ roles: three });
-    const error = await failureOf(install(machines, { configuration: added({ refuse_me: 1 }) }, signal));
+    const error = await failureOf(
+      install(machines, { configuration: added({ refuse_me: 1 }) }, signal),
+    );
     const output = ["refuse_me: is not a key", "resolvers: must be a list"];
     expect(error).toMatchObject({ id: "configuration-refused", facts: { output } });
     for (const line of output) expect(error.message).toContain(line);
@@ -177,10 +195,15 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       const path = join(state.folder!.path, "full.sh");
       await writeFile(
         path,
-        exampleArtifact("oss").replace(/--genconf\)/, `--genconf) echo '${said}'; exit 2 ;; --never)`),
+        exampleArtifact("oss").replace(
+          /--genconf\)/,
+          `--genconf) echo '${said}'; exit 2 ;; --never)`,
+        ),
       );
       await using machines = await startMachines({ roles: ["master"], programs });
-      const error = await failureOf(install(machines, { artifact: { kind: "file", path, shown: path } }, signal));
+      const error = await failureOf(
+        install(machines, { artifact: { kind: "file", path, shown: path } }, signal),
+      );
       expect(error).toMatchObject({ id: "install-failed", facts: { node: "master_0" } });
       expect(error.message).toContain("disk is full");
     },
@@ -188,9 +211,16 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
   );
 
   test("names the port if another program on the first master uses it", async () => {
-    await using machines = await startMachines({ roles: ["master"], programs: { journalctl: ownJournal } });
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { journalctl: ownJournal },
+    });
     const [{ ssh }] = machines.nodes as [NodeRecord];
-    using taken = Bun.listen({ hostname: ssh.host, port: bootstrapPort(layouts), socket: { data: () => {} } });
+    using taken = Bun.listen({
+      hostname: ssh.host,
+      port: bootstrapPort(layouts),
+      socket: { data: () => {} },
+    });
     const error = await failureOf(install(machines, {}, signal));
     expect(error.message).toContain("master_0: ");
     expect(error.message).toContain(`port ${taken.port} of ${ssh.host} is taken`);
@@ -204,9 +234,11 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       install(machines, { artifact: { kind: "file", path: artifact, shown: artifact } }, signal),
     );
     expect(error.id).toBe("variant-mismatch");
-    expect(await Bun.file(join(machines.machines[0]!.folder, "var/lib/cluster-e2e/installer/genconf")).exists()).toBe(
-      false,
-    );
+    expect(
+      await Bun.file(
+        join(machines.machines[0]!.folder, "var/lib/cluster-e2e/installer/genconf"),
+      ).exists(),
+    ).toBe(false);
   }, 20_000);
 
   test("rejects an artifact with a wrong checksum", async () => {
@@ -246,18 +278,32 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     async (variant, version, changes, expected) => {
       await using machines = await startMachines({ roles: ["master"] });
       const path = join(state.folder!.path, "artifact.sh");
-      await writeFile(path, exampleArtifact(variant).replaceAll('"version": "1.0"', `"version": "${version}"`));
+      await writeFile(
+        path,
+        exampleArtifact(variant).replaceAll('"version": "1.0"', `"version": "${version}"`),
+      );
       const warnings: string[] = [];
-      const progress = { ...silentProgress, warn: (text: string) => void warnings.push(unmarked(text)) };
+      const progress = {
+        ...silentProgress,
+        warn: (text: string) => void warnings.push(unmarked(text)),
+      };
       const artifact = { kind: "file", path, shown: path } as const;
-      await install(machines, { variant, artifact, configuration: { ...added({}), ...changes } }, signal, progress);
+      await install(
+        machines,
+        { variant, artifact, configuration: { ...added({}), ...changes } },
+        signal,
+        progress,
+      );
       expect(warnings).toEqual([...expected]);
     },
     20_000,
   );
 
   test("rejects with the abort's reason, and leaves nothing running", async () => {
-    await using machines = await startMachines({ roles: ["master"], programs: { bash: "#!/bin/sh\nsleep 60\n" } });
+    await using machines = await startMachines({
+      roles: ["master"],
+      programs: { bash: "#!/bin/sh\nsleep 60\n" },
+    });
     const controller = new AbortController();
     const work = install(machines, {}, controller.signal).then(
       () => undefined,
@@ -275,10 +321,12 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
 describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
   const serve = (fails: (request: Request) => boolean, host = "127.0.0.1") =>
     serveOnLoopback(
-      (request) => (fails(request) ? new Response("no", { status: 403 }) : new Response(exampleArtifact("oss"))),
+      (request) =>
+        fails(request) ? new Response("no", { status: 403 }) : new Response(exampleArtifact("oss")),
       { host },
     );
-  const isNode = (request: Request): boolean => request.headers.get("user-agent")?.startsWith("curl") === true;
+  const isNode = (request: Request): boolean =>
+    request.headers.get("user-agent")?.startsWith("curl") === true;
   /** A name other than loopback's, so that the node fetches it. */
   const throughName = {
     curl: '#!/bin/sh\nexec /usr/bin/curl --interface "$(cat "$MACHINE/address")" --resolve "artifacts.example:$(cat "$MACHINE/../port"):127.0.0.1" "$@"\n',
@@ -290,7 +338,11 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     using server = serve((request) => !isNode(request), "artifacts.example");
     await writeFile(join(machines.machines[0]!.folder, "../port"), String(server.port));
     const url = `http://artifacts.example:${server.port}/a.sh?signature=verysecretvalue`;
-    await install(machines, { artifact: { kind: "url", url, shown: "http://artifacts.example/a.sh?***" } }, signal);
+    await install(
+      machines,
+      { artifact: { kind: "url", url, shown: "http://artifacts.example/a.sh?***" } },
+      signal,
+    );
     expect(machines.machines[0]!.commands.join("\n")).not.toContain("verysecretvalue");
     await hasInstalled(machines.machines[0]!);
   }, 20_000);
@@ -301,6 +353,8 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     const url = `http://127.0.0.1:${server.port}/a.sh`;
     await install(machines, { artifact: { kind: "url", url, shown: url } }, signal);
     await hasInstalled(machines.machines[0]!);
-    expect([...new Bun.Glob("cluster-e2e-*").scanSync({ cwd: state.folder!.path, onlyFiles: false })]).toEqual([]);
+    expect([
+      ...new Bun.Glob("cluster-e2e-*").scanSync({ cwd: state.folder!.path, onlyFiles: false }),
+    ]).toEqual([]);
   }, 20_000);
 });

@@ -131,7 +131,12 @@ gpgcheck=1
   });
 });
 
-const nothing: Family = { name: "nothing", osRelease: 'ID=debian\nVERSION_ID="12"\n', managers: [], expected: [] };
+const nothing: Family = {
+  name: "nothing",
+  osRelease: 'ID=debian\nVERSION_ID="12"\n',
+  managers: [],
+  expected: [],
+};
 const socket = (port: string): string =>
   `  sl  local_address rem_address   st\n   0: 3500007F:${port} 00000000:0000 0A 00000000:00000000\n`;
 
@@ -176,7 +181,9 @@ esac`,
   test("another program on port 53 is named", async () => {
     const { status, stderr } = await prepare(nothing, [], {
       conditions: "dns-port-free",
-      programs: { ss: `echo 'udp UNCONN 0 0 127.0.0.1:53 0.0.0.0:* users:(("dnsmasq",pid=7,fd=4))'` },
+      programs: {
+        ss: `echo 'udp UNCONN 0 0 127.0.0.1:53 0.0.0.0:* users:(("dnsmasq",pid=7,fd=4))'`,
+      },
       files: { "proc/net/udp": socket("0035"), "proc/net/tcp": "" },
     });
     expect(status).toBe(1);
@@ -184,7 +191,8 @@ esac`,
   });
 
   test("waits for a clock that isn't synchronized yet", async () => {
-    const timedatectl = "echo x >>@/asked; [ $(wc -l <@/asked) -lt 3 ] || echo 'System clock synchronized: yes'";
+    const timedatectl =
+      "echo x >>@/asked; [ $(wc -l <@/asked) -lt 3 ] || echo 'System clock synchronized: yes'";
     const { status, files, stdout } = await prepare(nothing, [], {
       conditions: "clock-synchronized",
       programs: { timedatectl, systemctl: keepsTime },
@@ -214,7 +222,10 @@ esac`,
         systemctl:
           "case $1 in --version) echo 'systemd 252' ;; cat) echo 'ExecStart=/usr/sbin/dockerd -H fd:// $OPTS' ;; esac",
       },
-      files: { "proc/1/cgroup": "12:cpu:/other\n9:memory:/docker/abc/init.scope\n", [settings]: "MESOS_OTHER=1\n" },
+      files: {
+        "proc/1/cgroup": "12:cpu:/other\n9:memory:/docker/abc/init.scope\n",
+        [settings]: "MESOS_OTHER=1\n",
+      },
       reads: [unit, settings],
     };
     const { status, stderr, files } = await prepare(nothing, [], request);
@@ -232,10 +243,15 @@ esac`,
       .replaceAll("$$", "$")
       .replaceAll("%%", "%")
       .replaceAll(/\S+(?=\/proc\/|\/etc\/docker\/)/g, now.path);
-    await Bun.write(join(now.path, "proc/1/cgroup"), "12:cpu:/other\n9:memory:/docker/restored/init.scope\n");
+    await Bun.write(
+      join(now.path, "proc/1/cgroup"),
+      "12:cpu:/other\n9:memory:/docker/restored/init.scope\n",
+    );
     const start = async (): Promise<string> =>
       (await runShell(["sh", "-c", code, "docker", "echo"], "", undefined)).stdout;
-    expect(await start()).toBe("--exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/restored/docker\n");
+    expect(await start()).toBe(
+      "--exec-opt native.cgroupdriver=cgroupfs --cgroup-parent /docker/restored/docker\n",
+    );
     await Bun.write(join(now.path, "etc/docker/daemon.json"), '{"cgroup-parent": "/mine"}');
     expect(await start()).toBe("\n");
   });
@@ -281,12 +297,20 @@ describe("a platform that is a folder", () => {
   test("gets those of its packages that are missing, and its kernel modules, now and at the next boot", async () => {
     const { status, calls, files, stderr } = await prepare(familyOf("Debian 12"), [], {
       layout,
-      programs: { modprobe, "dpkg-query": 'case $* in *etcd-client) echo "install ok installed" ;; *) exit 1 ;; esac' },
+      programs: {
+        modprobe,
+        "dpkg-query": 'case $* in *etcd-client) echo "install ok installed" ;; *) exit 1 ;; esac',
+      },
       files: { "etc/modules-load.d/.keep": "" },
       reads: ["etc/modules-load.d/cluster-e2e.conf"],
     });
     expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(calls).toEqual(["modprobe ip_vs", "modprobe dm-crypt", "apt-get -q update", `${install} etcd-server`]);
+    expect(calls).toEqual([
+      "modprobe ip_vs",
+      "modprobe dm-crypt",
+      "apt-get -q update",
+      `${install} etcd-server`,
+    ]);
     expect(files).toEqual({ "etc/modules-load.d/cluster-e2e.conf": "ip_vs\ndm-crypt\n" });
   });
 
@@ -303,18 +327,36 @@ describe("a platform that is a folder", () => {
       programs: { timedatectl: "echo 'System clock synchronized: yes'" },
     };
     const { status, calls } = await prepare(familyOf("Debian 12"), [], request);
-    expect({ status, calls }).toEqual({ status: 0, calls: ["apt-get -q update", `${install} chrony`] });
+    expect({ status, calls }).toEqual({
+      status: 0,
+      calls: ["apt-get -q update", `${install} chrony`],
+    });
   });
 
   test("in a container, the computer below must have loaded the modules", async () => {
-    const request = { layout, isContainer: true, files: { "sys/module/ip_vs/x": "" }, programs: { uname: "echo 6.1" } };
+    const request = {
+      layout,
+      isContainer: true,
+      files: { "sys/module/ip_vs/x": "" },
+      programs: { uname: "echo 6.1" },
+    };
     const lacking = await prepare(nothing, [], request);
     expect(lacking.status).toBe(1);
     expect(lacking.stderr).toContain(
       "the platform needs the kernel module dm-crypt, which the computer that runs this",
     );
-    const files = { ...request.files, "lib/modules/6.1/modules.builtin": "kernel/drivers/md/dm-crypt.ko\n" };
-    const programs = { ...request.programs, "dpkg-query": 'echo "install ok installed"', "apt-get": "exit 1" };
-    expect(await prepare(nothing, [], { ...request, files, programs })).toMatchObject({ status: 0, calls: [] });
+    const files = {
+      ...request.files,
+      "lib/modules/6.1/modules.builtin": "kernel/drivers/md/dm-crypt.ko\n",
+    };
+    const programs = {
+      ...request.programs,
+      "dpkg-query": 'echo "install ok installed"',
+      "apt-get": "exit 1",
+    };
+    expect(await prepare(nothing, [], { ...request, files, programs })).toMatchObject({
+      status: 0,
+      calls: [],
+    });
   });
 });

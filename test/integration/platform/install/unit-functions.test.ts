@@ -19,11 +19,19 @@ test.each(answers)(
     await using folder = await scratchFolder();
     const calls = join(folder.path, "calls");
     const systemctl = join(folder.path, "systemctl");
-    await Bun.write(systemctl, `#!/bin/sh\necho "$*" >>${calls}\n[ "$1" != show ] || printf '${answer}\\n'\n`);
+    await Bun.write(
+      systemctl,
+      `#!/bin/sh\necho "$*" >>${calls}\n[ "$1" != show ] || printf '${answer}\\n'\n`,
+    );
     await chmod(systemctl, 0o755);
     // completeScript sets a path of its own, which has no place for this systemctl.
-    const script = completeScript(`${unitFunctions}main() { PATH=${folder.path}:$PATH; reload_unless_read my-unit; }`);
-    expect(await runShell(["sh", "-s", "--", "e2e-test"], script, undefined)).toMatchObject({ status: 0, stderr: "" });
+    const script = completeScript(
+      `${unitFunctions}main() { PATH=${folder.path}:$PATH; reload_unless_read my-unit; }`,
+    );
+    expect(await runShell(["sh", "-s", "--", "e2e-test"], script, undefined)).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
     const shown = "show -p LoadState -p NeedDaemonReload my-unit.service\n";
     expect(await readFile(calls, "utf8")).toBe(reloads ? `${shown}daemon-reload\n` : shown);
   },

@@ -9,14 +9,22 @@ import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
+import {
+  added,
+  exampleCluster,
+  examplePlan,
+  exampleTraits,
+} from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** A node that has everything, including Docker. */
 const completeNode = {
   ...Object.fromEntries(
-    ["docker", "unzip", "ipset", "ping", "ifconfig", "dig", "getent", "swapoff"].map((name) => [name, "#!/bin/sh\n"]),
+    ["docker", "unzip", "ipset", "ping", "ifconfig", "dig", "getent", "swapoff"].map((name) => [
+      name,
+      "#!/bin/sh\n",
+    ]),
   ),
   stat: '#!/bin/sh\ncase "$*" in */sys/fs/cgroup) echo tmpfs ;; *) exec /usr/bin/stat "$@" ;; esac\n',
 };
@@ -49,9 +57,17 @@ async function configurations(
   const path = join(folder.path, "artifact.sh");
   await writeFile(path, artifact(secondLine));
   const plan = examplePlan(path, { variant: "enterprise", ...changes });
-  const runtime = { connections: machines.connections, clock: systemClock, progress: silentProgress };
+  const runtime = {
+    connections: machines.connections,
+    clock: systemClock,
+    progress: silentProgress,
+  };
   const installation = openInstallation(plan, { ...exampleTraits, nodesKeepTime: false }, runtime);
-  await installOn(launchedMachines(exampleCluster(machines.nodes, plan.variant)), installation, neverAborted);
+  await installOn(
+    launchedMachines(exampleCluster(machines.nodes, plan.variant)),
+    installation,
+    neverAborted,
+  );
   const text = await machine!.read("var/lib/cluster-e2e/installer/configurations");
   return text
     .split("---\n")

@@ -2,11 +2,16 @@
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { judgeNode, nodeScript, parseNodeReport } from "../../../../src/platform/readiness/node-question.ts";
+import {
+  judgeNode,
+  nodeScript,
+  parseNodeReport,
+} from "../../../../src/platform/readiness/node-question.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const manyCommas = '{"name": "meter", "version": "1.0",\n "ports": [1, 2, 3], "description": "a, b"}\n';
+const manyCommas =
+  '{"name": "meter", "version": "1.0",\n "ports": [1, 2, 3], "description": "a, b"}\n';
 /** Checks have a second here. */
 const script = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=1");
 
@@ -27,15 +32,26 @@ async function answerWith(
   await chmod(join(machine.folder, "opt/cluster-platform/check-node"), 0o755);
   const connection = await machines.connections.connect(machine.node, neverAborted);
   const argv = ["sh", "-s", "--", "e2e-readiness", "1", "0", "500", ...more];
-  const { stdout } = await connection.run({ argv, sudo: true, stdin: text, limitMs: 60_000 }, neverAborted);
+  const { stdout } = await connection.run(
+    { argv, sudo: true, stdin: text, limitMs: 60_000 },
+    neverAborted,
+  );
   return parseNodeReport(stdout);
 }
 
 describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
   test.each([
     ["hangs", "sleep 300", ""],
-    ["hangs after some output", "printf 'a, b\\nc=d, check.status=0\\n'; sleep 300", "a, b\nc=d, check.status=0"],
-    ["hangs and ignores what asks it to end", "trap '' TERM; echo still here; while :; do sleep 1; done", "still here"],
+    [
+      "hangs after some output",
+      "printf 'a, b\\nc=d, check.status=0\\n'; sleep 300",
+      "a, b\nc=d, check.status=0",
+    ],
+    [
+      "hangs and ignores what asks it to end",
+      "trap '' TERM; echo still here; while :; do sleep 1; done",
+      "still here",
+    ],
   ])(
     "is answered if the check %s",
     async (_what, check, output) => {
@@ -44,15 +60,23 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
         expect(report).toMatchObject({ layout: "folder", status: "exit 0", checkStatus: 124 });
         expect(report.checkOutput).toStartWith(output);
         expect(report.facts).toBe(facts.replaceAll("\n", ""));
-        expect(judgeNode(report)).toEqual({ kind: "waiting", reason: "the platform's own check does not finish" });
+        expect(judgeNode(report)).toEqual({
+          kind: "waiting",
+          reason: "the platform's own check does not finish",
+        });
       }
     },
     120_000,
   );
 
   test("has the answer before, if only a later check hangs", async () => {
-    const check = '[ ! -e "$MACHINE/asked" ] || sleep 300\ntouch "$MACHINE/asked"\necho not, yet\nexit 1';
-    expect(await answerWith(check)).toMatchObject({ layout: "folder", checkStatus: 1, checkOutput: "not, yet" });
+    const check =
+      '[ ! -e "$MACHINE/asked" ] || sleep 300\ntouch "$MACHINE/asked"\necho not, yet\nexit 1';
+    expect(await answerWith(check)).toMatchObject({
+      layout: "folder",
+      checkStatus: 1,
+      checkOutput: "not, yet",
+    });
   }, 120_000);
 
   describe("has the limit of the platform", () => {
@@ -61,7 +85,11 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
 
     test("if that is longer than usual", async () => {
       const report = await answerWith("sleep 2; echo done", facts("60s"), ["60"]);
-      expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done", checkSeconds: undefined });
+      expect(report).toMatchObject({
+        checkStatus: 0,
+        checkOutput: "done",
+        checkSeconds: undefined,
+      });
     }, 120_000);
 
     test("if that is shorter than usual", async () => {
@@ -74,7 +102,10 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       "which it names if nobody waits that long for a check: %s",
       async (limit) => {
         const report = await answerWith('touch "$MACHINE/ran"; exit 1', facts(limit), ["20"]);
-        expect(report).toMatchObject({ checkStatus: undefined, checkSeconds: Number.parseInt(limit) });
+        expect(report).toMatchObject({
+          checkStatus: undefined,
+          checkSeconds: Number.parseInt(limit),
+        });
         expect(report.facts).toContain("meter");
       },
       120_000,
@@ -84,7 +115,11 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       "unless it is none: %j",
       async (limit) => {
         const report = await answerWith("echo done", facts(limit), ["20"]);
-        expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done", checkSeconds: undefined });
+        expect(report).toMatchObject({
+          checkStatus: 0,
+          checkOutput: "done",
+          checkSeconds: undefined,
+        });
       },
       120_000,
     );
@@ -99,8 +134,14 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
   ])(
     "takes the output %j of a check that ends with %p for nothing else",
     async (output, status) => {
-      const report = await answerWith(`printf '${output.replaceAll("\n", "\\n")}\\n'; exit ${status}`);
-      expect(report).toMatchObject({ layout: "folder", checkStatus: status, checkOutput: output.trimEnd() });
+      const report = await answerWith(
+        `printf '${output.replaceAll("\n", "\\n")}\\n'; exit ${status}`,
+      );
+      expect(report).toMatchObject({
+        layout: "folder",
+        checkStatus: status,
+        checkOutput: output.trimEnd(),
+      });
     },
     120_000,
   );

@@ -4,7 +4,10 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import type { PlatformFacts } from "../../../../src/platform/folder/platform-file.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
-import { type Wait, createMastersChecker } from "../../../../src/platform/readiness/masters-checker.ts";
+import {
+  type Wait,
+  createMastersChecker,
+} from "../../../../src/platform/readiness/masters-checker.ts";
 import { waitUntilReady } from "../../../../src/platform/readiness/readiness.ts";
 import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
@@ -21,7 +24,11 @@ interface Checked {
 }
 
 /** Checks a master on which the authority's file has this text. */
-async function check(web: PlatformFacts["web"], identity?: Identity, authority = ""): Promise<Checked> {
+async function check(
+  web: PlatformFacts["web"],
+  identity?: Identity,
+  authority = "",
+): Promise<Checked> {
   await using machines = await startMachines({ roles: ["master"] });
   await using server: ExampleWeb = startWeb({ "/broken": () => ({ status: 503 }) }, identity);
   const [machine] = machines.machines;
@@ -51,12 +58,19 @@ describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a
     const machine = machines.machines[0]!;
     await machine.write("var/lib/cluster-e2e/layout", "folder\n");
     await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
-    await machine.write("opt/cluster-platform/platform.json", '{"name": "meter", "version": "1.0"}\n');
-    await machine.write("opt/cluster-platform/check-node", '#!/bin/sh\necho x >>"$MACHINE/calls"\n');
+    await machine.write(
+      "opt/cluster-platform/platform.json",
+      '{"name": "meter", "version": "1.0"}\n',
+    );
+    await machine.write(
+      "opt/cluster-platform/check-node",
+      '#!/bin/sh\necho x >>"$MACHINE/calls"\n',
+    );
     await chmod(join(machine.folder, "opt/cluster-platform/check-node"), 0o755);
     const cluster = exampleCluster([server.of(machine.node)], "none");
     const sleeps: number[] = [];
-    const sleep: Clock["sleep"] = async (ms, signal) => fastClock.sleep(sleeps.push(ms) && ms, signal);
+    const sleep: Clock["sleep"] = async (ms, signal) =>
+      fastClock.sleep(sleeps.push(ms) && ms, signal);
     const request = {
       describe: async () => cluster,
       cluster,
@@ -85,7 +99,10 @@ describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a
     await using folder = await scratchFolder();
     const authority = await makeAuthority(folder.path);
     const identity = await authority.issue("127.0.0.1");
-    expect(await check(encrypted, identity, authority.certificate)).toEqual({ waits: [], requests: ["GET /ui/"] });
+    expect(await check(encrypted, identity, authority.certificate)).toEqual({
+      waits: [],
+      requests: ["GET /ui/"],
+    });
     expect((await check(encrypted, identity)).waits).toEqual([
       { subject: "master_0", reason: "its certificate authority is not readable yet" },
     ]);

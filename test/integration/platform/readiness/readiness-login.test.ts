@@ -4,11 +4,18 @@ import { ClusterError } from "../../../../src/errors.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { clusterLayout } from "../../../../src/platform/layouts/cluster.ts";
 import { parseSuperuserAnswers } from "../../../../src/platform/readiness/ask-web.ts";
-import { createMastersChecker, type Wait } from "../../../../src/platform/readiness/masters-checker.ts";
+import {
+  createMastersChecker,
+  type Wait,
+} from "../../../../src/platform/readiness/masters-checker.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { machinesLack, startMachines, type FolderMachines } from "../../../support/install-machine.ts";
+import {
+  machinesLack,
+  startMachines,
+  type FolderMachines,
+} from "../../../support/install-machine.ts";
 import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { makeAuthority, startWeb, type Answer } from "./readiness-web.ts";
@@ -87,7 +94,10 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     const seen: (readonly [unknown, string | null])[] = [];
     using own = serveOnLoopback(async (request) => {
       const { pathname } = new URL(request.url);
-      seen.push([pathname === loginPath ? await request.json() : pathname, request.headers.get("authorization")]);
+      seen.push([
+        pathname === loginPath ? await request.json() : pathname,
+        request.headers.get("authorization"),
+      ]);
       return Response.json(pathname === loginPath ? token.body : [{}]);
     });
     await machines.machines[0]!.write("web-port", String(own.port));
@@ -148,13 +158,17 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
 
 /** A node that can be asked only for this text. */
 const saying = (stdout: string) =>
-  ({ connect: async () => ({ run: async () => ({ status: 0, stdout, stderr: "" }) }) }) as unknown as ConnectionPool;
+  ({
+    connect: async () => ({ run: async () => ({ status: 0, stdout, stderr: "" }) }),
+  }) as unknown as ConnectionPool;
 
 const anyNode = { id: "i-0", role: "master", index: 0, state: "running" } as NodeRecord;
 
 test("a master whose own connection fails is waited for", async () => {
   await using network = startWeb({}, undefined);
-  const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
+  const lost = new ClusterError("connection-failed", "The connection was lost.", {
+    transient: true,
+  });
   const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
   expect(await checkOnce({ connections }, network.of(anyNode))).toEqual([
     { subject: "master_0", reason: "login: The connection was lost." },
@@ -163,7 +177,10 @@ test("a master whose own connection fails is waited for", async () => {
 
 describe("a login over TLS", () => {
   /** Checks a master whose web server has a certificate of the cluster's authority. */
-  async function checkOverTls(answers: Readonly<Record<string, (request: Request) => Answer>>, isUp = true) {
+  async function checkOverTls(
+    answers: Readonly<Record<string, (request: Request) => Answer>>,
+    isUp = true,
+  ) {
     await using folder = await scratchFolder();
     const authority = await makeAuthority(folder.path);
     await using web = startWeb(answers, await authority.issue("127.0.0.1"));
@@ -175,7 +192,9 @@ describe("a login over TLS", () => {
   }
 
   const listed = (request: Request): Answer =>
-    request.headers.get("authorization") === "token=abc.def-1_2" ? { status: 200, body: [{}] } : { status: 401 };
+    request.headers.get("authorization") === "token=abc.def-1_2"
+      ? { status: 200, body: [{}] }
+      : { status: 401 };
 
   test("is sent from here, and its token lists the agents", async () => {
     const { waits, requests } = await checkOverTls({ [loginPath]: () => token, "/nodes": listed });
@@ -197,13 +216,20 @@ describe("a login over TLS", () => {
 
   test("waits for a master that refuses connections", async () => {
     const { waits } = await checkOverTls({}, false);
-    expect(waits).toEqual([{ subject: "master_0", reason: "HTTPS at 127.0.0.1: it refuses the connection" }]);
+    expect(waits).toEqual([
+      { subject: "master_0", reason: "HTTPS at 127.0.0.1: it refuses the connection" },
+    ]);
   });
 });
 
-test.each(["", "login 200", "login 2000\n", "login 200\nelse\n", "x\nlogin 200\n", "login 200\nagents x\n", "\u0000"])(
-  "an answer of an unexpected shape is rejected: %j",
-  (text) => {
-    expect(parseSuperuserAnswers(text)).toBeUndefined();
-  },
-);
+test.each([
+  "",
+  "login 200",
+  "login 2000\n",
+  "login 200\nelse\n",
+  "x\nlogin 200\n",
+  "login 200\nagents x\n",
+  "\u0000",
+])("an answer of an unexpected shape is rejected: %j", (text) => {
+  expect(parseSuperuserAnswers(text)).toBeUndefined();
+});

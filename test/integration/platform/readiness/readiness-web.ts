@@ -31,7 +31,10 @@ export function startWeb(
     const answer = answers[pathname]?.(request) ?? { status: 200, body: "hello" };
     return Response.json(answer.body ?? null, { status: answer.status });
   };
-  const server = serveOnLoopback(serve, identity && { tls: { cert: identity.certificate, key: identity.key } });
+  const server = serveOnLoopback(
+    serve,
+    identity && { tls: { cert: identity.certificate, key: identity.key } },
+  );
   const port = server.port ?? 0;
   return {
     requests,
@@ -67,6 +70,9 @@ export async function makeAuthority(folder: string): Promise<ExampleAuthority> {
 }
 
 function openssl(folder: string, words: string): void {
-  const { status, stderr } = spawnSync("openssl", words.split(" "), { cwd: folder, encoding: "utf8" });
+  const { status, stderr } = spawnSync("openssl", words.split(" "), {
+    cwd: folder,
+    encoding: "utf8",
+  });
   if (status !== 0) throw new Error(`openssl ${words}: ${stderr}`);
 }

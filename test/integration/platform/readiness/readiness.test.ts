@@ -30,7 +30,11 @@ interface Waiting {
   readonly report: Promise<ReadinessReport>;
 }
 
-function wait(machines: FolderMachines, cluster: ClusterRecord, changes: Partial<ReadinessRequest>): Waiting {
+function wait(
+  machines: FolderMachines,
+  cluster: ClusterRecord,
+  changes: Partial<ReadinessRequest>,
+): Waiting {
   const waiting: string[] = [];
   const progress = { ...silentProgress, waiting: (text: string) => void waiting.push(text) };
   const request: ReadinessRequest = {
@@ -100,11 +104,14 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
 
   test("leaves a slow node twice as much time as its answer took", async () => {
     await using machines = await startMachines({ roles: ["master"] });
-    const failing = '#!/bin/sh\necho x >>"$MACHINE/calls"\nsleep 0.1\n[ "$(wc -l <"$MACHINE/calls")" -gt 9 ]\n';
+    const failing =
+      '#!/bin/sh\necho x >>"$MACHINE/calls"\nsleep 0.1\n[ "$(wc -l <"$MACHINE/calls")" -gt 9 ]\n';
     await finish(machines.machines[0]!, failing);
     const pauses: number[] = [];
-    const sleep: Clock["sleep"] = async (ms, inner) => fastClock.sleep(pauses.push(ms) && ms, inner);
-    await wait(machines, exampleCluster(machines.nodes, "oss"), { clock: { ...fastClock, sleep } }).report;
+    const sleep: Clock["sleep"] = async (ms, inner) =>
+      fastClock.sleep(pauses.push(ms) && ms, inner);
+    await wait(machines, exampleCluster(machines.nodes, "oss"), { clock: { ...fastClock, sleep } })
+      .report;
     expect(pauses.filter((ms) => ms >= 2 * 100 * fastClockSpeed).length).toBeGreaterThan(1);
   });
 
@@ -114,7 +121,9 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
-    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), { deadlineMs: fastClock.now() + 20_000 });
+    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), {
+      deadlineMs: fastClock.now() + 20_000,
+    });
     const error = await failureOf(report);
     // The test's own process was in place of the unit's. It must not be killed with the machine.
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", "0\n");
@@ -134,18 +143,27 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 15\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
     await finish(machines.machines[0]!, script);
     const changes = { clock: systemClock, deadlineMs: systemClock.now() + 3_000 };
-    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    const error = await failureOf(
+      wait(machines, exampleCluster(machines.nodes, "oss"), changes).report,
+    );
     expect(error.id).toBe("deadline-passed");
     expect(error.message).toContain("master_0: its check says: critical: no leader");
   }, 20_000);
 
   test("shows what the masters lack if the next answers would come after the deadline", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
-    const script = '#!/bin/sh\necho x >>"$MACHINE/calls"\n[ "$(wc -l <"$MACHINE/calls")" -lt 3 ] || sleep 15\n';
+    const script =
+      '#!/bin/sh\necho x >>"$MACHINE/calls"\n[ "$(wc -l <"$MACHINE/calls")" -lt 3 ] || sleep 15\n';
     for (const machine of machines.machines) await finish(machine, script);
     await using web = startWeb({ "/nodes": () => ({ status: 200, body: [] }) }, undefined);
-    const changes = { clock: systemClock, skipHttpChecks: false, deadlineMs: systemClock.now() + 3_000 };
-    const error = await failureOf(wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes).report);
+    const changes = {
+      clock: systemClock,
+      skipHttpChecks: false,
+      deadlineMs: systemClock.now() + 3_000,
+    };
+    const error = await failureOf(
+      wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes).report,
+    );
     expect(error.id).toBe("deadline-passed");
     expect(error.message).toContain("master_0: 0 of 1 agent registered");
   }, 20_000);
@@ -155,7 +173,10 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await finish(machines.machines[0]!, "#!/bin/sh\nexec sleep 15\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
-    await machines.machines[1]!.write("var/lib/cluster-e2e/install.log", "fetching\ndisk is full\n");
+    await machines.machines[1]!.write(
+      "var/lib/cluster-e2e/install.log",
+      "fetching\ndisk is full\n",
+    );
     const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
     const log = ["fetching", "disk is full"];
     const failures = [{ node: "agent_0", reason: expect.stringContaining("status 3"), log }];
@@ -166,7 +187,10 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "exit 3\n");
-    await machines.machines[0]!.write("var/lib/cluster-e2e/install.log", `${"x".repeat(50_000_000)}\ndisk is full\n`);
+    await machines.machines[0]!.write(
+      "var/lib/cluster-e2e/install.log",
+      `${"x".repeat(50_000_000)}\ndisk is full\n`,
+    );
     const failures = [{ node: "master_0", reason: expect.stringContaining("status 3") }];
     const first = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
     expect(first).toMatchObject({ id: "install-failed", facts: { failures } });
@@ -182,7 +206,9 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
     const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
-    const failures = [{ node: "master_0", reason: expect.stringContaining("interrupted"), log: [] }];
+    const failures = [
+      { node: "master_0", reason: expect.stringContaining("interrupted"), log: [] },
+    ];
     expect(error).toMatchObject({ id: "install-failed", facts: { failures } });
   });
 
@@ -192,7 +218,9 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[0]!.write("run/cluster-e2e-install.enabled", "");
     const changes = { deadlineMs: fastClock.now() + 20_000 };
-    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), changes).report);
+    const error = await failureOf(
+      wait(machines, exampleCluster(machines.nodes, "oss"), changes).report,
+    );
     expect(error.message).toContain("master_0: the installer is running");
   });
 
@@ -219,9 +247,13 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
         : node,
     );
     const cluster = exampleCluster(nodes, "oss");
-    const { report, waiting } = wait(machines, cluster, { describe: async () => exampleCluster(ended, "oss") });
+    const { report, waiting } = wait(machines, cluster, {
+      describe: async () => exampleCluster(ended, "oss"),
+    });
     const error = await failureOf(report);
-    const stopped = [{ node: "agent_0", id: "i-agent-0", reason: "Server.SpotInstanceTermination" }];
+    const stopped = [
+      { node: "agent_0", id: "i-agent-0", reason: "Server.SpotInstanceTermination" },
+    ];
     expect(error).toMatchObject({ id: "machine-failed", facts: { nodes: stopped } });
     expect(waiting[0]).toStartWith("agent_0: it does not answer: ");
   });
@@ -243,7 +275,10 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
     const registered = { count: 0 };
     const nodes = (): { status: number; body: unknown } => {
       registered.count += 1;
-      return { status: 200, body: Array.from({ length: Math.min(registered.count, 2) }, () => ({})) };
+      return {
+        status: 200,
+        body: Array.from({ length: Math.min(registered.count, 2) }, () => ({})),
+      };
     };
     await using web = startWeb({ "/nodes": nodes }, undefined);
     const { report, waiting } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), {
@@ -265,7 +300,9 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       [deaf, "it refuses the connection"],
     ] as const) {
       const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
-      const error = await failureOf(wait(machines, exampleCluster([master], "oss"), changes).report);
+      const error = await failureOf(
+        wait(machines, exampleCluster([master], "oss"), changes).report,
+      );
       expect(error.message).toContain(`master_0: HTTP at 127.0.0.1: ${reason}`);
     }
   });
@@ -278,16 +315,24 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       await Bun.write(join(folder.path, "shown.crt"), authority.certificate);
       await using machines = await startMachines({
         roles: ["master"],
-        programs: { curl: `#!/bin/sh\necho "$*" >>"$MACHINE/curl.log"\ncat ${folder.path}/shown.crt\n` },
+        programs: {
+          curl: `#!/bin/sh\necho "$*" >>"$MACHINE/curl.log"\ncat ${folder.path}/shown.crt\n`,
+        },
       });
       await finishAll(machines);
-      await machines.machines[0]!.write("opt/cluster/etc/bootstrap-config.json", '{\n  "ssl_enabled": true\n}\n');
+      await machines.machines[0]!.write(
+        "opt/cluster/etc/bootstrap-config.json",
+        '{\n  "ssl_enabled": true\n}\n',
+      );
       const private_ = machines.nodes[0]!.privateAddress!;
       for (const [address, problem] of [
         [private_, undefined],
         ["10.9.9.9", "its certificate is for a different address"],
       ] as const) {
-        await using web = startWeb({ "/nodes": () => ({ status: 200, body: [] }) }, await authority.issue(address));
+        await using web = startWeb(
+          { "/nodes": () => ({ status: 200, body: [] }) },
+          await authority.issue(address),
+        );
         const changes = {
           skipHttpChecks: false,
           deadlineMs: fastClock.now() + (problem === undefined ? 200_000 : 20_000),
@@ -296,13 +341,17 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
         if (problem === undefined) await report;
         else expect((await failureOf(report)).message).toContain(`HTTPS at 127.0.0.1: ${problem}`);
       }
-      expect(await machines.machines[0]!.read("curl.log")).toContain("https://127.0.0.1/ca/cluster-ca.crt");
+      expect(await machines.machines[0]!.read("curl.log")).toContain(
+        "https://127.0.0.1/ca/cluster-ca.crt",
+      );
       const other = await makeAuthority(folder.path);
       await using web = startWeb({}, await other.issue(private_));
       const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
       const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
       // Ends with the code, for looking up the problem.
-      expect((await failureOf(report)).message).toMatch(/HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/);
+      expect((await failureOf(report)).message).toMatch(
+        /HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/,
+      );
     },
     20_000,
   );

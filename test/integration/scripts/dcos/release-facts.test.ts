@@ -74,7 +74,9 @@ describe("facts of a release", () => {
   });
 
   test("that cannot be found are an error, not a guess", () => {
-    expect(() => readReleaseFacts((path) => (path === "gen/calc.py" ? "" : files[path]))).toThrow("gen/calc.py");
+    expect(() => readReleaseFacts((path) => (path === "gen/calc.py" ? "" : files[path]))).toThrow(
+      "gen/calc.py",
+    );
     expect(() => readReleaseFacts(() => undefined)).toThrow("there is no gen/build_deploy/bash.py");
   });
 });
@@ -91,5 +93,7 @@ test("a release's generator gets the same configurations as its clusters", () =>
   });
   expect(examples["no public agents"]).toMatchObject({ public_agent_list: [] });
   expect(examples["extra configuration"]).toMatchObject({ check_time: true, unknown_key: "kept" });
-  expect(examples["ip-detect-public"]).toMatchObject({ ip_detect_public_filename: "genconf/ip-detect-public" });
+  expect(examples["ip-detect-public"]).toMatchObject({
+    ip_detect_public_filename: "genconf/ip-detect-public",
+  });
 });

@@ -10,9 +10,12 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 const tag = "2026.03.09.0";
 
 /** A checkout with one commit, whose `check` runs the given script. */
-async function checkoutWith(check: string): Promise<TemporaryFolder & { git(...words: string[]): Promise<string> }> {
+async function checkoutWith(
+  check: string,
+): Promise<TemporaryFolder & { git(...words: string[]): Promise<string> }> {
   const folder = await scratchFolder();
-  const git = (...words: string[]): Promise<string> => output(["git", ...words], { cwd: folder.path });
+  const git = (...words: string[]): Promise<string> =>
+    output(["git", ...words], { cwd: folder.path });
   await Bun.write(join(folder.path, "scripts", "check.ts"), check);
   await Bun.write(join(folder.path, "CHANGELOG.md"), "before\n");
   await git("init", "--quiet", "--initial-branch", "main");
@@ -32,8 +35,12 @@ test("a release is one commit of the changelog, with a tag that contains the not
   expect(time).toBe(committed * 1000);
   await Bun.write(join(checkout.path, "CHANGELOG.md"), "after\n");
   await commitAndTag(checkout.path, tag, "- A thing.\n# 1 is no comment");
-  expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(`Release ${tag}\n\n CHANGELOG.md | 2 +-`);
-  expect(await checkout.git("tag", "--list", "--format=%(contents)")).toBe(`${tag}\n\n- A thing.\n# 1 is no comment`);
+  expect(await checkout.git("log", "--format=%s", "--stat", "-1")).toContain(
+    `Release ${tag}\n\n CHANGELOG.md | 2 +-`,
+  );
+  expect(await checkout.git("tag", "--list", "--format=%(contents)")).toBe(
+    `${tag}\n\n- A thing.\n# 1 is no comment`,
+  );
   const failure = await failureOf(releasableCheckout(checkout.path));
   expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
 });
@@ -55,7 +62,9 @@ test("the tag has what was built for the release, and the branch has not", async
     [...own, "dist/library/index.js", "dist/library/model/node.js"].toSorted(),
   );
   expect(await checkout.git("show", `${tag}:CHANGELOG.md`)).toBe("after");
-  expect(await checkout.git("rev-parse", `${tag}^{commit}^`)).toBe(await checkout.git("rev-parse", "main"));
+  expect(await checkout.git("rev-parse", `${tag}^{commit}^`)).toBe(
+    await checkout.git("rev-parse", "main"),
+  );
   expect(await checkout.git("status", "--porcelain")).toBe("");
   const failure = await failureOf(releasableCheckout(checkout.path));
   expect(failure.message).toBe(`HEAD has already been released as ${tag}.`);
@@ -68,5 +77,7 @@ test("a checkout with changes or a failing check is rejected", async () => {
   expect(String(red.cause)).toContain("FAIL  lint");
   await Bun.write(join(checkout.path, "new.ts"), "");
   const dirty = await failureOf(releasableCheckout(checkout.path));
-  expect(dirty.message).toBe("The checkout is not clean: commit or remove these changes first.\n?? new.ts");
+  expect(dirty.message).toBe(
+    "The checkout is not clean: commit or remove these changes first.\n?? new.ts",
+  );
 });

@@ -30,7 +30,13 @@ test.skipIf(platform === undefined)(
       await Bun.write(join(root.path, "src", "bin", `${name}.ts`), text);
     const folder = join(root.path, "work");
     await mkdir(folder);
-    const request = { root: root.path, folder, programs: Object.keys(sources), version: "1", build: async () => ({}) };
+    const request = {
+      root: root.path,
+      folder,
+      programs: Object.keys(sources),
+      version: "1",
+      build: async () => ({}),
+    };
     const { faults, executables } = await buildPlatform(platform!, request);
     expect(executables.map(({ program }) => program)).toEqual(Object.keys(sources));
     expect(faults).toEqual([

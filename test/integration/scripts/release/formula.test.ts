@@ -39,7 +39,9 @@ async function evaluated(files: readonly string[], words: readonly string[]): Pr
   await mkdir(join(folder.path, "inside"));
   for (const file of files) await Bun.write(join(folder.path, "inside", file), "");
   const harness = join(import.meta.dir, "formula.rb");
-  return JSON.parse(await ruby([harness, "../cluster-e2e.rb", ...words], join(folder.path, "inside")));
+  return JSON.parse(
+    await ruby([harness, "../cluster-e2e.rb", ...words], join(folder.path, "inside")),
+  );
 }
 
 const shared = (top: string): readonly string[] => [
@@ -52,7 +54,14 @@ const shared = (top: string): readonly string[] => [
 
 const installs = (programs: readonly string[], top: string): object => {
   const [man1, bash, zsh, fish, doc] = shared(top).map((path) => [path]);
-  return { bin: programs, man1, bash_completion: bash, zsh_completion: zsh, fish_completion: fish, doc };
+  return {
+    bin: programs,
+    man1,
+    bash_completion: bash,
+    zsh_completion: zsh,
+    fish_completion: fish,
+    doc,
+  };
 };
 
 const asked = ["/bin/cluster-cloud --version", "/bin/cluster-other --version"];
@@ -62,21 +71,24 @@ test.skipIf(lack !== undefined).each([
   ["macos", "intel", "darwin-x64"],
   ["linux", "arm", "linux-arm64"],
   ["linux", "intel", "linux-x64"],
-])(`Homebrew on %s %s installs the files of %s (${lack ?? "ruby is here"})`, async (system, processor, platform) => {
-  const programs = ["bin/cluster-cloud", "bin/cluster-other"];
-  expect(await evaluated([...programs, ...shared("share")], [system, processor])).toEqual({
-    desc: facts.description,
-    homepage: "https://git.example.com/cluster-e2e",
-    version: facts.tag,
-    license: "Apache-2.0",
-    depends_on: [],
-    url: [`https://example.com/${platform}`, {}],
-    sha256: platform,
-    commands: [],
-    installs: installs(programs, "share"),
-    asked,
-  });
-});
+])(
+  `Homebrew on %s %s installs the files of %s (${lack ?? "ruby is here"})`,
+  async (system, processor, platform) => {
+    const programs = ["bin/cluster-cloud", "bin/cluster-other"];
+    expect(await evaluated([...programs, ...shared("share")], [system, processor])).toEqual({
+      desc: facts.description,
+      homepage: "https://git.example.com/cluster-e2e",
+      version: facts.tag,
+      license: "Apache-2.0",
+      depends_on: [],
+      url: [`https://example.com/${platform}`, {}],
+      sha256: platform,
+      commands: [],
+      installs: installs(programs, "share"),
+      asked,
+    });
+  },
+);
 
 // Shows R12.
 test.skipIf(lack !== undefined)(
@@ -100,7 +112,9 @@ test.skipIf(lack !== undefined)(
 
 // https://docs.brew.sh/Formula-Cookbook#audit-the-formula: the rules of `brew style` and `brew audit --strict` that concern this formula.
 test("the formula follows Homebrew's style", async () => {
-  const { description } = (await Bun.file(join(import.meta.dir, "..", "..", "..", "..", "package.json")).json()) as {
+  const { description } = (await Bun.file(
+    join(import.meta.dir, "..", "..", "..", "..", "package.json"),
+  ).json()) as {
     readonly description: string;
   };
   expect(description.length).toBeLessThanOrEqual(80);

@@ -31,11 +31,15 @@ test("the file is up to date", async () => {
 
 // Shows R19.
 test("a bundled package without an entry, or in another version, is detected", async () => {
-  const without = state.text.replace(/^arg .*\n/m, "").replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
+  const without = state.text
+    .replace(/^arg .*\n/m, "")
+    .replace(/^yaml \S+/m, (entry) => entry.replace(/\d+$/, "999"));
   const { version: arg } = (await Bun.file(join(root, "node_modules/arg/package.json")).json()) as {
     version: string;
   };
-  const { version: yaml } = (await Bun.file(join(root, "node_modules/yaml/package.json")).json()) as {
+  const { version: yaml } = (await Bun.file(
+    join(root, "node_modules/yaml/package.json"),
+  ).json()) as {
     version: string;
   };
   expect(await missingFrom(without, root, state.inputs)).toEqual([`arg ${arg}`, `yaml ${yaml}`]);
@@ -55,8 +59,13 @@ test.each([
 ])("a package that %s is rejected", async (problem, facts) => {
   await using folder = await scratchFolder();
   const own = join(folder.path, "node_modules", "own");
-  await Bun.write(join(own, "package.json"), JSON.stringify({ name: "own", version: "1.2.3", ...facts }));
-  const { message } = await failureOf(thirdPartyNotices(folder.path, ["node_modules/own/index.js"]));
+  await Bun.write(
+    join(own, "package.json"),
+    JSON.stringify({ name: "own", version: "1.2.3", ...facts }),
+  );
+  const { message } = await failureOf(
+    thirdPartyNotices(folder.path, ["node_modules/own/index.js"]),
+  );
   expect(message).toBe(`own 1.2.3 ${problem}`);
 });
 

@@ -30,7 +30,9 @@ describe("the changelog", () => {
   test("moves the unreleased changes under the tag", () => {
     const { changelog, notes } = cutChangelog(text, "2026.03.09.0");
     expect(notes).toBe("- A thing.");
-    expect(changelog).toBe("# Changelog\n\nWhat changed.\n\n## Unreleased\n\n## 2026.03.09.0\n\n- A thing.\n");
+    expect(changelog).toBe(
+      "# Changelog\n\nWhat changed.\n\n## Unreleased\n\n## 2026.03.09.0\n\n- A thing.\n",
+    );
     const later = changelog.replace("## Unreleased\n", "## Unreleased\n\n- Another.\n");
     expect(cutChangelog(later, "2026.03.10.0").changelog).toBe(
       "# Changelog\n\nWhat changed.\n\n## Unreleased\n\n## 2026.03.10.0\n\n- Another.\n\n## 2026.03.09.0\n\n- A thing.\n",
@@ -38,9 +40,9 @@ describe("the changelog", () => {
   });
 
   test("is rejected if it is empty", () => {
-    expect(() => cutChangelog(cutChangelog(text, "2026.03.09.0").changelog, "2026.03.10.0")).toThrow(
-      "has nothing under",
-    );
+    expect(() =>
+      cutChangelog(cutChangelog(text, "2026.03.09.0").changelog, "2026.03.10.0"),
+    ).toThrow("has nothing under");
   });
 });
 
@@ -84,10 +86,16 @@ test("the bill of materials contains Bun, its platforms and the packages, each w
   };
   const { components, metadata, ...rest } = JSON.parse(await billOfMaterials(root, bill)) as {
     readonly metadata: unknown;
-    readonly components: readonly { readonly purl: string; readonly hashes: readonly { readonly content: string }[] }[];
+    readonly components: readonly {
+      readonly purl: string;
+      readonly hashes: readonly { readonly content: string }[];
+    }[];
   };
   expect(rest).toEqual({ bomFormat: "CycloneDX", specVersion: "1.6", version: 1 });
-  expect(metadata).toMatchObject({ timestamp: "2026-03-09T23:59:00.000Z", component: { version: "2026.03.09.0" } });
+  expect(metadata).toMatchObject({
+    timestamp: "2026-03-09T23:59:00.000Z",
+    component: { version: "2026.03.09.0" },
+  });
   expect(components.map(({ purl }) => purl.replace(/@[^@]*$/, ""))).toEqual([
     "pkg:npm/bun",
     ...platforms.map(({ basePackage }) => `pkg:npm/${basePackage.replace("@", "%40")}`),
@@ -103,14 +111,21 @@ test("a bill of materials with Bun and every installed package matches the schem
   const lists = ["*/package.json", "@*/*/package.json"].map((pattern) =>
     Array.fromAsync(new Bun.Glob(pattern).scan({ cwd: join(root, "node_modules") })),
   );
-  const files = (await Promise.all(lists)).flat().filter((path) => !/^(@oven\/)?bun\b(?!-types)/.test(path));
+  const files = (await Promise.all(lists))
+    .flat()
+    .filter((path) => !/^(@oven\/)?bun\b(?!-types)/.test(path));
   const inputs = new Set(files.map((path) => join("node_modules", path)));
   expect(packagesOf(inputs)).toEqual(expect.arrayContaining(["@aws-sdk/client-ec2", "ssh2"]));
-  const text = await billOfMaterials(root, { tag: "2026.03.09.0", time: evening.getTime(), inputs, platforms });
+  const text = await billOfMaterials(root, {
+    tag: "2026.03.09.0",
+    time: evening.getTime(),
+    inputs,
+    platforms,
+  });
   expect(await billFaults(text)).toBeNull();
-  expect(await billFaults(text.replace("2026-03-09T23:59:00.000Z", "in the evening"))).toMatchObject([
-    { instancePath: "/metadata/timestamp", keyword: "format" },
-  ]);
+  expect(
+    await billFaults(text.replace("2026-03-09T23:59:00.000Z", "in the evening")),
+  ).toMatchObject([{ instancePath: "/metadata/timestamp", keyword: "format" }]);
 });
 
 test("a package with two versions is listed twice", async () => {
@@ -118,7 +133,10 @@ test("a package with two versions is listed twice", async () => {
   await copyFile(join(root, "bun.lock"), join(folder.path, "bun.lock"));
   const versions = { "node_modules/b": "1.0.0", "node_modules/@c/a/node_modules/b": "2.0.0" };
   for (const [path, version] of Object.entries(versions)) {
-    await Bun.write(join(folder.path, path, "package.json"), JSON.stringify({ name: "b", version }));
+    await Bun.write(
+      join(folder.path, path, "package.json"),
+      JSON.stringify({ name: "b", version }),
+    );
   }
   const inputs = new Set(Object.keys(versions).map((path) => `${path}/index.js`));
   const text = await billOfMaterials(folder.path, {
@@ -134,6 +152,10 @@ test("a package with two versions is listed twice", async () => {
 });
 
 test("package managers install every program, each through the same launcher", async () => {
-  const { bin } = (await Bun.file(join(root, "package.json")).json()) as { readonly bin: Record<string, string> };
-  expect(bin).toEqual(Object.fromEntries((await programs()).map((program) => [program, "src/bin/launch"])));
+  const { bin } = (await Bun.file(join(root, "package.json")).json()) as {
+    readonly bin: Record<string, string>;
+  };
+  expect(bin).toEqual(
+    Object.fromEntries((await programs()).map((program) => [program, "src/bin/launch"])),
+  );
 });

@@ -6,7 +6,11 @@ import { fingerprint, generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
-import { type OpensshServer, opensshLack, startOpensshServer } from "../../../support/openssh-server.ts";
+import {
+  type OpensshServer,
+  opensshLack,
+  startOpensshServer,
+} from "../../../support/openssh-server.ts";
 import { connectTo, optionsFor, signal, wireKey } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
 
@@ -22,7 +26,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
 
   test.each([
     [["true"], { status: 0, stdout: "", stderr: "" }],
-    [["sh", "-c", "echo out; echo err >&2; exit 37"], { status: 37, stdout: "out\n", stderr: "err\n" }],
+    [
+      ["sh", "-c", "echo out; echo err >&2; exit 37"],
+      { status: 37, stdout: "out\n", stderr: "err\n" },
+    ],
     [
       ["printf", "%s|", "it's", "$HOME", "", "a\nb", "größe", "`id`"],
       { status: 0, stdout: "it's|$HOME||a\nb|größe|`id`|", stderr: "" },
@@ -72,7 +79,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
         yield new Uint8Array(64 * 1024);
       }
     };
-    const result = await connection.run({ argv: ["sh", "-c", "head -c 3000000 | wc -c"], stdin: endless() }, signal);
+    const result = await connection.run(
+      { argv: ["sh", "-c", "head -c 3000000 | wc -c"], stdin: endless() },
+      signal,
+    );
     expect(result.stdout.trim()).toBe("3000000");
     expect(given.chunks).toBeLessThan(200);
   });
@@ -83,9 +93,12 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
       yield new Uint8Array(10);
       throw new RangeError("source broke");
     };
-    const failure = await failureOf(connection.run({ argv: ["sleep", "61"], stdin: broken() }, signal));
+    const failure = await failureOf(
+      connection.run({ argv: ["sleep", "61"], stdin: broken() }, signal),
+    );
     expect(failure.message).toBe("source broke");
-    const hasEnded = async () => (await connection.run({ argv: ["pgrep", "-fx", "sleep 61"] }, signal)).status === 1;
+    const hasEnded = async () =>
+      (await connection.run({ argv: ["pgrep", "-fx", "sleep 61"] }, signal)).status === 1;
     await until("the command has ended", hasEnded);
   });
 
@@ -94,7 +107,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const chunks: string[] = [];
     const script = 'printf "\\303"; sleep 0.1; printf "\\274\\n"; echo second >&2';
     await connection.run(
-      { argv: ["sh", "-c", script], onOutput: (stream, chunk) => void chunks.push(`${stream} ${chunk}`) },
+      {
+        argv: ["sh", "-c", script],
+        onOutput: (stream, chunk) => void chunks.push(`${stream} ${chunk}`),
+      },
       signal,
     );
     expect(chunks).toEqual(["stdout ü\n", "stderr second\n"]);
@@ -106,7 +122,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
   test("commands wait if sshd has too few sessions", async () => {
     await using connection = await connectTo(server(), {});
     const numbers = Array.from({ length: 25 }, (_, number) => String(number));
-    const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
+    const results = await Promise.all(
+      numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)),
+    );
     expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
   });
 
@@ -114,7 +132,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     await using small = await startOpensshServer(["MaxSessions 2"]);
     await using connection = await connectTo(small, {});
     const numbers = Array.from({ length: 12 }, (_, number) => String(number));
-    const results = await Promise.all(numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)));
+    const results = await Promise.all(
+      numbers.map((number) => connection.run({ argv: ["echo", number] }, signal)),
+    );
     expect(results.map(({ stdout }) => stdout.trim())).toEqual(numbers);
   });
 
@@ -133,7 +153,8 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const seconds = `67.${process.pid}`;
     const script = `trap '' TERM; while :; do sleep ${seconds}; done`;
     await failureOf(connection.run({ argv: ["sh", "-c", script], limitMs: 300 }, signal));
-    const look = async () => (await connection.run({ argv: ["pgrep", "-f", `[s]leep ${seconds}`] }, signal)).stdout;
+    const look = async () =>
+      (await connection.run({ argv: ["pgrep", "-f", `[s]leep ${seconds}`] }, signal)).stdout;
     await until("it has ended", async () => (await look()) === "");
   });
 
@@ -142,9 +163,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const abort = new AbortController();
     const script = "sleep 62 & sh -c 'sleep 62; true' & echo started; wait";
     const onOutput = (): void => abort.abort(new Error("changed my mind"));
-    expect((await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal))).message).toBe(
-      "changed my mind",
-    );
+    expect(
+      (await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal)))
+        .message,
+    ).toBe("changed my mind");
     expect((await connection.run({ argv: ["pgrep", "-fx", "sleep 62"] }, signal)).status).toBe(1);
     expect(connection.isOpen).toBe(true);
   });
@@ -154,10 +176,12 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const abort = new AbortController();
     const script = "trap '' TERM; echo started; while :; do sleep 63; done";
     const onOutput = (): void => abort.abort(new Error("changed my mind"));
-    expect((await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal))).message).toBe(
-      "changed my mind",
-    );
-    const look = async () => (await connection.run({ argv: ["pgrep", "-f", "[s]leep 63"] }, signal)).stdout;
+    expect(
+      (await failureOf(connection.run({ argv: ["sh", "-c", script], onOutput }, abort.signal)))
+        .message,
+    ).toBe("changed my mind");
+    const look = async () =>
+      (await connection.run({ argv: ["pgrep", "-f", "[s]leep 63"] }, signal)).stdout;
     await until("it has ended", async () => (await look()) === "");
   });
 
@@ -166,7 +190,9 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     [{ task: "replacing its host key" }, "replacing its host key"],
   ])("the error about a time limit names what it was for: %j", async (task, what) => {
     await using connection = await connectTo(server(), {});
-    const error = await failureOf(connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal));
+    const error = await failureOf(
+      connection.run({ argv: ["sleep", "64"], limitMs: 300, ...task }, signal),
+    );
     expect(error).toMatchObject({
       id: "deadline-passed",
       message: expect.stringContaining(what),
@@ -180,13 +206,18 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
 
   test("commands on a lost connection fail with a transient error", async () => {
     await using connection = await connectTo(server(), {});
-    const cut = connection.run({ argv: ["sh", "-c", `${findServer}; kill -KILL "$server"; sleep 5`] }, signal);
+    const cut = connection.run(
+      { argv: ["sh", "-c", `${findServer}; kill -KILL "$server"; sleep 5`] },
+      signal,
+    );
     const error = await failureOf(cut);
     const facts = { node: "master_0", host: "127.0.0.1", port: server().port };
     expect(error).toMatchObject({ id: "connection-failed", transient: true, facts });
     expect(error.message).toContain("was lost");
     expect(connection.isOpen).toBe(false);
-    expect(await failureOf(connection.run({ argv: ["true"] }, signal))).toMatchObject({ id: "connection-failed" });
+    expect(await failureOf(connection.run({ argv: ["true"] }, signal))).toMatchObject({
+      id: "connection-failed",
+    });
   });
 
   test("a node that stops answering counts as lost", async () => {
@@ -197,7 +228,10 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
       process.kill(Number(chunk), "SIGSTOP");
     };
     const error = await failureOf(
-      connection.run({ argv: ["sh", "-c", `${findServer}; echo "$server"; sleep 5`], onOutput }, signal),
+      connection.run(
+        { argv: ["sh", "-c", `${findServer}; echo "$server"; sleep 5`], onOutput },
+        signal,
+      ),
     );
     for (const session of sessions) process.kill(session, "SIGKILL");
     expect(error).toMatchObject({ id: "connection-failed", transient: true });
@@ -211,7 +245,11 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     const running = failureOf(connection.run({ argv, onOutput: () => started.resolve() }, signal));
     await started.promise;
     await connection[Symbol.asyncDispose]();
-    const closed = { id: "connection-failed", transient: false, facts: { node: "master_0", port: server().port } };
+    const closed = {
+      id: "connection-failed",
+      transient: false,
+      facts: { node: "master_0", port: server().port },
+    };
     expect(await running).toMatchObject(closed);
     expect(connection.isOpen).toBe(false);
   });
@@ -227,12 +265,20 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect(await server().log()).not.toContain("another-user");
   });
 
-  test.each([true, false])("a rejected login may succeed later: %p", async (authenticationMayComeLater) => {
-    const { privateKey } = generateKeyPair("other");
-    const error = await failureOf(connectTo(server(), { privateKey, authenticationMayComeLater }));
-    expect(error).toMatchObject({ id: "connection-failed", transient: authenticationMayComeLater });
-    expect(error.message).toContain(`refused the login of ${server().user}`);
-  });
+  test.each([true, false])(
+    "a rejected login may succeed later: %p",
+    async (authenticationMayComeLater) => {
+      const { privateKey } = generateKeyPair("other");
+      const error = await failureOf(
+        connectTo(server(), { privateKey, authenticationMayComeLater }),
+      );
+      expect(error).toMatchObject({
+        id: "connection-failed",
+        transient: authenticationMayComeLater,
+      });
+      expect(error.message).toContain(`refused the login of ${server().user}`);
+    },
+  );
 
   test("details contain the commands and their output, each line with the node's name", async () => {
     const details: string[] = [];
@@ -242,27 +288,43 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     };
     await using connection = await connectTo(server(), { progress });
     await connection.run({ argv: ["sh", "-c", "printf 'a\\nb'"] }, signal);
-    expect(details).toEqual(["2 master_0: $ exec sh -c 'printf '\\''a\\nb'\\'''", "3 master_0: a", "3 master_0: b"]);
+    expect(details).toEqual([
+      "2 master_0: $ exec sh -c 'printf '\\''a\\nb'\\'''",
+      "3 master_0: a",
+      "3 master_0: b",
+    ]);
   });
 });
 
-const nowhere = { user: "root", loginKey: generateKeyPair("login"), firstHostKey: generateKeyPair("host") };
+const nowhere = {
+  user: "root",
+  loginKey: generateKeyPair("login"),
+  firstHostKey: generateKeyPair("host"),
+};
 
 test("a port without a server is a transient error", async () => {
   const port = await freePort();
   const error = await failureOf(connectTo({ ...nowhere, port }, {}));
-  expect(error).toMatchObject({ id: "connection-failed", transient: true, facts: { node: "master_0", port } });
+  expect(error).toMatchObject({
+    id: "connection-failed",
+    transient: true,
+    facts: { node: "master_0", port },
+  });
   expect(error.message).toContain("connection refused");
 });
 
 test("an unknown host name is reported", async () => {
-  const error = await failureOf(connectTo({ ...nowhere, port: 22 }, { host: "no-such-node.invalid" }));
+  const error = await failureOf(
+    connectTo({ ...nowhere, port: 22 }, { host: "no-such-node.invalid" }),
+  );
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toMatch(/(unknown host name|host name lookup failed)\.$/);
 });
 
 /** A TCP server that handles each connection in the same way. */
-async function listen(onSocket: (socket: Socket) => void): Promise<AsyncDisposable & { readonly port: number }> {
+async function listen(
+  onSocket: (socket: Socket) => void,
+): Promise<AsyncDisposable & { readonly port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => {}));
@@ -280,13 +342,21 @@ async function listen(onSocket: (socket: Socket) => void): Promise<AsyncDisposab
 }
 
 test.each([
-  ["closes at once", (socket: Socket) => socket.end(), /the connection was closed before its SSH server answered\.$/],
+  [
+    "closes at once",
+    (socket: Socket) => socket.end(),
+    /the connection was closed before its SSH server answered\.$/,
+  ],
   [
     "resets",
     (socket: Socket) => socket.resetAndDestroy(),
     /connection (reset|closed before its SSH server answered)\.$/,
   ],
-  ["says nothing", () => {}, /accepted the connection, but its SSH server did not answer in time\.$/],
+  [
+    "says nothing",
+    () => {},
+    /accepted the connection, but its SSH server did not answer in time\.$/,
+  ],
   ["speaks HTTP", (socket: Socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), /master_0/],
 ])("a server that %s is a transient error", async (_name, onSocket, message) => {
   await using server = await listen(onSocket);

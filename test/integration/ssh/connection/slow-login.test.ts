@@ -4,7 +4,11 @@ import { once } from "node:events";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
 import type { Clock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { type OpensshServer, opensshLack, startOpensshServer } from "../../../support/openssh-server.ts";
+import {
+  type OpensshServer,
+  opensshLack,
+  startOpensshServer,
+} from "../../../support/openssh-server.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { connectTo } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
@@ -51,7 +55,10 @@ async function slowWay(port: number) {
     },
   };
   const connect = async (): Promise<Socket> => {
-    held.client = createConnection({ port: (proxy.address() as AddressInfo).port, host: "127.0.0.1" });
+    held.client = createConnection({
+      port: (proxy.address() as AddressInfo).port,
+      host: "127.0.0.1",
+    });
     await once(held.client, "connect");
     return held.client;
   };
@@ -106,7 +113,9 @@ test("a server that goes on talking without ever admitting a login is given up a
     await once(held.client, "connect");
     return held.client;
   };
-  const error = await failureOf(connectTo(someServer(port), { connect, loginClock, silenceMs: 60_000 }));
+  const error = await failureOf(
+    connectTo(someServer(port), { connect, loginClock, silenceMs: 60_000 }),
+  );
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toContain("did not answer in time");
   expect(time.nowMs).toBe(600_000);

@@ -3,7 +3,15 @@ import { expect, jest, test } from "bun:test";
 import type { Socket } from "node:net";
 import { NoSession, openMasterSession } from "../../../../src/ssh/session/master-session.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { framed, opened, packet, runTrue, startMaster, sshString, u32 } from "../../../support/ssh-master.ts";
+import {
+  framed,
+  opened,
+  packet,
+  runTrue,
+  startMaster,
+  sshString,
+  u32,
+} from "../../../support/ssh-master.ts";
 import { until } from "../../../support/until.ts";
 
 test("a command's output and status arrive, also after the time limit for the opening", async () => {
@@ -45,7 +53,10 @@ test("an opening that is cut off opens no session", async () => {
 test("a node that has no session left opens none, without a wait", async () => {
   jest.useFakeTimers();
   try {
-    await using master = await startMaster(packet(92, u32(1), sshString("open failed"), sshString("")), () => {});
+    await using master = await startMaster(
+      packet(92, u32(1), sshString("open failed"), sshString("")),
+      () => {},
+    );
     expect(await failureOf(openMasterSession(master.path))).toBeInstanceOf(NoSession);
   } finally {
     jest.useRealTimers();
@@ -76,7 +87,9 @@ test("stdin is sent as far as the node accepts it, then its end, and the close i
     await until("the window is full", () => packets.length === 1);
     socket.write(packet(93, u32(100_000)));
     await until("stdin has ended", () => packets.some(([type]) => type === 96));
-    socket.write(Buffer.concat([packet(98, sshString("exit-status"), Buffer.from([0]), u32(0)), packet(97)]));
+    socket.write(
+      Buffer.concat([packet(98, sshString("exit-status"), Buffer.from([0]), u32(0)), packet(97)]),
+    );
   });
   using session = await openMasterSession(master.path);
   const channel = session.exec("cat");
@@ -99,7 +112,9 @@ test("stderr and a signal's name arrive, and of the node's questions only those 
       socket.write(packet(98, sshString("keepalive@openssh.com"), Buffer.from([answered])));
     await until("an answer", () => packets.length > 0);
     const killed = [sshString("exit-signal"), Buffer.from([0]), sshString("TERM")];
-    socket.write(Buffer.concat([packet(95, u32(1), sshString("why")), packet(98, ...killed), packet(97)]));
+    socket.write(
+      Buffer.concat([packet(95, u32(1), sshString("why")), packet(98, ...killed), packet(97)]),
+    );
   });
   using session = await openMasterSession(master.path);
   const channel = session.exec("true");
@@ -117,7 +132,9 @@ test("a server that runs no commands ends the session like ssh", async () => {
 });
 
 test("a node may send more once most of what it has sent has been read", async () => {
-  const flood = Buffer.concat(Array.from({ length: 32 }, () => packet(94, sshString("x".repeat(32_768)))));
+  const flood = Buffer.concat(
+    Array.from({ length: 32 }, () => packet(94, sshString("x".repeat(32_768)))),
+  );
   const seen: { packets?: ReturnType<typeof packetsOf> } = {};
   await using master = await startMaster(opened, async (socket) => {
     const packets = (seen.packets = packetsOf(socket));
@@ -129,11 +146,18 @@ test("a node may send more once most of what it has sent has been read", async (
   });
   expect((await runTrue(master.path)).output).toBe(4 * 1024 * 1024);
   const granted = [93, "\0\u0010\0\0"] as const;
-  expect(seen.packets!.filter(([type]) => type === 93)).toEqual([granted, granted, granted, granted]);
+  expect(seen.packets!.filter(([type]) => type === 93)).toEqual([
+    granted,
+    granted,
+    granted,
+    granted,
+  ]);
 });
 
 test("a node that sends more than was granted ends the session, instead of filling the memory", async () => {
-  const flood = Buffer.concat(Array.from({ length: 10 }, () => packet(94, sshString("x".repeat(32_000)))));
+  const flood = Buffer.concat(
+    Array.from({ length: 10 }, () => packet(94, sshString("x".repeat(32_000)))),
+  );
   const sent = { packets: 0, isOver: false };
   await using master = await startMaster(opened, (socket) => {
     const timer = setInterval(() => {

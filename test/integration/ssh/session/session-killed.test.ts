@@ -48,7 +48,10 @@ test.skipIf(process.platform !== "linux").each([
 ])(
   "the terminal is as before, and nothing runs on, if %s",
   async (_, end) => {
-    expect(await onTerminal(`${begin("terminal")}; ${end}; ${gone}; ${compare}; exit 0`)).toEqual(["gone", "restored"]);
+    expect(await onTerminal(`${begin("terminal")}; ${end}; ${gone}; ${compare}; exit 0`)).toEqual([
+      "gone",
+      "restored",
+    ]);
   },
   60_000,
 );
@@ -57,10 +60,9 @@ test.skipIf(process.platform !== "linux")(
   "nothing reads what is typed on after this program is killed",
   async () => {
     // ssh itself has no terminal then: a cat reads it.
-    expect(await onTerminal(`${begin("")}; kill -KILL $pid; wait $pid; ${gone}; ${compare}; exit 0`)).toEqual([
-      "gone",
-      "restored",
-    ]);
+    expect(
+      await onTerminal(`${begin("")}; kill -KILL $pid; wait $pid; ${gone}; ${compare}; exit 0`),
+    ).toEqual(["gone", "restored"]);
   },
   60_000,
 );

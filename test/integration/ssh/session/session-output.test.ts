@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { createKnownHosts, renderSshConfig } from "../../../../src/ssh/openssh-files.ts";
 import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { streamKinds, streamsLack, streamsScript } from "../../../support/blocking-streams.ts";
-import { type OpensshServer, opensshLack, startOpensshServer } from "../../../support/openssh-server.ts";
+import {
+  type OpensshServer,
+  opensshLack,
+  startOpensshServer,
+} from "../../../support/openssh-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { destinationOf, wireKey } from "../../../support/ssh-options.ts";
 
@@ -15,7 +19,8 @@ const lack = opensshLack ?? streamsLack;
 const kinds = Object.keys(streamKinds) as (keyof typeof streamKinds)[];
 
 describe.skipIf(lack !== undefined)(`the output of a session (${lack ?? "here"})`, () => {
-  const hold: { setting?: { readonly server: OpensshServer; readonly scratch: TemporaryFolder } } = {};
+  const hold: { setting?: { readonly server: OpensshServer; readonly scratch: TemporaryFolder } } =
+    {};
   const configuration = (): string => join(hold.setting!.scratch.path, "config");
 
   beforeAll(async () => {
@@ -42,8 +47,16 @@ describe.skipIf(lack !== undefined)(`the output of a session (${lack ?? "here"})
       FOLDER: folder.path,
       REPORT: join(folder.path, "report"),
     };
-    const child = Bun.spawn(["bash", "-c", script], { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
-    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const child = Bun.spawn(["bash", "-c", script], {
+      cwd: folder.path,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [stdout, stderr, status] = await Promise.all([
+      child.stdout.text(),
+      child.stderr.text(),
+      child.exited,
+    ]);
     const report = await readFile(env.REPORT, "utf8").catch(() => "");
     return { stdout, stderr, status, streams: [...new Set(report.split("\n").filter(Boolean))] };
   }
@@ -77,9 +90,12 @@ describe.skipIf(lack !== undefined)(`the output of a session (${lack ?? "here"})
     });
   });
 
-  test.each(["$RUN yes | head -1", "{ $RUN yes; } > >(head -1)"])("ends when its reader has gone: %s", async (line) => {
-    expect((await bash(line)).stdout).toBe("y\n");
-  });
+  test.each(["$RUN yes | head -1", "{ $RUN yes; } > >(head -1)"])(
+    "ends when its reader has gone: %s",
+    async (line) => {
+      expect((await bash(line)).stdout).toBe("y\n");
+    },
+  );
 
   test("that nobody reads stops no interrupt", async () => {
     const line = `{ $RUN "yes" & pid=$!; sleep 1; kill -INT $pid; wait $pid; echo "ended $?" >&2; } > >(sleep 50 & echo $! >reader; wait)`;

@@ -17,7 +17,8 @@ const { end } = startSession(
     stdio: ["inherit", "inherit", "inherit"],
     environment: process.env,
     master: undefined,
-    connect: (signal) => orAborted(mode === "terminal" ? new Promise(() => {}) : noSecondConnection(), signal),
+    connect: (signal) =>
+      orAborted(mode === "terminal" ? new Promise(() => {}) : noSecondConnection(), signal),
   },
   interrupt.signal,
 );

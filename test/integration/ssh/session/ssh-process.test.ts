@@ -9,7 +9,9 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** The other processes whose stdin is this file. */
 function readersOf(path: string): readonly string[] {
-  const ids = readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid);
+  const ids = readdirSync("/proc").filter(
+    (name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid,
+  );
   return ids.filter((id) => {
     try {
       return readlinkSync(join("/proc", id, "fd", "0")) === path;
@@ -29,7 +31,12 @@ test.skipIf(process.platform !== "linux")(
     const source = openSync(path, "r+");
     try {
       await using receiver = Bun.spawn(["head", "-c", "1"], { stdin: "pipe", stdout: "ignore" });
-      const feed = { head: "x".repeat(1_000_000), source, sink: receiver.stdin, environment: process.env };
+      const feed = {
+        head: "x".repeat(1_000_000),
+        source,
+        sink: receiver.stdin,
+        environment: process.env,
+      };
       await feedStdin(feed, neverAborted);
       await until("cat has ended", () => readersOf(path).length === 0, { limitMs: 20_000 });
       expect(readersOf(path)).toEqual([]);
@@ -40,22 +47,25 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test.each(["before it begins", "while nobody types"])("an interruption %s ends it", async (when) => {
-  await using folder = await scratchFolder();
-  const path = join(folder.path, "typed");
-  spawnSync("sh", ["-c", 'mkfifo "$0"', path]);
-  const source = openSync(path, "r+");
-  try {
-    const stop = new AbortController();
-    if (when === "before it begins") stop.abort();
-    await using receiver = Bun.spawn(["cat"], { stdin: "pipe", stdout: "pipe" });
-    const feed = { head: "head", source, sink: receiver.stdin, environment: process.env };
-    const feeding = feedStdin(feed, stop.signal);
-    await receiver.stdout.getReader().read();
-    stop.abort();
-    await feeding;
-    receiver.kill();
-  } finally {
-    closeSync(source);
-  }
-});
+test.each(["before it begins", "while nobody types"])(
+  "an interruption %s ends it",
+  async (when) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "typed");
+    spawnSync("sh", ["-c", 'mkfifo "$0"', path]);
+    const source = openSync(path, "r+");
+    try {
+      const stop = new AbortController();
+      if (when === "before it begins") stop.abort();
+      await using receiver = Bun.spawn(["cat"], { stdin: "pipe", stdout: "pipe" });
+      const feed = { head: "head", source, sink: receiver.stdin, environment: process.env };
+      const feeding = feedStdin(feed, stop.signal);
+      await receiver.stdout.getReader().read();
+      stop.abort();
+      await feeding;
+      receiver.kill();
+    } finally {
+      closeSync(source);
+    }
+  },
+);

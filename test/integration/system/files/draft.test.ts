@@ -14,7 +14,10 @@ const source = join(import.meta.dir, "../../../../src/system/files/draft.ts");
 
 /** Another program that begins to write a file, and doesn't end. */
 async function writer(target: string) {
-  const started = Bun.spawn(["bun", "-e", code, source, target], { stdout: "pipe", stderr: "inherit" });
+  const started = Bun.spawn(["bun", "-e", code, source, target], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   await started.stdout.getReader().read();
   return {
     kill: async (): Promise<void> => {
@@ -30,7 +33,8 @@ async function writeDraft(target: string): Promise<string> {
 await using draft = await (await import(process.argv[1])).draftBeside(process.argv[2]);
 await Bun.write(draft.path, "");
 `;
-  const limits = process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : [];
+  const limits =
+    process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : [];
   const argv = [...limits, process.execPath, "-e", writing, source, target];
   const child = Bun.spawn(argv, { stdout: "ignore", stderr: "pipe" });
   const [status, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()]);

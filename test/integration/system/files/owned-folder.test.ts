@@ -15,8 +15,22 @@ setInterval(() => {}, 1000);
 
 /** Another program that has made a folder, and runs on. Files of its umask may be written by anybody. */
 async function holder(parent: string, temporary = parent) {
-  const argv = ["sh", "-c", 'umask 0; exec "$@"', "sh", process.execPath, "-e", code, source, parent];
-  const child = Bun.spawn(argv, { stdout: "pipe", stderr: "inherit", env: { ...process.env, TMPDIR: temporary } });
+  const argv = [
+    "sh",
+    "-c",
+    'umask 0; exec "$@"',
+    "sh",
+    process.execPath,
+    "-e",
+    code,
+    source,
+    parent,
+  ];
+  const child = Bun.spawn(argv, {
+    stdout: "pipe",
+    stderr: "inherit",
+    env: { ...process.env, TMPDIR: temporary },
+  });
   const { value } = await child.stdout.getReader().read();
   return {
     path: Buffer.from(value ?? [])
@@ -38,7 +52,9 @@ test("a folder is its user's alone, and goes with the next one after its program
   await killed.kill();
   await using next = await ownedFolder(scratch.path);
   const left = (await readdir(scratch.path)).map((name) => join(scratch.path, name));
-  expect(left.toSorted()).toEqual([alive.path, next.path, join(scratch.path, "cluster-e2e-abcdef")].toSorted());
+  expect(left.toSorted()).toEqual(
+    [alive.path, next.path, join(scratch.path, "cluster-e2e-abcdef")].toSorted(),
+  );
   await alive.kill();
 });
 
@@ -48,6 +64,8 @@ test("the system's temporary folder is cleared in the same way", async () => {
   await killed.kill();
   expect(await readdir(scratch.path)).toHaveLength(1);
   const next = await holder("", scratch.path);
-  expect((await readdir(scratch.path)).map((name) => join(scratch.path, name))).toEqual([next.path]);
+  expect((await readdir(scratch.path)).map((name) => join(scratch.path, name))).toEqual([
+    next.path,
+  ]);
   await next.kill();
 });

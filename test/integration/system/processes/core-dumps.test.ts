@@ -12,7 +12,9 @@ test.skipIf(process.platform !== "linux").each([
   const { stdout } = Bun.spawnSync(["sh", "-c", shell, process.execPath, program]);
   const lines = stdout.toString().split("\n");
   expect(lines[0]).toBe("true");
-  expect(lines.find((line) => line.startsWith("Max core file size"))?.split(/ {2,}/)[1]).toBe(expected);
+  expect(lines.find((line) => line.startsWith("Max core file size"))?.split(/ {2,}/)[1]).toBe(
+    expected,
+  );
 });
 
 test("works in this process too", async () => {

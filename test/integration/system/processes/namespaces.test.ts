@@ -13,7 +13,8 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const inNamespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
-const canUnshare = Bun.which("unshare") !== null && Bun.spawnSync([...inNamespace, "true"]).exitCode === 0;
+const canUnshare =
+  Bun.which("unshare") !== null && Bun.spawnSync([...inNamespace, "true"]).exitCode === 0;
 const ids = ["shared", "0123456789abcdef"] as const;
 
 /** Starts the program in a namespace of its own. */
@@ -23,21 +24,30 @@ function start(folder: string) {
   return Bun.spawn([...inNamespace, ...program], { stdin: "pipe", stdout: "pipe" });
 }
 
-const nextText = async (reader: { read(): Promise<{ value?: Uint8Array | undefined }> }): Promise<string> =>
-  new TextDecoder().decode((await reader.read()).value);
+const nextText = async (reader: {
+  read(): Promise<{ value?: Uint8Array | undefined }>;
+}): Promise<string> => new TextDecoder().decode((await reader.read()).value);
 
-test.skipIf(!canUnshare)("a process in another namespace keeps its lock and its creation while it lives", async () => {
-  await using folder = await scratchFolder();
-  await using other = start(folder.path);
-  expect(await nextText(other.stdout.getReader())).toBe("holds\n");
-  expect(await acquireIdleLock(join(folder.path, "lock"), systemClock, neverAborted)).toBeUndefined();
-  const directory = creationDirectory(folder.path, ...ids);
-  expect([await isAbandonedCreation(directory), await isCreationUnderWay(directory)]).toEqual([false, true]);
-  await other.stdin.end();
-  await other.exited;
-  await using lock = await acquireIdleLock(join(folder.path, "lock"), systemClock, neverAborted);
-  expect(lock).toBeDefined();
-});
+test.skipIf(!canUnshare)(
+  "a process in another namespace keeps its lock and its creation while it lives",
+  async () => {
+    await using folder = await scratchFolder();
+    await using other = start(folder.path);
+    expect(await nextText(other.stdout.getReader())).toBe("holds\n");
+    expect(
+      await acquireIdleLock(join(folder.path, "lock"), systemClock, neverAborted),
+    ).toBeUndefined();
+    const directory = creationDirectory(folder.path, ...ids);
+    expect([await isAbandonedCreation(directory), await isCreationUnderWay(directory)]).toEqual([
+      false,
+      true,
+    ]);
+    await other.stdin.end();
+    await other.exited;
+    await using lock = await acquireIdleLock(join(folder.path, "lock"), systemClock, neverAborted);
+    expect(lock).toBeDefined();
+  },
+);
 
 test.skipIf(!canUnshare)(
   "a process in another namespace waits for a lock of this one, and learns its path",
@@ -48,7 +58,9 @@ test.skipIf(!canUnshare)(
     await beginCreation(creationDirectory(folder.path, ...ids), ...ids);
     await using other = start(folder.path);
     const reader = other.stdout.getReader();
-    expect(await nextText(reader)).toEndWith(`in another container. If it has ended, remove ${path}.\n`);
+    expect(await nextText(reader)).toEndWith(
+      `in another container. If it has ended, remove ${path}.\n`,
+    );
     await lock?.[Symbol.asyncDispose]();
     expect(await nextText(reader)).toBe("holds\n");
     await other.stdin.end();

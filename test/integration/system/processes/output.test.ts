@@ -10,9 +10,18 @@ const program = join(import.meta.dir, "output-program.ts");
 /** Runs a line of bash in which `$PROGRAM` writes. `stalled` sees the report before a reader may begin, which waits for the file `go`. */
 async function write(line: string, stalled?: (report: () => Promise<string>) => Promise<void>) {
   await using folder = await scratchFolder();
-  const report = async (): Promise<string> => readFile(join(folder.path, "report"), "utf8").catch(() => "");
-  const env = { ...process.env, PROGRAM: `${process.execPath} ${program}`, REPORT: join(folder.path, "report") };
-  const child = Bun.spawn(["bash", "-c", line], { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
+  const report = async (): Promise<string> =>
+    readFile(join(folder.path, "report"), "utf8").catch(() => "");
+  const env = {
+    ...process.env,
+    PROGRAM: `${process.execPath} ${program}`,
+    REPORT: join(folder.path, "report"),
+  };
+  const child = Bun.spawn(["bash", "-c", line], {
+    cwd: folder.path,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   await stalled?.(report);
   await writeFile(join(folder.path, "go"), "");
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -38,12 +47,16 @@ describe("an output", () => {
   });
 
   test("goes to the end of a file that others write to", async () => {
-    const { stdout } = await write("echo first >out; $PROGRAM >>out 2>&1; echo last >>out; tr -d oe <out; wc -c <out");
+    const { stdout } = await write(
+      "echo first >out; $PROGRAM >>out 2>&1; echo last >>out; tr -d oe <out; wc -c <out",
+    );
     expect(stdout).toBe(`first\nlast\n${2 ** 21 + 11}\n`);
   });
 
   test("is written on where the file's other writer stopped", async () => {
-    const { stdout } = await write("{ echo first; $PROGRAM; echo last; } >out 2>/dev/null; tr -d o <out; wc -c <out");
+    const { stdout } = await write(
+      "{ echo first; $PROGRAM; echo last; } >out 2>/dev/null; tr -d o <out; wc -c <out",
+    );
     expect(stdout).toBe(`first\nlast\n${2 ** 20 + 11}\n`);
   });
 

@@ -10,7 +10,8 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const scripts = {
   "ignores the request to end": "trap '' TERM; echo up; while :; do sleep 1; done",
   // The child ends with the test.
-  "leaves its output to a child that goes on": "while kill -0 $PPID; do sleep 1; done 2>/dev/null & echo up; wait",
+  "leaves its output to a child that goes on":
+    "while kill -0 $PPID; do sleep 1; done 2>/dev/null & echo up; wait",
 };
 
 test("an aborted program is killed if it doesn't end", async () => {
@@ -31,21 +32,44 @@ test.each([
   ["readProgram", 'readProgram({ argv: ["true"], environment: {} }, signal).next()'],
   ["deferCommand", 'deferCommand(["true"], {}, 60_000)'],
 ])("where no more files may be opened, the system's error of %s says so", async (name, call) => {
-  const module = join(import.meta.dir, "..", "..", "..", "..", "src", "system", "processes", "run-program.ts");
+  const module = join(
+    import.meta.dir,
+    "..",
+    "..",
+    "..",
+    "..",
+    "src",
+    "system",
+    "processes",
+    "run-program.ts",
+  );
   const code = `
     const { ${name} } = await import(${JSON.stringify(module)});
     const { openSync } = await import("node:fs");
     const { signal } = new AbortController();
     try { for (;;) openSync("/dev/null"); } catch {}
     console.log(await ${call}.catch((error) => error.code));`;
-  const limited = Bun.spawn(["sh", "-c", 'ulimit -n 50; exec "$@"', "sh", process.execPath, "-e", code]);
+  const limited = Bun.spawn([
+    "sh",
+    "-c",
+    'ulimit -n 50; exec "$@"',
+    "sh",
+    process.execPath,
+    "-e",
+    code,
+  ]);
   expect(await new Response(limited.stdout).text()).toBe("EMFILE\n");
 });
 
 test("after an abort, no program is started", async () => {
   await using scratch = await scratchFolder();
-  const run = { argv: ["touch", join(scratch.path, "ran")] as const, environment: { PATH: process.env["PATH"] } };
-  expect(await failureOf(runProgram(run, AbortSignal.abort(new Error("Ctrl-C"))))).toMatchObject({ message: "Ctrl-C" });
+  const run = {
+    argv: ["touch", join(scratch.path, "ran")] as const,
+    environment: { PATH: process.env["PATH"] },
+  };
+  expect(await failureOf(runProgram(run, AbortSignal.abort(new Error("Ctrl-C"))))).toMatchObject({
+    message: "Ctrl-C",
+  });
   await runProgram({ ...run, argv: ["true"] }, neverAborted);
   expect(await readdir(scratch.path)).toEqual([]);
 });
@@ -66,14 +90,21 @@ test("an aborted program has time to clean up", async () => {
 test("a program gets its input, and need not read it", async () => {
   const stdin = "x".repeat(1_000_000);
   const counted = await runProgram({ argv: ["wc", "-c"], environment, stdin }, signal);
-  expect(counted).toEqual({ status: 0, stdout: expect.stringMatching(/^ *1000000\n$/), stderr: "" });
+  expect(counted).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^ *1000000\n$/),
+    stderr: "",
+  });
   const script = "exec <&-; echo why >&2; exit 3";
   expect(await runProgram({ argv: ["sh", "-c", script], environment, stdin }, signal)).toEqual({
     status: 3,
     stdout: "",
     stderr: "why\n",
   });
-  expect(await runProgram({ argv: ["cat"], environment }, signal)).toMatchObject({ status: 0, stdout: "" });
+  expect(await runProgram({ argv: ["cat"], environment }, signal)).toMatchObject({
+    status: 0,
+    stdout: "",
+  });
 });
 
 test("an input that cannot be read is an error, and one that is not wanted is none", async () => {
@@ -86,7 +117,11 @@ test("an input that cannot be read is an error, and one that is not wanted is no
   const endless = function* (): Generator<string> {
     for (;;) yield "x".repeat(100_000);
   };
-  const unread = { argv: ["sh", "-c", "exit 3"] as const, environment, stdin: Readable.from(endless()) };
+  const unread = {
+    argv: ["sh", "-c", "exit 3"] as const,
+    environment,
+    stdin: Readable.from(endless()),
+  };
   expect((await runProgram(unread, signal)).status).toBe(3);
 });
 

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { admissions, cidrProblem, normalizeCidr } from "../../../../src/backend/cloud/admin-cidrs.ts";
+import {
+  admissions,
+  cidrProblem,
+  normalizeCidr,
+} from "../../../../src/backend/cloud/admin-cidrs.ts";
 
 test.each(["192.0.2.7", "192.0.2.7/32", "0.0.0.0/0", "2001:db8::/32", "2001:db8::1/128", "::/0"])(
   "%p is a range",
@@ -53,5 +57,7 @@ test.each([
   ["192.0.2.7", { IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
   ["2001:db8::1", { Ipv6Ranges: [{ CidrIpv6: "2001:db8::1/128" }] }],
 ])("a rule for %p alone names no range of the other version", (range, ranges) => {
-  expect(admissions([range], [22])).toEqual([{ IpProtocol: "tcp", FromPort: 22, ToPort: 22, ...ranges }]);
+  expect(admissions([range], [22])).toEqual([
+    { IpProtocol: "tcp", FromPort: 22, ToPort: 22, ...ranges },
+  ]);
 });

@@ -1,4 +1,9 @@
-import type { AuthorizeSecurityGroupIngressRequest, Instance, IpPermission, SecurityGroup } from "@aws-sdk/client-ec2";
+import type {
+  AuthorizeSecurityGroupIngressRequest,
+  Instance,
+  IpPermission,
+  SecurityGroup,
+} from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
 import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
 import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
@@ -11,7 +16,11 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 const creationId = "0123456789abcdef";
 const ownId = "sg-0123456789abcdef0";
 const tagsOf = (clusterId: string) =>
-  toTags(clusterId, { clusterId, creationId, role: "master", variant: "oss", sshUser: "admin" }, []);
+  toTags(
+    clusterId,
+    { clusterId, creationId, role: "master", variant: "oss", sshUser: "admin" },
+    [],
+  );
 
 const machine: Instance = {
   InstanceId: "i-0123456789abcdef0",
@@ -28,7 +37,10 @@ const ssh = (range: string): IpPermission => ({
 const group: SecurityGroup = {
   GroupId: ownId,
   GroupName: "cluster-e2e-own",
-  IpPermissions: [{ IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: ownId }] }, ssh("192.0.2.0/24")],
+  IpPermissions: [
+    { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: ownId }] },
+    ssh("192.0.2.0/24"),
+  ],
   Tags: tagsOf("own"),
 };
 
@@ -44,13 +56,18 @@ function openAdmission({ instances = [machine], groups = [group], refusals = [] 
   const left = [...refusals];
   const changed: (string | undefined)[] = [];
   const rules: (readonly IpPermission[])[] = [];
-  const call = async (action: string, input: AuthorizeSecurityGroupIngressRequest): Promise<object> => {
-    if (action === "DescribeInstances") return Promise.resolve({ Reservations: [{ Instances: instances }] });
+  const call = async (
+    action: string,
+    input: AuthorizeSecurityGroupIngressRequest,
+  ): Promise<object> => {
+    if (action === "DescribeInstances")
+      return Promise.resolve({ Reservations: [{ Instances: instances }] });
     if (action === "DescribeSecurityGroups") return Promise.resolve({ SecurityGroups: groups });
     changed.push(input.GroupId);
     rules.push(input.IpPermissions ?? []);
     const code = left.shift();
-    if (code !== undefined) throw new ClusterError("cloud-failed", `${action} failed.`, { facts: { code } });
+    if (code !== undefined)
+      throw new ClusterError("cloud-failed", `${action} failed.`, { facts: { code } });
     return {};
   };
   const admission = cloudAdmission({ region: "us-west-2", call } as unknown as CloudApi, {
@@ -61,7 +78,8 @@ function openAdmission({ instances = [machine], groups = [group], refusals = [] 
   return {
     changed,
     rules,
-    admit: async (range = "198.51.100.7") => admission.admit(cluster, { range, openPorts: [80] }, neverAborted),
+    admit: async (range = "198.51.100.7") =>
+      admission.admit(cluster, { range, openPorts: [80] }, neverAborted),
     remove: async (range: string) => admission.remove(cluster, range, neverAborted),
   };
 }
@@ -85,12 +103,18 @@ test("0.0.0.0/0 admits everyone", async () => {
   expect(await openAdmission({}).admit("0.0.0.0/0")).toBe("0.0.0.0/0");
 });
 
-test.each(["2001:db8::/32", "::/0"])("%p is refused, since nodes have IPv4 only, but can be removed", async (range) => {
-  const message = `"${range}" is an IPv6 range, but nodes have IPv4 addresses only.`;
-  expect(await failureOf(openAdmission({}).admit(range))).toMatchObject({ id: "bad-usage", message });
-  const removal = await failureOf(openAdmission({}).remove(range));
-  expect(removal.message).toStartWith(`${range} is not admitted to cluster`);
-});
+test.each(["2001:db8::/32", "::/0"])(
+  "%p is refused, since nodes have IPv4 only, but can be removed",
+  async (range) => {
+    const message = `"${range}" is an IPv6 range, but nodes have IPv4 addresses only.`;
+    expect(await failureOf(openAdmission({}).admit(range))).toMatchObject({
+      id: "bad-usage",
+      message,
+    });
+    const removal = await failureOf(openAdmission({}).remove(range));
+    expect(removal.message).toStartWith(`${range} is not admitted to cluster`);
+  },
+);
 
 test.each([
   ["192.0.2.7/0", '"192.0.2.7/0" contains every address.'],
@@ -120,26 +144,39 @@ test("a range of which somebody else removes rules meanwhile is removed at the t
 
 test("a range whose rules are still there after the third attempt is not reported as removed", async () => {
   const opened = openAdmission({ refusals: [missing, missing, missing] });
-  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");
+  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe(
+    "RevokeSecurityGroupIngress failed.",
+  );
   expect(opened.changed).toHaveLength(3);
 });
 
 test("a removal that fails for another reason is an error, because the range is still admitted", async () => {
   const opened = openAdmission({ refusals: ["UnauthorizedOperation"] });
-  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe("RevokeSecurityGroupIngress failed.");
+  expect((await failureOf(opened.remove("192.0.2.0/24"))).message).toBe(
+    "RevokeSecurityGroupIngress failed.",
+  );
 });
 
 test.each([
   [group, "These ranges are admitted: 192.0.2.0/24", ["192.0.2.0/24"]],
-  [{ ...group, IpPermissions: group.IpPermissions!.slice(0, 1) }, "No address is admitted to it.", []],
-])("to remove a range that is not admitted is an error with those that are: %#", async (found, hint, ranges) => {
-  expect(await failureOf(openAdmission({ groups: [found] }).remove("198.51.100.7"))).toMatchObject({
-    id: "bad-usage",
-    message: '198.51.100.7/32 is not admitted to cluster "own".',
-    hint,
-    facts: { cluster: "own", ranges },
-  });
-});
+  [
+    { ...group, IpPermissions: group.IpPermissions!.slice(0, 1) },
+    "No address is admitted to it.",
+    [],
+  ],
+])(
+  "to remove a range that is not admitted is an error with those that are: %#",
+  async (found, hint, ranges) => {
+    expect(
+      await failureOf(openAdmission({ groups: [found] }).remove("198.51.100.7")),
+    ).toMatchObject({
+      id: "bad-usage",
+      message: '198.51.100.7/32 is not admitted to cluster "own".',
+      hint,
+      facts: { cluster: "own", ranges },
+    });
+  },
+);
 
 const otherId = "sg-0000000000000000f";
 
@@ -153,11 +190,19 @@ test("of several groups with the creation's tags, only the one with the cluster'
 
 const copiedGroup = { ...group, GroupId: otherId };
 const inCopy = { SecurityGroups: [{ GroupId: otherId, GroupName: "cluster-e2e-own" }] };
-const impostor = { ...machine, InstanceId: "i-00000000000000bad", ...inCopy, LaunchTime: new Date(0) };
+const impostor = {
+  ...machine,
+  InstanceId: "i-00000000000000bad",
+  ...inCopy,
+  LaunchTime: new Date(0),
+};
 test.each<[string, Account]>([
   ["alone has the cluster's tags", { groups: [copiedGroup] }],
   ["has the cluster's name and tags", { groups: [copiedGroup, group] }],
-  ["an older machine uses that says it is the same node", { groups: [copiedGroup], instances: [impostor, machine] }],
+  [
+    "an older machine uses that says it is the same node",
+    { groups: [copiedGroup], instances: [impostor, machine] },
+  ],
   [
     "is left after the tags of the cluster's machines were removed",
     { groups: [copiedGroup, group], instances: [impostor] },
@@ -171,7 +216,10 @@ test.each<[string, Account]>([
 });
 
 test.each<[string, Account]>([
-  ["has only a machine that has ended", { instances: [{ ...machine, State: { Name: "terminated" } }] }],
+  [
+    "has only a machine that has ended",
+    { instances: [{ ...machine, State: { Name: "terminated" } }] },
+  ],
   ["has only another cluster's machine", { instances: [{ ...machine, Tags: tagsOf("other") }] }],
   [
     "has only a machine in a group of another name",

@@ -11,12 +11,16 @@ async function outputs(code: string) {
     if (Latest === true) throw new ClusterError("cloud-failed", "Refused.", { facts: { code } });
     return Promise.resolve({ Output: Buffer.from("booted\n").toString("base64") });
   };
-  const cluster = { nodes: [{ id: "i-1", role: "agent", index: 0, state: "running" }] } as unknown as ClusterRecord;
+  const cluster = {
+    nodes: [{ id: "i-1", role: "agent", index: 0, state: "running" }],
+  } as unknown as ClusterRecord;
   return clusterConsoleOutput({ call } as unknown as CloudApi, cluster, neverAborted);
 }
 
 test("a machine of an older type shows what it buffered earlier", async () => {
-  expect(await outputs("UnsupportedOperation")).toEqual([{ name: "agent_0.console.txt", text: "booted\n" }]);
+  expect(await outputs("UnsupportedOperation")).toEqual([
+    { name: "agent_0.console.txt", text: "booted\n" },
+  ]);
 });
 
 test("a machine whose output may not be read is left out, and not asked for again", async () => {
@@ -25,7 +29,10 @@ test("a machine whose output may not be read is left out, and not asked for agai
 
 test("of many machines, those that do not run come first, and a hundred are asked for", async () => {
   const asked: string[] = [];
-  const call = async (_: string, { InstanceId }: { readonly InstanceId: string }): Promise<object> => {
+  const call = async (
+    _: string,
+    { InstanceId }: { readonly InstanceId: string },
+  ): Promise<object> => {
     asked.push(InstanceId);
     return Promise.resolve({});
   };

@@ -18,7 +18,11 @@ test("the document's variables come first", async () => {
 
 test("a session token goes with them", async () => {
   const source = await find({ ...own, CLOUD_SESSION_TOKEN: "token" });
-  expect(await source.provide()).toEqual({ accessKeyId: "AKOWN", secretAccessKey: "own", sessionToken: "token" });
+  expect(await source.provide()).toEqual({
+    accessKeyId: "AKOWN",
+    secretAccessKey: "own",
+    sessionToken: "token",
+  });
 });
 
 // Shows R83, R84.
@@ -43,14 +47,23 @@ test.each([
 
 test.each([
   [{ CLOUD_ACCESS_KEY_ID: "AK" }, "CLOUD_ACCESS_KEY_ID is set without CLOUD_SECRET_ACCESS_KEY."],
-  [{ CLOUD_SECRET_ACCESS_KEY: "x", ...usual }, "CLOUD_SECRET_ACCESS_KEY is set without CLOUD_ACCESS_KEY_ID."],
-  [{ CLOUD_SESSION_TOKEN: "x" }, "CLOUD_SESSION_TOKEN is set without CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY."],
+  [
+    { CLOUD_SECRET_ACCESS_KEY: "x", ...usual },
+    "CLOUD_SECRET_ACCESS_KEY is set without CLOUD_ACCESS_KEY_ID.",
+  ],
+  [
+    { CLOUD_SESSION_TOKEN: "x" },
+    "CLOUD_SESSION_TOKEN is set without CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY.",
+  ],
   [
     { CLOUD_ACCESS_KEY_ID: "AK", CLOUD_SESSION_TOKEN: "x" },
     "CLOUD_ACCESS_KEY_ID, CLOUD_SESSION_TOKEN are set without CLOUD_SECRET_ACCESS_KEY.",
   ],
   [{ AWS_ACCESS_KEY_ID: "AK" }, "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY."],
-  [{ AWS_WEB_IDENTITY_TOKEN_FILE: "/t" }, "AWS_WEB_IDENTITY_TOKEN_FILE is set without AWS_ROLE_ARN."],
+  [
+    { AWS_WEB_IDENTITY_TOKEN_FILE: "/t" },
+    "AWS_WEB_IDENTITY_TOKEN_FILE is set without AWS_ROLE_ARN.",
+  ],
 ])("half of a pair is an error: %p", async (variables, message) => {
   const error = await find(variables).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ClusterError);
@@ -59,7 +72,10 @@ test.each([
 
 test.each([
   [{ ...own, CLOUD_SECRET_ACCESS_KEY: "own\n" }, ["CLOUD_SECRET_ACCESS_KEY"]],
-  [{ ...usual, AWS_ACCESS_KEY_ID: " AK", AWS_SESSION_TOKEN: "t\r" }, ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"]],
+  [
+    { ...usual, AWS_ACCESS_KEY_ID: " AK", AWS_SESSION_TOKEN: "t\r" },
+    ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"],
+  ],
   [{ ...own, CLOUD_ACCESS_KEY_ID: "AKé" }, ["CLOUD_ACCESS_KEY_ID"]],
 ])("what no key contains is an error that doesn't show it: %p", async (variables, unusable) => {
   const error = await find(variables).catch((reason: unknown) => reason);

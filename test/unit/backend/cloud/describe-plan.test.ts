@@ -2,7 +2,11 @@
 
 import { expect, test } from "bun:test";
 import type { CloudOptions } from "../../../../src/backend/cloud/options.ts";
-import { describePlan, newRequestedResources, resolveCreation } from "../../../../src/backend/cloud/plan.ts";
+import {
+  describePlan,
+  newRequestedResources,
+  resolveCreation,
+} from "../../../../src/backend/cloud/plan.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
@@ -25,7 +29,11 @@ const resolved = {
   cidrs: ["192.0.2.7/32"],
 };
 const { api } = scriptedCloud([], []);
-const options: CloudOptions = { instanceType: "m5.large", customTags: [{ key: "owner", value: "me" }], adminCidrs: [] };
+const options: CloudOptions = {
+  instanceType: "m5.large",
+  customTags: [{ key: "owner", value: "me" }],
+  adminCidrs: [],
+};
 const request: CreationRequest<CloudOptions> = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   options,
@@ -41,7 +49,10 @@ test("a plan names everything that would be created, opened and paid for", () =>
     ["Instance metadata", "version 2 only"],
     ["Machines", "3 × m5.large: 1 master, 2 agents, 0 public agents"],
     ["Subnets", "subnet-1 (us-west-2a)"],
-    ["Security group", "cluster-e2e-default: TCP 22, 80, 443 from 192.0.2.7/32; any traffic between the nodes"],
+    [
+      "Security group",
+      "cluster-e2e-default: TCP 22, 80, 443 from 192.0.2.7/32; any traffic between the nodes",
+    ],
     ["Custom tags", "owner=me"],
     ["Cost", expect.stringContaining("about $0.72 (3 × m5.large for two hours")],
     ["Ends", "02:00 UTC (in 2 h), two hours after launch"],
@@ -55,12 +66,18 @@ test("a plan names everything that would be created, opened and paid for", () =>
 });
 
 test("it says so if there are no tags, no known price, or an image that needs version 1 of the metadata", () => {
-  const plain = { ...request, options: { ...options, instanceType: "x9.enormous", customTags: [] } };
+  const plain = {
+    ...request,
+    options: { ...options, instanceType: "x9.enormous", customTags: [] },
+  };
   const image = { ...resolved.image, knowsMetadata2: false };
   const { lines, facts } = describePlan(api, plain, { ...resolved, image });
   expect(lines).toContainEqual(["Custom tags", "none"]);
   expect(lines).toContainEqual(["Cost", expect.stringContaining("price unknown")]);
-  expect(lines).toContainEqual(["Instance metadata", expect.stringContaining("after the first login")]);
+  expect(lines).toContainEqual([
+    "Instance metadata",
+    expect.stringContaining("after the first login"),
+  ]);
   expect(facts).toMatchObject({ instanceMetadata: { version1: "until-first-login" } });
   expect(facts).not.toHaveProperty("maximumCostDollars");
 });
@@ -68,7 +85,11 @@ test("it says so if there are no tags, no known price, or an image that needs ve
 const folder = { creationId: "0123456789abcdef", directory: "/default-0123456789abcdef" };
 
 test.each([
-  ["a distribution, and no web UI that is known", {}, { distribution: "debian-12", webUi: undefined }],
+  [
+    "a distribution, and no web UI that is known",
+    {},
+    { distribution: "debian-12", webUi: undefined },
+  ],
   [
     "an own image, and a web UI",
     { webUi: "https", options: { ...options, image: { id: "ami-0123456789abcdef0", user: "me" } } },
@@ -86,19 +107,27 @@ test.each([
   ["a distribution with cgroups 2", "debian-12", undefined, "machine-not-set-up"],
   ["a distribution with cgroups 1", "centos-7", undefined, undefined],
   ["an own image", "debian-12", { id: "ami-0123456789abcdef0", user: "me" }, undefined],
-] as const)("for a platform that requires cgroups 1, %s: %p", async (_, distribution, image, id) => {
-  const answers = {
-    Images: [{ ImageId: "ami-1" }],
-    InstanceTypes: [{}],
-    Subnets: [{ SubnetId: "subnet-1", State: "available" }],
-  };
-  const quick = { ...api, call: async () => answers as never };
-  const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
-  const needs = { distribution, needsCgroups1: true, options: chosen };
-  const resolving = resolveCreation(quick, needs, { environment: {}, progress: silentProgress }, neverAborted);
-  if (id === undefined) expect((await resolving).cidrs).toEqual(["192.0.2.7/32"]);
-  else expect((await failureOf(resolving)).id).toBe(id);
-});
+] as const)(
+  "for a platform that requires cgroups 1, %s: %p",
+  async (_, distribution, image, id) => {
+    const answers = {
+      Images: [{ ImageId: "ami-1" }],
+      InstanceTypes: [{}],
+      Subnets: [{ SubnetId: "subnet-1", State: "available" }],
+    };
+    const quick = { ...api, call: async () => answers as never };
+    const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
+    const needs = { distribution, needsCgroups1: true, options: chosen };
+    const resolving = resolveCreation(
+      quick,
+      needs,
+      { environment: {}, progress: silentProgress },
+      neverAborted,
+    );
+    if (id === undefined) expect((await resolving).cidrs).toEqual(["192.0.2.7/32"]);
+    else expect((await failureOf(resolving)).id).toBe(id);
+  },
+);
 
 test("machines end two hours after the API's time, in whole seconds", () => {
   const late = { ...api, now: () => Date.parse("2026-01-01T00:00:00.999Z") };

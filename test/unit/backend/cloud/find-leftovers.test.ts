@@ -18,7 +18,10 @@ const group = { id: "sg-2", expiresAt: inMs(-1) };
 
 function leftovers(machines: readonly object[], groups: readonly object[]): readonly string[] {
   // Only the fields that it reads.
-  const inventory = { machines: machines as unknown as Machine[], groups: groups as unknown as Group[] };
+  const inventory = {
+    machines: machines as unknown as Machine[],
+    groups: groups as unknown as Group[],
+  };
   const left = findLeftovers(inventory, nowMs);
   return [...left.machines, ...left.groups].map(({ id }) => id);
 }
@@ -46,8 +49,18 @@ test.each([
   ["is past its deadline", true, {}, []],
   ["is just at its deadline", false, { expiresAt: inMs(0) }, []],
   ["has no deadline", false, { expiresAt: undefined }, []],
-  ["is used by a machine", false, {}, [{ ...machine, groupIds: ["sg-0", "sg-2"], isShuttingDown: true }]],
-  ["was used by a machine that has ended", true, {}, [{ ...machine, groupIds: ["sg-2"], state: "ended" }]],
+  [
+    "is used by a machine",
+    false,
+    {},
+    [{ ...machine, groupIds: ["sg-0", "sg-2"], isShuttingDown: true }],
+  ],
+  [
+    "was used by a machine that has ended",
+    true,
+    {},
+    [{ ...machine, groupIds: ["sg-2"], state: "ended" }],
+  ],
 ])("a security group that %s is a leftover: %p", (_, isLeftover, changes, machines) => {
   expect(leftovers(machines, [{ ...group, ...changes }])).toEqual(isLeftover ? ["sg-2"] : []);
 });

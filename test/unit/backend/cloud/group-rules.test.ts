@@ -1,6 +1,11 @@
 import type { IpPermission } from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
-import { admittedPorts, admittedRanges, isPortAdmitted, rulesFor } from "../../../../src/backend/cloud/admission.ts";
+import {
+  admittedPorts,
+  admittedRanges,
+  isPortAdmitted,
+  rulesFor,
+} from "../../../../src/backend/cloud/admission.ts";
 
 const tcp = (port: number, rest: Partial<IpPermission>): IpPermission => ({
   IpProtocol: "tcp",
@@ -14,7 +19,10 @@ const group = {
   rules: [
     { IpProtocol: "-1", UserIdGroupPairs: [{ GroupId: "sg-0123456789abcdef0" }] },
     tcp(22, {
-      IpRanges: [{ CidrIp: "192.0.2.0/24", Description: "the office" }, { CidrIp: "198.51.100.7/32" }],
+      IpRanges: [
+        { CidrIp: "192.0.2.0/24", Description: "the office" },
+        { CidrIp: "198.51.100.7/32" },
+      ],
       Ipv6Ranges: [{ CidrIpv6: "2001:db8::/32" }],
     }),
     tcp(80, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }),
@@ -40,7 +48,9 @@ test.each<[IpPermission]>([
   [{ IpProtocol: "tcp", ToPort: 22 }],
 ])("a rule %j is listed as one for all ports", (rule) => {
   const range = "192.0.2.0/24";
-  expect(admittedRanges({ rules: [{ ...rule, IpRanges: [{ CidrIp: range }] }] })).toEqual([{ range, ports: ["all"] }]);
+  expect(admittedRanges({ rules: [{ ...rule, IpRanges: [{ CidrIp: range }] }] })).toEqual([
+    { range, ports: ["all"] },
+  ]);
 });
 
 test("a new range gets the single TCP ports of the others", () => {
@@ -53,11 +63,17 @@ test("a new range gets the single TCP ports of the others", () => {
 test.each([
   [
     "192.0.2.0/24",
-    [tcp(22, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }), tcp(80, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] })],
+    [
+      tcp(22, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }),
+      tcp(80, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }),
+    ],
   ],
   [
     "192.0.2.9/24",
-    [tcp(22, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }), tcp(80, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] })],
+    [
+      tcp(22, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }),
+      tcp(80, { IpRanges: [{ CidrIp: "192.0.2.0/24" }] }),
+    ],
   ],
   ["2001:0db8:0::/32", [tcp(22, { Ipv6Ranges: [{ CidrIpv6: "2001:db8::/32" }] })]],
   ["203.0.113.1/32", [{ IpProtocol: "-1", IpRanges: [{ CidrIp: "203.0.113.1/32" }] }]],

@@ -11,12 +11,19 @@ async function list(fail: () => never, signal: AbortSignal) {
   const open = (region: string): CloudApi => {
     const call = async (action: string): Promise<object> => {
       if (action === "DescribeRegions")
-        return Promise.resolve({ Regions: [{ RegionName: "us-west-2" }, { RegionName: "eu-west-1" }] });
+        return Promise.resolve({
+          Regions: [{ RegionName: "us-west-2" }, { RegionName: "eu-west-1" }],
+        });
       return region === "eu-west-1" ? fail() : Promise.resolve({});
     };
     return { region, call } as unknown as CloudApi;
   };
-  return listAllRegions(open, "us-west-2", async (region) => [{ id: region } as ClusterRecord], signal);
+  return listAllRegions(
+    open,
+    "us-west-2",
+    async (region) => [{ id: region } as ClusterRecord],
+    signal,
+  );
 }
 
 test("a region that doesn't answer is named, and the others are listed", async () => {

@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { cloudSchema, parseCloudOptions, readCloudOptions, tagProblem } from "../../../../src/backend/cloud/options.ts";
+import {
+  cloudSchema,
+  parseCloudOptions,
+  readCloudOptions,
+  tagProblem,
+} from "../../../../src/backend/cloud/options.ts";
 
 test.each([
   ["owner", "me"],
@@ -49,11 +54,16 @@ const half = "`image` and `sshUser`: pass both or neither";
 test.each([
   [{ image: "ami-01234567" }, half],
   [{ sshUser: "me" }, half],
-  [{ customTags: ["1", "2"].map((value) => ({ key: "a", value })) }, '`customTags`: tag "a" is set twice'],
+  [
+    { customTags: ["1", "2"].map((value) => ({ key: "a", value })) },
+    '`customTags`: tag "a" is set twice',
+  ],
 ])("%j is refused", (given, problem) => {
   expect(parseCloudOptions(given)).toEqual({ problems: [problem] });
 });
 
 test.each(["owner", ":me"])("a tag %p without a key or a value is refused", (given) => {
-  expect(() => cloudSchema.customTags.read(given)).toThrow(`"${given}" is not of the form <TAG_KEY>:<TAG_VALUE>`);
+  expect(() => cloudSchema.customTags.read(given)).toThrow(
+    `"${given}" is not of the form <TAG_KEY>:<TAG_VALUE>`,
+  );
 });

@@ -7,12 +7,17 @@ test("a general-purpose large machine costs about 24 cents for its lifetime", ()
   expect(maximumCost("m5.large", 4)).toBe(0.96);
 });
 
-test.each(["t3", "m4", "m5", "m6i", "c5", "r5"])("within %s, twice the size costs twice as much", (family) => {
-  const sizes = ["large", "xlarge", "2xlarge", "4xlarge"].map((size) => maximumCost(`${family}.${size}`, 100));
-  const known = sizes.filter((cost) => cost !== undefined);
-  expect(known.length).toBeGreaterThanOrEqual(3);
-  known.forEach((cost, index) => expect(cost / (known[0] ?? 0)).toBeCloseTo(2 ** index, 1));
-});
+test.each(["t3", "m4", "m5", "m6i", "c5", "r5"])(
+  "within %s, twice the size costs twice as much",
+  (family) => {
+    const sizes = ["large", "xlarge", "2xlarge", "4xlarge"].map((size) =>
+      maximumCost(`${family}.${size}`, 100),
+    );
+    const known = sizes.filter((cost) => cost !== undefined);
+    expect(known.length).toBeGreaterThanOrEqual(3);
+    known.forEach((cost, index) => expect(cost / (known[0] ?? 0)).toBeCloseTo(2 ** index, 1));
+  },
+);
 
 test("general-purpose machines of two generations cost the same, memory more and computing less", () => {
   const cost = (type: string): number => maximumCost(type, 100) ?? 0;

@@ -43,12 +43,17 @@ const without = (name: keyof typeof tags): Partial<Instance> => ({
 
 const refusal = (one: Instance): unknown => {
   const { machines, foreignResources } = readMachines([one]);
-  return machines.length === 0 ? foreignResources.map(({ what, why }) => `${what}: ${why}`).join() : machines;
+  return machines.length === 0
+    ? foreignResources.map(({ what, why }) => `${what}: ${why}`).join()
+    : machines;
 };
 
 test.each([
   ["its tag cluster-e2e:creation-id is malformed", instance({ creationId: "x/../../../.ssh" })],
-  ["its tag cluster-e2e:ssh-user is malformed", instance({ sshUser: "a\n  ProxyCommand touch /tmp/x" })],
+  [
+    "its tag cluster-e2e:ssh-user is malformed",
+    instance({ sshUser: "a\n  ProxyCommand touch /tmp/x" }),
+  ],
   ["its tag cluster-e2e:cluster-id is malformed", instance({ clusterId: "../default" })],
   ["its tag cluster-e2e:role is malformed", instance({ role: "president" })],
   ["its tag cluster-e2e:index-base is malformed", instance({ indexBase: "-1" })],
@@ -67,7 +72,9 @@ test.each([
 test("an instance without the tags that may be missing is ours", () => {
   const optional = ["indexBase", "counts", "webUi", "distribution", "expiresAt"] as const;
   for (const name of optional)
-    expect(readMachines([instance({}, without(name))]).machines.map(({ index }) => index)).toEqual([0]);
+    expect(readMachines([instance({}, without(name))]).machines.map(({ index }) => index)).toEqual([
+      0,
+    ]);
   const { AmiLaunchIndex: _, ...unnumbered } = instance();
   expect(readMachines([unnumbered]).machines.map(({ index }) => index)).toEqual([0]);
 });
@@ -82,21 +89,27 @@ test("an ended instance with broken tags is not worth a word", () => {
 
 test.each([
   ["a younger one in the cluster's group", { LaunchTime: new Date("2026-01-01T00:30:00Z") }],
-  ["an older one outside of it", { LaunchTime: new Date("2020-01-01T00:00:00Z"), SecurityGroups: [] }],
-])("of two that say they are the same node, the elder in the cluster's group is, and not %s", (_, more) => {
-  const impostor = instance({}, { InstanceId: "i-00000000000000bad", ...more });
-  const { machines, rivals, foreignResources } = readMachines([impostor, instance()]);
-  expect([machines, rivals].map((each) => each.map(({ id }) => id))).toEqual([
-    ["i-0123456789abcdef0"],
-    ["i-00000000000000bad"],
-  ]);
-  expect(foreignResources).toEqual([
-    {
-      what: "instance i-00000000000000bad",
-      why: "its tags say that it is master_0, but i-0123456789abcdef0 is that node",
-    },
-  ]);
-});
+  [
+    "an older one outside of it",
+    { LaunchTime: new Date("2020-01-01T00:00:00Z"), SecurityGroups: [] },
+  ],
+])(
+  "of two that say they are the same node, the elder in the cluster's group is, and not %s",
+  (_, more) => {
+    const impostor = instance({}, { InstanceId: "i-00000000000000bad", ...more });
+    const { machines, rivals, foreignResources } = readMachines([impostor, instance()]);
+    expect([machines, rivals].map((each) => each.map(({ id }) => id))).toEqual([
+      ["i-0123456789abcdef0"],
+      ["i-00000000000000bad"],
+    ]);
+    expect(foreignResources).toEqual([
+      {
+        what: "instance i-00000000000000bad",
+        why: "its tags say that it is master_0, but i-0123456789abcdef0 is that node",
+      },
+    ]);
+  },
+);
 
 test("of two of the same age, the one with the smaller id is the node, in whatever order they are described", () => {
   const alike = [instance(), instance({}, { InstanceId: "i-00000000000000bad" })];
@@ -106,16 +119,39 @@ test("of two of the same age, the one with the smaller id is the node, in whatev
 
 const own = instance();
 test.each([
-  ["that this computer launched is a node", own.InstanceId!, "running", { nodes: [own.InstanceId], named: [] }],
-  ["that it did not launch is only named", "i-00000000000000bad", "running", { nodes: [], named: [own.InstanceId] }],
-  ["that it did not launch and that has ended is not", "i-00000000000000bad", "terminated", { nodes: [], named: [] }],
-] as const)("a machine with the tags of this computer's cluster %s", (_, launchedId, state, { nodes, named }) => {
-  const launches = new Map([[creationId, { machineIds: new Set([launchedId]), groupIds: new Set<string>() }]]);
-  const { machines, foreignResources } = readMachines([{ ...own, State: { Name: state } }], launches);
-  expect(machines.map(({ id }) => id)).toEqual(nodes.slice() as string[]);
-  const why = "its tags name a cluster of this computer, which did not launch it";
-  expect(foreignResources).toEqual(named.map((id) => ({ what: `instance ${id}`, why })));
-});
+  [
+    "that this computer launched is a node",
+    own.InstanceId!,
+    "running",
+    { nodes: [own.InstanceId], named: [] },
+  ],
+  [
+    "that it did not launch is only named",
+    "i-00000000000000bad",
+    "running",
+    { nodes: [], named: [own.InstanceId] },
+  ],
+  [
+    "that it did not launch and that has ended is not",
+    "i-00000000000000bad",
+    "terminated",
+    { nodes: [], named: [] },
+  ],
+] as const)(
+  "a machine with the tags of this computer's cluster %s",
+  (_, launchedId, state, { nodes, named }) => {
+    const launches = new Map([
+      [creationId, { machineIds: new Set([launchedId]), groupIds: new Set<string>() }],
+    ]);
+    const { machines, foreignResources } = readMachines(
+      [{ ...own, State: { Name: state } }],
+      launches,
+    );
+    expect(machines.map(({ id }) => id)).toEqual(nodes.slice() as string[]);
+    const why = "its tags name a cluster of this computer, which did not launch it";
+    expect(foreignResources).toEqual(named.map((id) => ({ what: `instance ${id}`, why })));
+  },
+);
 
 test("a broken instance neither takes an id nor is ended as a leftover", () => {
   const broken = readMachines([instance({ creationId: "x" }), instance({ counts: "many" })]);
@@ -126,15 +162,22 @@ test("a broken instance neither takes an id nor is ended as a leftover", () => {
 });
 
 test("tags alone, without the cluster's security group, are not enough to be ended as a leftover", () => {
-  const foreign = instance({}, { SecurityGroups: [{ GroupId: "sg-0123456789abcdef1", GroupName: "production" }] });
+  const foreign = instance(
+    {},
+    { SecurityGroups: [{ GroupId: "sg-0123456789abcdef1", GroupName: "production" }] },
+  );
   expect(findLeftovers({ ...readMachines([foreign]), groups: [] }, Infinity).machines).toEqual([]);
-  expect(findLeftovers({ ...readMachines([instance()]), groups: [] }, Infinity).machines.length).toBe(1);
+  expect(
+    findLeftovers({ ...readMachines([instance()]), groups: [] }, Infinity).machines.length,
+  ).toBe(1);
 });
 
 test("a security group is a cluster's by tags and name alike", () => {
   const Tags = toTags("x", { clusterId: "default", creationId, expiresAt: tags.expiresAt }, []);
   const group = { GroupId: "sg-0123456789abcdef0", GroupName: "cluster-e2e-default", Tags };
-  expect(readGroups([group]).groups).toMatchObject([{ id: "sg-0123456789abcdef0", clusterId: "default", creationId }]);
+  expect(readGroups([group]).groups).toMatchObject([
+    { id: "sg-0123456789abcdef0", clusterId: "default", creationId },
+  ]);
   const foreign = readGroups([{ ...group, GroupName: "production" }]);
   expect([foreign.groups.length, foreign.foreignResources[0]?.why]).toEqual([
     0,
@@ -143,7 +186,9 @@ test("a security group is a cluster's by tags and name alike", () => {
   expect(readGroups([{ ...group, GroupId: "sg-1 " }]).foreignResources).toEqual([
     { what: "security group sg-1", why: "its id is malformed" },
   ]);
-  const broken = readGroups([{ ...group, Tags: toTags("x", { clusterId: "default", creationId: ".." }, []) }]);
+  const broken = readGroups([
+    { ...group, Tags: toTags("x", { clusterId: "default", creationId: ".." }, []) },
+  ]);
   expect([broken.groups.length, broken.foreignResources[0]?.why]).toEqual([
     0,
     "its tag cluster-e2e:creation-id is malformed",
@@ -152,13 +197,19 @@ test("a security group is a cluster's by tags and name alike", () => {
 
 test("whatever tags and addresses say, no record leaves its root, and ssh is given nothing else than it is meant to be", () => {
   const files = { identityFile: "/key", knownHostsFile: "/known_hosts" };
-  const lines = renderSshConfig(toClusters([instance()], { region: "us-west-2", root: "/" })[0]!.nodes, files);
+  const lines = renderSshConfig(
+    toClusters([instance()], { region: "us-west-2", root: "/" })[0]!.nodes,
+    files,
+  );
   const names = Object.keys(tags) as (keyof typeof tags)[];
   hostileTexts(5, 1200).forEach((text, index) => {
     const changed = [
       instance({ [names[index % names.length]!]: text }),
       instance({}, { PublicIpAddress: text }),
-      instance({}, { StateReason: { Message: text }, StateTransitionReason: text, State: { Name: "stopped" } }),
+      instance(
+        {},
+        { StateReason: { Message: text }, StateTransitionReason: text, State: { Name: "stopped" } },
+      ),
       instance({}, { InstanceId: text }),
     ];
     for (const one of changed) {
@@ -167,7 +218,9 @@ test("whatever tags and addresses say, no record leaves its root, and ssh is giv
       for (const cluster of toClusters([one], { region: "us-west-2", root: "/root/of/it" })) {
         expect(cluster.directory).toMatch(/^\/root\/of\/it\/[\w.-]+-[0-9a-f]{16}$/);
         for (const each of textsIn(cluster)) expect(each).not.toMatch(unprintable);
-        expect(renderSshConfig(cluster.nodes, files).split("\n").length).toBeLessThanOrEqual(lines.split("\n").length);
+        expect(renderSshConfig(cluster.nodes, files).split("\n").length).toBeLessThanOrEqual(
+          lines.split("\n").length,
+        );
       }
     }
   });

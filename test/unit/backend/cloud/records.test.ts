@@ -20,7 +20,8 @@ interface Sketch {
 /** Picks the cluster `default` on a computer with the keys of these creations. */
 function pick(instances: readonly Instance[], here: readonly string[] = []): string | undefined {
   const { machines } = readMachines(instances);
-  return pickCluster({ machines, clusters: clustersOf(machines, place) }, "default", new Set(here))?.creationId;
+  return pickCluster({ machines, clusters: clustersOf(machines, place) }, "default", new Set(here))
+    ?.creationId;
 }
 
 const made = { count: 0 };
@@ -54,7 +55,11 @@ function instance(sketch: Sketch): Instance {
 
 test("reads a cluster back from its tags", () => {
   const [cluster] = toClusters(
-    [instance({ role: "agent", launchIndex: 1 }), instance({ role: "agent" }), instance({ role: "master" })],
+    [
+      instance({ role: "agent", launchIndex: 1 }),
+      instance({ role: "agent" }),
+      instance({ role: "master" }),
+    ],
     place,
   );
   expect(cluster).toMatchObject({
@@ -84,7 +89,9 @@ test("reads a cluster back from its tags", () => {
 
 test("a web UI on a port of its own is reached there", () => {
   const one = instance({});
-  const tags = one.Tags!.map((tag) => (tag.Key === "cluster-e2e:web-ui" ? { ...tag, Value: "https:9443/ui" } : tag));
+  const tags = one.Tags!.map((tag) =>
+    tag.Key === "cluster-e2e:web-ui" ? { ...tag, Value: "https:9443/ui" } : tag,
+  );
   const [cluster] = toClusters([{ ...one, Tags: tags }], place);
   expect(cluster?.nodes[0]?.web).toEqual({ host: "192.0.2.1", httpPort: 80, httpsPort: 9443 });
 });
@@ -99,7 +106,10 @@ test.each([
   [["running", "stopped"], "incomplete"],
   [["shutting-down", "terminated"], "ending"],
 ] as const)("machines that are %p make a cluster that is %p", ([master, agent], state) => {
-  const instances = [instance({ ...all, state: master }), instance({ ...all, role: "agent", state: agent })];
+  const instances = [
+    instance({ ...all, state: master }),
+    instance({ ...all, role: "agent", state: agent }),
+  ];
   expect(toClusters(instances, place)[0]?.state).toBe(state);
 });
 
@@ -108,30 +118,44 @@ test("a half-made cluster is shown as such", () => {
 });
 
 test("keeps an ended node of a living cluster, with the cloud's reason, under its old name", () => {
-  const gone = { ...instance({ role: "agent", state: "terminated" }), StateReason: { Message: "powered off" } };
+  const gone = {
+    ...instance({ role: "agent", state: "terminated" }),
+    StateReason: { Message: "powered off" },
+  };
   const agent = instance({ role: "agent", launchIndex: 1, state: "stopping" });
   const ending = { ...agent, StateTransitionReason: "User initiated" };
   const master = { ...instance({}), StateTransitionReason: "User initiated" };
   const [cluster] = toClusters([master, gone, ending], place);
-  expect(cluster?.nodes.map((node) => [nodeReference(node), node.state, node.stateReason])).toEqual([
-    ["master_0", "running", undefined],
-    ["agent_0", "ended", "powered off"],
-    ["agent_1", "ending", "User initiated"],
-  ]);
+  expect(cluster?.nodes.map((node) => [nodeReference(node), node.state, node.stateReason])).toEqual(
+    [
+      ["master_0", "running", undefined],
+      ["agent_0", "ended", "powered off"],
+      ["agent_1", "ending", "User initiated"],
+    ],
+  );
 });
 
 test("a cluster whose tags give no deadline ends two hours after its launch", () => {
   const one = instance({});
   const Tags = one.Tags!.filter(({ Key }) => Key !== "cluster-e2e:expires-at");
-  expect(toClusters([{ ...one, Tags }], place)[0]?.expiresAt).toEqual(new Date("2026-01-01T02:00:00Z"));
+  expect(toClusters([{ ...one, Tags }], place)[0]?.expiresAt).toEqual(
+    new Date("2026-01-01T02:00:00Z"),
+  );
 });
 
 test("clusters are sorted by their names, and those of one name by their age", () => {
   const SecurityGroups = [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }];
   const instances = [
-    { ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }), SecurityGroups },
+    {
+      ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T01:00:00Z" }),
+      SecurityGroups,
+    },
     instance({ creationId: "cccccccccccccccc", launchTime: "2026-01-01T00:30:00Z" }),
-    instance({ creationId: "aaaaaaaaaaaaaaaa", clusterId: "a", launchTime: "2026-01-01T01:30:00Z" }),
+    instance({
+      creationId: "aaaaaaaaaaaaaaaa",
+      clusterId: "a",
+      launchTime: "2026-01-01T01:30:00Z",
+    }),
   ];
   const ids = ["aaaaaaaaaaaaaaaa", "cccccccccccccccc", "bbbbbbbbbbbbbbbb"];
   for (const seen of [instances, instances.toReversed()])
@@ -153,8 +177,16 @@ test("of two clusters with one id, the one that is not on its way out is meant",
 
 test("of two that are ending, the younger is meant", () => {
   const instances = [
-    instance({ creationId: "aaaaaaaaaaaaaaaa", state: "shutting-down", launchTime: "2026-01-01T01:00:00Z" }),
-    instance({ creationId: "bbbbbbbbbbbbbbbb", state: "shutting-down", launchTime: "2026-01-01T00:00:00Z" }),
+    instance({
+      creationId: "aaaaaaaaaaaaaaaa",
+      state: "shutting-down",
+      launchTime: "2026-01-01T01:00:00Z",
+    }),
+    instance({
+      creationId: "bbbbbbbbbbbbbbbb",
+      state: "shutting-down",
+      launchTime: "2026-01-01T00:00:00Z",
+    }),
   ];
   expect(pick(instances)).toBe("aaaaaaaaaaaaaaaa");
 });
@@ -177,10 +209,15 @@ test.each([
     { state: "shutting-down" },
   ],
 ] as const)("of several that live, %s", (_, here, expected, changes) => {
-  const grouped = { SecurityGroups: [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }] };
+  const grouped = {
+    SecurityGroups: [{ GroupId: "sg-00000001", GroupName: "cluster-e2e-default" }],
+  };
   const instances = [
     instance({ creationId: "aaaaaaaaaaaaaaaa", launchTime: "2026-01-01T00:00:00Z" }),
-    { ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T00:10:00Z" }), ...grouped },
+    {
+      ...instance({ creationId: "bbbbbbbbbbbbbbbb", launchTime: "2026-01-01T00:10:00Z" }),
+      ...grouped,
+    },
     instance({ creationId: "cccccccccccccccc", launchTime: "2026-01-01T00:20:00Z", ...changes }),
   ];
   expect(pick(instances, here)).toBe(expected);

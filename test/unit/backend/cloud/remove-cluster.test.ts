@@ -6,7 +6,11 @@ import { expect, test } from "bun:test";
 import { saveLaunch } from "../../../../src/backend/cloud/launch/saved-requests.ts";
 import { removeCluster } from "../../../../src/backend/cloud/removal.ts";
 import { toTags } from "../../../../src/backend/cloud/tags.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -28,12 +32,22 @@ async function openFolder(
   await endCreation(directory, state);
   const Tags = toTags("x", { ...creation, expiresAt }, []);
   const TagSpecifications = [{ ResourceType: "instance" as const, Tags }];
-  const request = { ClientToken: token, ImageId: "ami-00000001", MinCount: 1, MaxCount: 1, TagSpecifications };
+  const request = {
+    ClientToken: token,
+    ImageId: "ami-00000001",
+    MinCount: 1,
+    MaxCount: 1,
+    TagSpecifications,
+  };
   await saveLaunch(directory, { name: "agent-0", request, machineIds });
   return directory;
 }
 
-const cluster = (directory: string) => ({ id: creation.clusterId, creationId: creation.creationId, directory });
+const cluster = (directory: string) => ({
+  id: creation.clusterId,
+  creationId: creation.creationId,
+  directory,
+});
 
 test.each([
   ["cut off, with time left, is repeated", "abandoned", "2026-01-01T00:00:01Z", true],
@@ -57,14 +71,17 @@ test.each([
 test.each([
   ["ahead", "2025-12-31T23:00:00Z", 3, true],
   ["behind", "2026-01-01T01:00:00Z", -3, false],
-])("a clock that is hours %s does not decide whether it is repeated", async (_, expiresAt, hours, isRepeated) => {
-  await using folder = await scratchFolder();
-  const directory = await openFolder(folder.path, "abandoned", expiresAt);
-  const cloud = scriptedCloud([{ ...machine, tags: {}, token }], []);
-  const now = () => cloud.runtime.clock.now() - hours * 3_600_000;
-  await removeCluster({ ...cloud.api, now }, cluster(directory), cloud.runtime, neverAborted);
-  expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
-});
+])(
+  "a clock that is hours %s does not decide whether it is repeated",
+  async (_, expiresAt, hours, isRepeated) => {
+    await using folder = await scratchFolder();
+    const directory = await openFolder(folder.path, "abandoned", expiresAt);
+    const cloud = scriptedCloud([{ ...machine, tags: {}, token }], []);
+    const now = () => cloud.runtime.clock.now() - hours * 3_600_000;
+    await removeCluster({ ...cloud.api, now }, cluster(directory), cloud.runtime, neverAborted);
+    expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
+  },
+);
 
 test("the machines of a cluster that was created here are terminated whatever their tags say", async () => {
   await using folder = await scratchFolder();
@@ -78,7 +95,10 @@ const secondId = "i-00000000000000002";
 
 test("a machine that ended so long ago that the API has forgotten it does not keep the others alive", async () => {
   await using folder = await scratchFolder();
-  const directory = await openFolder(folder.path, "abandoned", "2026-01-01T00:50:00Z", [secondId, id]);
+  const directory = await openFolder(folder.path, "abandoned", "2026-01-01T00:50:00Z", [
+    secondId,
+    id,
+  ]);
   const cloud = scriptedCloud([{ ...machine, tags: {} }], []);
   await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
   expect(cloud.machinesLeft()).toEqual([]);
@@ -107,13 +127,18 @@ test("launch records that cannot be read are named, and tags find the machines",
 test.each([
   ["at the time that the launch had set", "abandoned", "at 01:00 UTC (in 54 min)"],
   ["at their deadline", "finished", "at their deadline"],
-] as const)("machines that do not end are an error, which says that they end %s", async (_, state, end) => {
-  await using folder = await scratchFolder();
-  const directory = await openFolder(folder.path, state, "2026-01-01T01:00:00Z");
-  const cloud = scriptedCloud([{ ...machine, token, endingMs: Infinity }], []);
-  expect(await failureOf(removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted))).toMatchObject({
-    id: "cloud-failed",
-    message: `Left behind: machines ${id}. Machines terminate automatically ${end}; the next create in the region removes the rest.`,
-    facts: { machineIds: [id], groupIds: [] },
-  });
-});
+] as const)(
+  "machines that do not end are an error, which says that they end %s",
+  async (_, state, end) => {
+    await using folder = await scratchFolder();
+    const directory = await openFolder(folder.path, state, "2026-01-01T01:00:00Z");
+    const cloud = scriptedCloud([{ ...machine, token, endingMs: Infinity }], []);
+    expect(
+      await failureOf(removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted)),
+    ).toMatchObject({
+      id: "cloud-failed",
+      message: `Left behind: machines ${id}. Machines terminate automatically ${end}; the next create in the region removes the rest.`,
+      facts: { machineIds: [id], groupIds: [] },
+    });
+  },
+);

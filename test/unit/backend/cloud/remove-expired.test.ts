@@ -13,18 +13,34 @@ const idOf = (index: number): string => `i-0000000000000000${index}`;
 const expired = "2025-12-31T23:59:59Z";
 const lasting = "2026-01-01T01:00:00Z";
 
-function cluster(index: number, clusterId: string, expiresAt: string, changes: Partial<ScriptedInstance> = {}) {
+function cluster(
+  index: number,
+  clusterId: string,
+  expiresAt: string,
+  changes: Partial<ScriptedInstance> = {},
+) {
   const tags = { clusterId, creationId: `0123456789abcde${index}`, expiresAt };
   const groupId = `sg-0000000${index}`;
   const machine = { role: "master", variant: "oss", sshUser: "admin", ...tags };
   return {
-    machine: { id: idOf(index), tags: machine, groupId, endingMs: 9000, ageMs: 2 * 3_600_000 + 1, ...changes },
+    machine: {
+      id: idOf(index),
+      tags: machine,
+      groupId,
+      endingMs: 9000,
+      ageMs: 2 * 3_600_000 + 1,
+      ...changes,
+    },
     group: { GroupId: groupId, GroupName: groupName(clusterId), Tags: toTags("x", tags, []) },
   };
 }
 type Cluster = ReturnType<typeof cluster>;
 
-function openCloud(withMachines: readonly Cluster[], groupsOnly: readonly Cluster[], denied?: string) {
+function openCloud(
+  withMachines: readonly Cluster[],
+  groupsOnly: readonly Cluster[],
+  denied?: string,
+) {
   const groups = [...withMachines, ...groupsOnly].map(({ group }) => group);
   const machines = withMachines.map(({ machine }) => machine);
   return scriptedCloud(machines, groups, ({ action }) =>
@@ -34,11 +50,19 @@ function openCloud(withMachines: readonly Cluster[], groupsOnly: readonly Cluste
 
 async function clean(cloud: ReturnType<typeof openCloud>, signal = neverAborted): Promise<void> {
   const inventory = await takeInventory(cloud.api, neverAborted);
-  await removeExpired(cloud.api, inventory, { clusterId: "wanted", runtime: cloud.runtime }, signal);
+  await removeExpired(
+    cloud.api,
+    inventory,
+    { clusterId: "wanted", runtime: cloud.runtime },
+    signal,
+  );
 }
 
 test("removes machines and unused groups of expired clusters, and says so", async () => {
-  const cloud = openCloud([cluster(1, "old", expired), cluster(2, "new", lasting)], [cluster(3, "older", expired)]);
+  const cloud = openCloud(
+    [cluster(1, "old", expired), cluster(2, "new", lasting)],
+    [cluster(3, "older", expired)],
+  );
   await clean(cloud);
   expect(cloud.machinesLeft()).toEqual([idOf(1), idOf(2)]);
   expect(cloud.calls.at(-2)?.input).toEqual({ InstanceIds: [idOf(1)] });
@@ -55,7 +79,9 @@ test("waits for the expired cluster whose id is wanted, until its group and so t
   const cloud = openCloud([cluster(1, "wanted", expired), cluster(2, "old", expired)], []);
   await clean(cloud);
   expect(cloud.groupsLeft()).toEqual(["sg-00000002"]);
-  expect(cloud.told).toContain("1: Removed the remains of an expired cluster: creation 0123456789abcde1");
+  expect(cloud.told).toContain(
+    "1: Removed the remains of an expired cluster: creation 0123456789abcde1",
+  );
   expect(cloud.elapsedMs()).toBeGreaterThan(9000);
 });
 
@@ -65,18 +91,26 @@ test.each([
   ["has ended", expired, { state: "terminated" }],
   ["was launched less than two hours ago", expired, { ageMs: 2 * 3_600_000 - 1 }],
   ["has a machine outside of its group", expired, { groupName: "default" }],
-] as const)("does not wait for a cluster with the wanted id that %s", async (_, expiresAt, changes) => {
-  const { machine, group } = cluster(1, "wanted", expiresAt, changes);
-  const cloud = scriptedCloud([machine], [group]);
-  await clean(cloud);
-  expect(cloud.told.join()).not.toContain("creation");
-  expect(cloud.changes()).not.toContain("TerminateInstances");
-});
+] as const)(
+  "does not wait for a cluster with the wanted id that %s",
+  async (_, expiresAt, changes) => {
+    const { machine, group } = cluster(1, "wanted", expiresAt, changes);
+    const cloud = scriptedCloud([machine], [group]);
+    await clean(cloud);
+    expect(cloud.told.join()).not.toContain("creation");
+    expect(cloud.changes()).not.toContain("TerminateInstances");
+  },
+);
 
 // Shows R133.
 test("an expired machine with the tags of a running node does not let its cluster be removed", async () => {
   const { machine, group } = cluster(1, "wanted", lasting, { ageMs: 0 });
-  const impostor = { ...machine, id: idOf(2), tags: { ...machine.tags, expiresAt: expired }, ageMs: 3 * 3_600_000 };
+  const impostor = {
+    ...machine,
+    id: idOf(2),
+    tags: { ...machine.tags, expiresAt: expired },
+    ageMs: 3 * 3_600_000,
+  };
   const cloud = scriptedCloud([impostor, { ...machine, endingMs: 0 }], [group]);
   const inventory = await takeInventory(cloud.api, neverAborted);
   const wanted = { clusterId: "wanted", region: "us-west-2", nowMs: cloud.api.now(), leaving: [] };
@@ -93,7 +127,11 @@ test("without remains it changes and says nothing", async () => {
 });
 
 test("what it may not remove is left to the next create, and named", async () => {
-  const cloud = openCloud([cluster(1, "old", expired)], [cluster(3, "older", expired)], "TerminateInstances");
+  const cloud = openCloud(
+    [cluster(1, "old", expired)],
+    [cluster(3, "older", expired)],
+    "TerminateInstances",
+  );
   await clean(cloud);
   expect(cloud.groupsLeft()).toEqual(["sg-00000001"]);
   expect(cloud.told.join("\n")).toContain(
@@ -106,7 +144,9 @@ test("a group that cannot be removed is tried once", async () => {
   const cloud = openCloud([used], []);
   await clean(cloud);
   expect(cloud.changes()).toEqual(["DeleteSecurityGroup"]);
-  expect(cloud.told.join("\n")).toContain("Cannot remove the remains of an expired cluster, sg-00000003: ");
+  expect(cloud.told.join("\n")).toContain(
+    "Cannot remove the remains of an expired cluster, sg-00000003: ",
+  );
 });
 
 test.each([
@@ -122,7 +162,9 @@ test.each([
 test("a bug is not taken for a refusal", async () => {
   const { machine, group } = cluster(1, "old", expired);
   const bug = new TypeError("x is not a function");
-  const cloud = scriptedCloud([machine], [group], ({ action }) => (action === "TerminateInstances" ? bug : undefined));
+  const cloud = scriptedCloud([machine], [group], ({ action }) =>
+    action === "TerminateInstances" ? bug : undefined,
+  );
   const error: unknown = await failureOf(clean(cloud));
   expect(error).toBe(bug);
 });

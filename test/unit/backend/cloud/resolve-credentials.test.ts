@@ -56,21 +56,29 @@ test("a profile that fails is named", async () => {
 test("an interrupt is no failure of the source", async () => {
   const interrupted = AbortSignal.abort(new Error("interrupted"));
   const profile = source({ limitMs: undefined });
-  expect((await failureOf(resolveCredentials(profile, () => neverEnds, interrupted))).message).toBe("interrupted");
+  expect((await failureOf(resolveCredentials(profile, () => neverEnds, interrupted))).message).toBe(
+    "interrupted",
+  );
 });
 
 test.each([
   ["that do not expire", undefined, 1],
   ["that are good for ten minutes", 600_000, 1],
   ["that have four minutes left", 240_000, 2],
-])("credentials %s are asked for again only when they are about to expire", async (_, leftMs, times) => {
-  const asked: Identity[] = [];
-  const get = cachedUntilExpiry(async () => {
-    const given = { ...identity, ...(leftMs !== undefined && { expiration: new Date(Date.now() + leftMs) }) };
-    asked.push(given);
-    return given;
-  });
-  await get();
-  await get();
-  expect(asked).toHaveLength(times);
-});
+])(
+  "credentials %s are asked for again only when they are about to expire",
+  async (_, leftMs, times) => {
+    const asked: Identity[] = [];
+    const get = cachedUntilExpiry(async () => {
+      const given = {
+        ...identity,
+        ...(leftMs !== undefined && { expiration: new Date(Date.now() + leftMs) }),
+      };
+      asked.push(given);
+      return given;
+    });
+    await get();
+    await get();
+    expect(asked).toHaveLength(times);
+  },
+);

@@ -11,7 +11,10 @@ import { scriptedClock } from "../../../support/scripted-clock.ts";
 /** What the check says about an engine of this version. */
 async function judged(name: "docker" | "podman", version: string): Promise<string> {
   const kind = engineKinds[name];
-  const facts = { engine: async () => ({ kind }), engineFacts: async () => ({ version, operatingSystem: "Debian" }) };
+  const facts = {
+    engine: async () => ({ kind }),
+    engineFacts: async () => ({ version, operatingSystem: "Debian" }),
+  };
   const check = engineCheck(facts as unknown as ContainerFacts);
   return outcomeText(await check.run(neverAborted));
 }
@@ -32,11 +35,14 @@ test.each([
   ["docker", "19.20.0", "20.10"],
   ["docker", "20", "20.10"],
   ["podman", "3.4.4", "4.0"],
-] as const)("%s %s is too old, and the advice is how to install a newer one", async (name, version, least) => {
-  const text = await judged(name, version);
-  expect(text).toStartWith(`warn: ${engineKinds[name].title} ${version} is older than ${least}`);
-  expect(text).toContain(engineKinds[name].advice.install);
-});
+] as const)(
+  "%s %s is too old, and the advice is how to install a newer one",
+  async (name, version, least) => {
+    const text = await judged(name, version);
+    expect(text).toStartWith(`warn: ${engineKinds[name].title} ${version} is older than ${least}`);
+    expect(text).toContain(engineKinds[name].advice.install);
+  },
+);
 
 test("an engine's version and system are quoted as one line without escape sequences", async () => {
   const [version, operatingSystem] = ["27.0\u001B[2J\n", "Debian\u009B2J\n::error::x"];
@@ -100,7 +106,8 @@ async function foundOf(
     "volume ls": hasVolume ? volume.Name : "",
     "volume inspect": JSON.stringify([volume]),
   };
-  const ask = async ({ words }: { readonly words: readonly string[] }) => answers[words.slice(0, 2).join(" ")] ?? "";
+  const ask = async ({ words }: { readonly words: readonly string[] }) =>
+    answers[words.slice(0, 2).join(" ")] ?? "";
   const facts = {
     engine: async () => ({ kind: engineKinds.docker, option, ask }),
     engineFacts: async () => ({}),
@@ -111,18 +118,27 @@ async function foundOf(
   return outcomeText(await check.run(neverAborted));
 }
 
-test.each(creationIds)("a complete snapshot of the cluster of creation %s is no remainder", async (creationId) => {
-  expect(await foundOf({ creationId })).toBe("pass: None");
-});
+test.each(creationIds)(
+  "a complete snapshot of the cluster of creation %s is no remainder",
+  async (creationId) => {
+    expect(await foundOf({ creationId })).toBe("pass: None");
+  },
+);
 
 test.each([
-  ["--engine docker", "cluster-container snapshot --cluster-id cluster-1 --engine docker delete installed"],
+  [
+    "--engine docker",
+    "cluster-container snapshot --cluster-id cluster-1 --engine docker delete installed",
+  ],
   ["", "cluster-container snapshot --cluster-id cluster-1 delete installed"],
-])("an incomplete snapshot is reported with the command that deletes it: engine option %j", async (option, command) => {
-  expect(await foundOf({ creationId: creationIds[1], nodes: 2 }, option)).toBe(
-    `warn: The snapshot "installed" of cluster "cluster-1" is incomplete. → ${command}`,
-  );
-});
+])(
+  "an incomplete snapshot is reported with the command that deletes it: engine option %j",
+  async (option, command) => {
+    expect(await foundOf({ creationId: creationIds[1], nodes: 2 }, option)).toBe(
+      `warn: The snapshot "installed" of cluster "cluster-1" is incomplete. → ${command}`,
+    );
+  },
+);
 
 const image = "docker image rm localhost/cluster-e2e-snapshot:00000000000000c1-installed-master_0";
 const volume = "docker volume rm cluster-e2e-snapshot-00000000000000c1-installed-master_0";

@@ -12,7 +12,9 @@ test("of a node's console, the last 2,000 lines are collected, and not much more
     const tail = Number(/--tail=(\d+)/.exec(words.join(" "))?.[1]);
     return Promise.resolve(lines.slice(lines.length - tail).join("\n"));
   };
-  const cluster = { nodes: [{ id: "1".repeat(64), role: "agent", index: 0 }] } as unknown as ClusterRecord;
+  const cluster = {
+    nodes: [{ id: "1".repeat(64), role: "agent", index: 0 }],
+  } as unknown as ClusterRecord;
   const outputs = await clusterConsoleOutput({ ask } as Engine, cluster, neverAborted);
   expect(outputs).toEqual([{ name: "agent_0.console.txt", text: lines.slice(1_000).join("\n") }]);
   expect(kept).toEqual([1_000_000]);

@@ -2,7 +2,10 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ContainerCreation, type ContainerPlan } from "../../../../src/backend/container/container-creation.ts";
+import {
+  ContainerCreation,
+  type ContainerPlan,
+} from "../../../../src/backend/container/container-creation.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
@@ -43,9 +46,16 @@ async function openCreation({
   };
   const name = networkName({ clusterId: "own", creationId });
   const Labels = { [labelNames.clusterId]: "own", [labelNames.creationId]: creationId };
-  const network = { Id: "f".repeat(64), Name: name, Labels, IPAM: { Config: [{ Subnet: "172.18.0.0/16" }] } };
+  const network = {
+    Id: "f".repeat(64),
+    Name: name,
+    Labels,
+    IPAM: { Config: [{ Subnet: "172.18.0.0/16" }] },
+  };
   const answer: Engine["ask"] = async (request, signal) =>
-    request.words.slice(0, 2).join(" ") === "network inspect" ? JSON.stringify([network]) : ask(request, signal);
+    request.words.slice(0, 2).join(" ") === "network inspect"
+      ? JSON.stringify([network])
+      : ask(request, signal);
   const engine = { kind: engineKinds.docker, option: "", ask: answer, change } as unknown as Engine;
   const facts = { ...engineKinds.docker.readFacts({}), cgroupVersion: "2" } as const;
   const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
@@ -76,7 +86,8 @@ async function openCreation({
     changes,
     told,
     rights: join(folder.path, ".rights"),
-    claim: async (signal = neverAborted) => creation.claim({ creationId, directory: join(folder.path, "own") }, signal),
+    claim: async (signal = neverAborted) =>
+      creation.claim({ creationId, directory: join(folder.path, "own") }, signal),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }
@@ -94,10 +105,14 @@ test.each([
 
 test("after an interrupt, neither a network nor a container is created", async () => {
   await using opened = await openCreation({});
-  expect((await failureOf(opened.claim(AbortSignal.abort(new Error("interrupted"))))).message).toBe("interrupted");
+  expect((await failureOf(opened.claim(AbortSignal.abort(new Error("interrupted"))))).message).toBe(
+    "interrupted",
+  );
   expect([opened.changes, opened.creation.remains()?.left]).toEqual([[], undefined]);
   const interrupted = new AbortController();
-  await using late = await openCreation({ onChange: () => interrupted.abort(new Error("interrupted")) });
+  await using late = await openCreation({
+    onChange: () => interrupted.abort(new Error("interrupted")),
+  });
   expect((await failureOf(late.claim(interrupted.signal))).message).toBe("interrupted");
   expect(late.changes).not.toContain("create");
   expect(late.creation.remains()?.left).toContain("Containers and a network may be left.");
@@ -107,7 +122,8 @@ test("a creation that is rolled back takes its snapshots with it", async () => {
   const left = new Set(["2".repeat(64)]);
   const Labels = { [labelNames.snapshot]: "failed", [labelNames.creationId]: creationId };
   const ask: Engine["ask"] = async ({ words }) => {
-    if (words[0] === "image") return JSON.stringify([...left].map((Id) => ({ Id, Config: { Labels } })));
+    if (words[0] === "image")
+      return JSON.stringify([...left].map((Id) => ({ Id, Config: { Labels } })));
     return words.includes("--filter=dangling=true") ? [...left].join("\n") : "";
   };
   const onChange = (command: string): void => void (command === "image rm" && left.clear());

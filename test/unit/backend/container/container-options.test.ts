@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { containerSchema, readContainerOptions } from "../../../../src/backend/container/options.ts";
+import {
+  containerSchema,
+  readContainerOptions,
+} from "../../../../src/backend/container/options.ts";
 import { nodeRecipe } from "../../../../src/backend/container/launch/node-image.ts";
 import {
   chooseDistribution,
@@ -10,7 +13,11 @@ import {
 import { deadlineFiles } from "../../../../src/backend/shared/first-boot.ts";
 import { identityArchive } from "../../../../src/backend/container/launch/launch.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { findRights, possibleRights, systemFlags } from "../../../../src/backend/container/launch/system-flags.ts";
+import {
+  findRights,
+  possibleRights,
+  systemFlags,
+} from "../../../../src/backend/container/launch/system-flags.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -28,7 +35,12 @@ test.each([
     ["512m", "2g", "2048", "2G", "1t"],
     ["", "0", "1", "5m", "2 g", "64k", "1073741824b", "-1", "1.5g"],
   ],
-  ["number of CPUs", containerSchema.cpus, ["1", "0.5", "2.25"], ["", "0", "0.0", "-1", "1e3", "two"]],
+  [
+    "number of CPUs",
+    containerSchema.cpus,
+    ["1", "0.5", "2.25"],
+    ["", "0", "0.0", "-1", "1e3", "two"],
+  ],
   [
     "image",
     containerSchema.nodeImage,
@@ -59,7 +71,9 @@ test("every distribution has a recipe, whose tag depends on its text alone", () 
   const images = distributions.map((distribution) => nodeRecipe(distribution, undefined));
   expect(new Set(images.map(({ image }) => image)).size).toBe(distributions.length);
   for (const [index, { image, containerfile }] of images.entries()) {
-    expect(image).toMatch(new RegExp(`^localhost/cluster-e2e-node:${distributions[index]}-[0-9a-f]{16}$`));
+    expect(image).toMatch(
+      new RegExp(`^localhost/cluster-e2e-node:${distributions[index]}-[0-9a-f]{16}$`),
+    );
     expect(containerfile).toMatch(/^FROM docker\.io\/\S+:\S+\n/);
     expect(containerfile).toContain("openssh-server");
     expect(nodeRecipe(distributions[index]!, undefined)).toEqual(images[index]!);
@@ -103,7 +117,12 @@ test("CentOS 7 gets its packages from the vault, on each processor", () => {
   expect(containerfile).toContain("yum -y install");
 });
 
-const host = { cgroupVersion: "2", hasAppArmor: false, hasSelinux: false, memoryBytes: 8e9 } as const;
+const host = {
+  cgroupVersion: "2",
+  hasAppArmor: false,
+  hasSelinux: false,
+  memoryBytes: 8e9,
+} as const;
 const { docker, podman } = engineKinds;
 const privileged = { isPrivileged: true, words: ["--privileged"] };
 const named = { isPrivileged: false, words: ["--cap-add=SYS_ADMIN"] };
@@ -115,7 +134,9 @@ test("under cgroups 2 a node gets a tree of its own; under 1 it gets the host's"
   expect(flags.command.slice(0, 2)).toEqual(["/bin/sh", "-c"]);
   expect(flags.command[2]).toEndWith("exec /sbin/init");
   const old = systemFlags(docker, { ...host, cgroupVersion: "1" }, named);
-  expect(old.words).toEqual(expect.arrayContaining(["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"]));
+  expect(old.words).toEqual(
+    expect.arrayContaining(["--cgroupns=host", "--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw"]),
+  );
 });
 
 test("Podman leaves a node's systemd to us, and has no limit of processes for it", () => {
@@ -138,26 +159,34 @@ test.each([
   ["everything", docker, () => true, "--privileged"],
   ["devices", docker, (words: string) => words.includes("--device"), "--device=/dev/fuse"],
   ["nothing more", docker, () => false, "--cap-add=SYS_ADMIN"],
-  ["privileges with lower limits", podman, (words: string) => words.includes("--ulimit=nofile"), "--ulimit=nofile"],
+  [
+    "privileges with lower limits",
+    podman,
+    (words: string) => words.includes("--ulimit=nofile"),
+    "--ulimit=nofile",
+  ],
   ["nothing more", podman, () => false, "--ulimit=nofile"],
-] as const)("a node gets the most that the engine gives, here %s", async (_, kind, isGiven, expected) => {
-  const engine: Engine = {
-    kind,
-    option: "",
-    ask: async () => Promise.resolve(""),
-    read: () => {
-      throw new Error("nothing is read");
-    },
-    defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
-    change: async ({ words }) => {
-      if (isGiven(words.join(" "))) return Promise.resolve("");
-      throw new ClusterError("engine-failed", "refused");
-    },
-  };
-  const rights = await findRights(engine, { ...kind.readFacts({}), ...host }, "image");
-  expect(rights.words.join(" ")).toContain(expected);
-  expect(rights.isPrivileged).toBe(rights.words.includes("--privileged"));
-});
+] as const)(
+  "a node gets the most that the engine gives, here %s",
+  async (_, kind, isGiven, expected) => {
+    const engine: Engine = {
+      kind,
+      option: "",
+      ask: async () => Promise.resolve(""),
+      read: () => {
+        throw new Error("nothing is read");
+      },
+      defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
+      change: async ({ words }) => {
+        if (isGiven(words.join(" "))) return Promise.resolve("");
+        throw new ClusterError("engine-failed", "refused");
+      },
+    };
+    const rights = await findRights(engine, { ...kind.readFacts({}), ...host }, "image");
+    expect(rights.words.join(" ")).toContain(expected);
+    expect(rights.isPrivileged).toBe(rights.words.includes("--privileged"));
+  },
+);
 
 test("a node's keys come with the modes that sshd wants, folders before what is in them", async () => {
   const hostKey = { privateKey: "PRIVATE\n", publicKey: "ssh-ed25519 AAAA host" };

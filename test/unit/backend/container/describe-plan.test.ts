@@ -1,13 +1,21 @@
 import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
-import { type ResolvedCreation, describePlan } from "../../../../src/backend/container/container-creation.ts";
+import {
+  type ResolvedCreation,
+  describePlan,
+} from "../../../../src/backend/container/container-creation.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 
 /** Describes a cluster of four nodes. */
 function planned(options: ContainerOptions, resolved: object = {}, lifetimeMs?: number) {
-  const request = { clusterId: "own", counts: { master: 1, agent: 2, public_agent: 1 }, options, lifetimeMs };
+  const request = {
+    clusterId: "own",
+    counts: { master: 1, agent: 2, public_agent: 1 },
+    options,
+    lifetimeMs,
+  };
   const usual = {
     kind: engineKinds.podman,
     facts: { version: "5.4.0", cgroupVersion: "2" },
@@ -56,7 +64,9 @@ test("a plan with a lifetime says when the cluster ends, in whole seconds", () =
 
 test("a plan for nodes that are offline says so", () => {
   const { lines, facts } = planned({ volumes: [], isOffline: true });
-  expect(lines).toMatchObject({ Network: "its own bridge; nodes reach each other and nothing else" });
+  expect(lines).toMatchObject({
+    Network: "its own bridge; nodes reach each other and nothing else",
+  });
   expect(facts).toMatchObject({ offline: true });
 });
 
@@ -75,7 +85,10 @@ test.each([
   ["is pulled", {}, "nodes:1 (will be pulled)"],
   ["is built", { containerfile: "FROM debian:12" }, "nodes:1 (will be built, which takes minutes)"],
 ])("an image that is missing and %s is announced", (_, source, shown) => {
-  const { lines, facts } = planned({ volumes: [] }, { image: { name: "nodes:1", isPresent: false, ...source } });
+  const { lines, facts } = planned(
+    { volumes: [] },
+    { image: { name: "nodes:1", isPresent: false, ...source } },
+  );
   expect(lines).toMatchObject({ Image: shown });
   expect(facts).toMatchObject({ image: { isPresent: false } });
 });

@@ -41,7 +41,14 @@ const keyOf = (number: number): Buffer => {
 
 const started = (index: number, changes: Partial<NodeContainer> = {}): NodeContainer => {
   const ports = new Map([[22, 40_000 + index]]);
-  return { id: String(index), role: "agent", index, reach: "published", ports, ...changes } as NodeContainer;
+  return {
+    id: String(index),
+    role: "agent",
+    index,
+    reach: "published",
+    ports,
+    ...changes,
+  } as NodeContainer;
 };
 
 /** Pins ports of containers whose keys have their number. The keys with these numbers are pinned at other ports. */
@@ -69,7 +76,10 @@ async function pinnedAfter(containers: readonly NodeContainer[], pinned: readonl
 
 test("nodes that are reached at ports are pinned at their new ones, with the keys that they had", async () => {
   const others = [started(2, { reach: "direct" }), started(3, { ports: new Map([[80, 40_003]]) })];
-  const { failure, asked, numbers } = await pinnedAfter([started(0), started(1), ...others], [0, 1]);
+  const { failure, asked, numbers } = await pinnedAfter(
+    [started(0), started(1), ...others],
+    [0, 1],
+  );
   expect([failure, asked]).toEqual([undefined, ["0", "1"]]);
   expect(Object.fromEntries(numbers)).toEqual({
     "[127.0.0.1]:30000": 0,

@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { type ContainerFacts, hostChecks, judgeInotify } from "../../../../src/backend/container/host-checks.ts";
+import {
+  type ContainerFacts,
+  hostChecks,
+  judgeInotify,
+} from "../../../../src/backend/container/host-checks.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { Outcome } from "../../../../src/model/check.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -17,7 +21,10 @@ interface Machine {
 }
 
 /** What the check of this name says about an engine on such a machine. */
-async function judged(name: string, { told = {}, reach = "direct", platform = "linux" }: Machine): Promise<Outcome> {
+async function judged(
+  name: string,
+  { told = {}, reach = "direct", platform = "linux" }: Machine,
+): Promise<Outcome> {
   const facts = {
     engine: async () => ({ kind: engineKinds.docker }),
     engineFacts: async () => told,
@@ -105,9 +112,12 @@ test.each([
   ["2", "direct", "pass: Version 2: nodes run debian-12 by default"],
   ["2", "published", "pass: Version 2: nodes run debian-12 by default"],
   ["1", "published", "pass: Version 1: nodes run centos-7 by default"],
-] as const)("control groups of version %s, nodes reached %s: %s", async (cgroupVersion, reach, expected) => {
-  expect(outcomeText(await judged("cgroups", { told: { cgroupVersion }, reach }))).toBe(expected);
-});
+] as const)(
+  "control groups of version %s, nodes reached %s: %s",
+  async (cgroupVersion, reach, expected) => {
+    expect(outcomeText(await judged("cgroups", { told: { cgroupVersion }, reach }))).toBe(expected);
+  },
+);
 
 test("inotify is looked at on Linux only", async () => {
   expect(await judged("inotify", { platform: "darwin" })).toMatchObject({ status: "skip" });
@@ -129,7 +139,13 @@ test.each([
 
 test("without an engine all of them are skipped", async () => {
   const missing = () => Promise.reject(new ClusterError("machine-not-set-up", "no engine"));
-  const facts = { engine: missing, engineFacts: missing, reach: missing } as unknown as ContainerFacts;
-  const outcomes = await Promise.all(hostChecks(facts, "linux").map((check) => check.run(neverAborted)));
+  const facts = {
+    engine: missing,
+    engineFacts: missing,
+    reach: missing,
+  } as unknown as ContainerFacts;
+  const outcomes = await Promise.all(
+    hostChecks(facts, "linux").map((check) => check.run(neverAborted)),
+  );
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["skip"]));
 });

@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { type ContainerFacts, judgeSelinux, volumeChecks } from "../../../../src/backend/container/host-checks.ts";
+import {
+  type ContainerFacts,
+  judgeSelinux,
+  volumeChecks,
+} from "../../../../src/backend/container/host-checks.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
@@ -104,13 +108,20 @@ test("without a home that can be written to, nothing is tried", async () => {
 test.each([
   ["published", "skip: Not checked: nodes do not run on this machine."],
   ["direct", /^pass: (?:Not enforcing|Enforcing)/],
-] as const)("this machine's SELinux matters for nodes that are reached %s: %s", async (reach, expected) => {
-  const facts = { engine: async () => ({}), engineFacts: async () => ({}), reach: async () => reach };
-  const [, selinux] = volumeChecks(facts as unknown as ContainerFacts, {}, signal);
-  const text = outcomeText(await selinux.run(signal));
-  if (typeof expected === "string") expect(text).toBe(expected);
-  else expect(text).toMatch(expected);
-});
+] as const)(
+  "this machine's SELinux matters for nodes that are reached %s: %s",
+  async (reach, expected) => {
+    const facts = {
+      engine: async () => ({}),
+      engineFacts: async () => ({}),
+      reach: async () => reach,
+    };
+    const [, selinux] = volumeChecks(facts as unknown as ContainerFacts, {}, signal);
+    const text = outcomeText(await selinux.run(signal));
+    if (typeof expected === "string") expect(text).toBe(expected);
+    else expect(text).toMatch(expected);
+  },
+);
 
 test.each([
   ["1\n", "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z"],

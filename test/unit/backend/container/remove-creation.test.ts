@@ -18,7 +18,10 @@ const source = "fedcba9876543210";
 const networkId = "ab".repeat(32);
 const idOf = (index: number): string => `c${index}`.padEnd(64, "0");
 
-const labels = { [labelNames.clusterId]: creation.clusterId, [labelNames.creationId]: creation.creationId };
+const labels = {
+  [labelNames.clusterId]: creation.clusterId,
+  [labelNames.creationId]: creation.creationId,
+};
 const describeContainer = (index: number, status: string) => ({
   Id: idOf(index),
   Name: `/cluster-e2e-default-agent_${index}`,
@@ -29,8 +32,13 @@ const describeContainer = (index: number, status: string) => ({
 });
 
 /** An engine with containers of these states and their network. `isBusy` tells which removal fails, given how often it was tried. */
-function openEngine(states: readonly string[], isBusy: (id: string, attempt: number) => boolean = () => false) {
-  const containers = new Map(states.map((status, index) => [idOf(index), describeContainer(index, status)]));
+function openEngine(
+  states: readonly string[],
+  isBusy: (id: string, attempt: number) => boolean = () => false,
+) {
+  const containers = new Map(
+    states.map((status, index) => [idOf(index), describeContainer(index, status)]),
+  );
   const networks = new Set([networkId]);
   const networkLabels = { ...labels, [labelNames.copiedFrom]: source };
   const changes: string[] = [];
@@ -38,7 +46,9 @@ function openEngine(states: readonly string[], isBusy: (id: string, attempt: num
     if (words[0] === "ps") return [...containers.keys()].join("\n");
     if (words[0] === "container") return JSON.stringify([...containers.values()]);
     if (words[1] === "ls") return [...networks].join("\n");
-    return JSON.stringify([...networks].map((Id) => ({ Id, Name: networkName, Labels: networkLabels })));
+    return JSON.stringify(
+      [...networks].map((Id) => ({ Id, Name: networkName, Labels: networkLabels })),
+    );
   };
   const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     changes.push(words.join(" "));
@@ -70,7 +80,10 @@ test.each([
   ["container", idOf(0), [idOf(0), idOf(0), idOf(0), networkId]],
   ["network", networkId, [idOf(0), networkId, networkId, networkId]],
 ])("a %s that is busy is tried again, and the network goes last", async (_, busy, tried) => {
-  const { engine, changes, networks } = openEngine(["running"], (id, attempt) => id === busy && attempt < 3);
+  const { engine, changes, networks } = openEngine(
+    ["running"],
+    (id, attempt) => id === busy && attempt < 3,
+  );
   const clock = scriptedClock();
   expect(await removeCreation(engine, creation, clock, signal)).toBeUndefined();
   expect(changes.map((words) => words.split(" ").at(-1))).toEqual(tried);
@@ -97,7 +110,9 @@ test("stopping ends what runs or is paused, and removes nothing", async () => {
 test("while snapshots are left, the network stays, because it makes the cluster findable", async () => {
   const { engine, containers, networks } = openEngine(["running"]);
   const ask: Engine["ask"] = async (request) =>
-    request.words[0] === "images" ? Promise.reject(new Error("images failed")) : engine.ask(request, signal);
+    request.words[0] === "images"
+      ? Promise.reject(new Error("images failed"))
+      : engine.ask(request, signal);
   const left = await removeWithSnapshots({ ...engine, ask }, creation, scriptedClock(), signal);
   expect(unmarked(left!)).toBe("Left behind: snapshots (images failed).");
   expect([containers.size, networks.size]).toEqual([0, 1]);
@@ -106,15 +121,22 @@ test("while snapshots are left, the network stays, because it makes the cluster 
 test("a copy takes the images of its source's deleted snapshots with it, and its network goes last", async () => {
   const { engine, changes } = openEngine(["running"]);
   const image = "ef".repeat(32);
-  const imageLabels = { ...labels, [labelNames.creationId]: source, [labelNames.snapshot]: "installed" };
+  const imageLabels = {
+    ...labels,
+    [labelNames.creationId]: source,
+    [labelNames.snapshot]: "installed",
+  };
   const ask: Engine["ask"] = async (request) => {
     const [kind, ...words] = request.words;
     if (kind === "volume") return "";
     if (kind === "image") return JSON.stringify([{ Id: image, Config: { Labels: imageLabels } }]);
     if (kind !== "images") return engine.ask(request, signal);
-    const isPresent = words.at(-1)?.endsWith(source) === true && !changes.includes(`image rm ${image}`);
+    const isPresent =
+      words.at(-1)?.endsWith(source) === true && !changes.includes(`image rm ${image}`);
     return isPresent ? image : "";
   };
-  expect(await removeWithSnapshots({ ...engine, ask }, creation, scriptedClock(), signal)).toBeUndefined();
+  expect(
+    await removeWithSnapshots({ ...engine, ask }, creation, scriptedClock(), signal),
+  ).toBeUndefined();
   expect(changes.map((words) => words.split(" ").at(-1))).toEqual([idOf(0), image, networkId]);
 });

@@ -10,7 +10,9 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
   option: "",
   ask: async ({ words }) =>
     Promise.resolve(
-      words[0] === "info" ? JSON.stringify({ CgroupVersion: cgroupVersion, OperatingSystem: "Here" }) : "",
+      words[0] === "info"
+        ? JSON.stringify({ CgroupVersion: cgroupVersion, OperatingSystem: "Here" })
+        : "",
     ),
   change: async () => Promise.reject(new Error("Nothing may be changed")),
   read: () => {
@@ -20,9 +22,16 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
 });
 
 /** Of an engine in a virtual machine. */
-const facts = engineKinds.docker.readFacts({ CgroupVersion: "2", OperatingSystem: "Docker Desktop" });
+const facts = engineKinds.docker.readFacts({
+  CgroupVersion: "2",
+  OperatingSystem: "Docker Desktop",
+});
 
-const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: { readonly nodeImage?: string } = {}) =>
+const resolve = async (
+  cgroupVersion: "1" | "2",
+  needsCgroups1: boolean,
+  image: { readonly nodeImage?: string } = {},
+) =>
   resolveCreation(
     engine(cgroupVersion),
     {
@@ -38,11 +47,24 @@ const resolve = async (cgroupVersion: "1" | "2", needsCgroups1: boolean, image: 
 
 test("nodes can't be offline where they are reached at published ports, and that is said before anything is created", async () => {
   const here = { ...engine("2"), kind: { ...engineKinds.docker, readFacts: () => facts } };
-  const request = { distribution: "debian-12", needsCgroups1: false, needsApt: false, imagePreparation: undefined };
+  const request = {
+    distribution: "debian-12",
+    needsCgroups1: false,
+    needsApt: false,
+    imagePreparation: undefined,
+  };
   const planned = async (isOffline: boolean) =>
-    resolveCreation(here, { ...request, options: { volumes: [], isOffline } }, "linux", neverAborted);
+    resolveCreation(
+      here,
+      { ...request, options: { volumes: [], isOffline } },
+      "linux",
+      neverAborted,
+    );
   const error = await failureOf(planned(true));
-  expect([error.id, error.hint]).toEqual(["machine-not-set-up", expect.stringContaining("cluster-vm")]);
+  expect([error.id, error.hint]).toEqual([
+    "machine-not-set-up",
+    expect.stringContaining("cluster-vm"),
+  ]);
   expect((await planned(false)).reach).toBe("published");
 });
 

@@ -9,7 +9,13 @@ const page = `${import.meta.dir}/../../../../src/platform/README.md`;
 test.each([
   ["cluster-cloud", ofCloud],
   ["cluster-vm", ofVm],
-] as const)("the platform's page names the distributions of %s that have cgroups 1", async (program, distributions) => {
-  const row = new RegExp(`^\\| \`${program}\` +\\| (.*) \\|$`, "m").exec(await readFile(page, "utf8"))?.[1] ?? "";
-  expect([...row.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)).toEqual(distributions.slice());
-});
+] as const)(
+  "the platform's page names the distributions of %s that have cgroups 1",
+  async (program, distributions) => {
+    const row =
+      new RegExp(`^\\| \`${program}\` +\\| (.*) \\|$`, "m").exec(
+        await readFile(page, "utf8"),
+      )?.[1] ?? "";
+    expect([...row.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)).toEqual(distributions.slice());
+  },
+);

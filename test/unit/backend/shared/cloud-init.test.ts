@@ -18,7 +18,10 @@ const parsed = (text: string) =>
     readonly locale: boolean;
     readonly ssh_deletekeys: boolean;
     readonly ssh_keys: Readonly<Record<string, string>>;
-    readonly users: readonly [string, { readonly name: string; readonly ssh_authorized_keys: readonly string[] }];
+    readonly users: readonly [
+      string,
+      { readonly name: string; readonly ssh_authorized_keys: readonly string[] },
+    ];
     readonly bootcmd?: readonly (readonly string[])[];
   };
 
@@ -33,11 +36,17 @@ test("is cloud-config that YAML readers understand", () => {
     ed25519_public: hostKey.publicKey,
   });
   expect(users[0]).toBe("default");
-  expect(users[1]).toMatchObject({ name: "centos", sudo: ["ALL=(ALL) NOPASSWD:ALL"], lock_passwd: true });
+  expect(users[1]).toMatchObject({
+    name: "centos",
+    sudo: ["ALL=(ALL) NOPASSWD:ALL"],
+    lock_passwd: true,
+  });
 });
 
 test("leaves the key's comment out, which is free text", () => {
-  expect(parsed(userData(boot)).users[1].ssh_authorized_keys).toEqual(["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFake"]);
+  expect(parsed(userData(boot)).users[1].ssh_authorized_keys).toEqual([
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFake",
+  ]);
 });
 
 test("is ASCII, and far under the 16 KiB that EC2 takes", () => {
@@ -49,7 +58,9 @@ test("is ASCII, and far under the 16 KiB that EC2 takes", () => {
 test("sets the deadline up in bootcmd, as an absolute second", () => {
   const [command] = parsed(userData(boot)).bootcmd ?? [];
   expect(command?.slice(0, 2)).toEqual(["sh", "-c"]);
-  expect(command?.[2]).toContain(`cluster-e2e-deadline ${Date.parse("2026-01-02T03:04:05Z") / 1000}\n`);
+  expect(command?.[2]).toContain(
+    `cluster-e2e-deadline ${Date.parse("2026-01-02T03:04:05Z") / 1000}\n`,
+  );
 });
 
 test("the deadline's script is one that sh accepts", async () => {
@@ -74,13 +85,19 @@ test("writes the names of other machines once, however often the machine boots",
   const { bootcmd } = parsed(userData({ ...boot, deadline: undefined, hosts }));
   const script = bootcmd?.[0]?.[2]?.replaceAll("/etc/hosts", file) ?? "exit 1";
   for (let boots = 1; boots <= 2; boots += 1) await Bun.$`sh -c ${script}`;
-  expect(await Bun.file(file).text()).toBe("127.0.0.1 localhost\n10.93.0.2 master-0\n10.93.0.3 agent-0\n");
+  expect(await Bun.file(file).text()).toBe(
+    "127.0.0.1 localhost\n10.93.0.2 master-0\n10.93.0.3 agent-0\n",
+  );
 });
 
 test("lets the login user's part of systemd stay where that was asked for", () => {
   const commandsOf = (lingers: boolean) =>
-    (parsed(userData({ ...boot, deadline: undefined, lingers })).bootcmd ?? []).map((words) => words[2]);
-  expect(commandsOf(true)).toEqual(["mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/centos"]);
+    (parsed(userData({ ...boot, deadline: undefined, lingers })).bootcmd ?? []).map(
+      (words) => words[2],
+    );
+  expect(commandsOf(true)).toEqual([
+    "mkdir -p /var/lib/systemd/linger && : >/var/lib/systemd/linger/centos",
+  ]);
   expect(commandsOf(false)).toEqual([]);
 });
 
@@ -96,5 +113,7 @@ test("a machine without a first host key generates one, and one whose hosts are 
 test("only scripts that are given run at each boot, and no empty list of hosts is written", () => {
   const bare = { ...boot, deadline: undefined };
   expect(parsed(userData({ ...bare, hosts: [] })).bootcmd).toBeUndefined();
-  expect(parsed(userData({ ...bare, scripts: ["mount /data"] })).bootcmd).toEqual([["sh", "-c", "mount /data"]]);
+  expect(parsed(userData({ ...bare, scripts: ["mount /data"] })).bootcmd).toEqual([
+    ["sh", "-c", "mount /data"],
+  ]);
 });

@@ -25,7 +25,11 @@ test.each([usualFirstBootLimitMs, 40 * 60_000])(
       },
     };
     expect(
-      await awaitFirstBoot(connection, { name: "agent_0", hasDeadline: false, limitMs }, neverAborted),
+      await awaitFirstBoot(
+        connection,
+        { name: "agent_0", hasDeadline: false, limitMs },
+        neverAborted,
+      ),
     ).toBeUndefined();
     expect(asked[0]?.argv.slice(-2)).toEqual(["", "/run/cloud-init"]);
     expect(asked).toMatchObject([{ sudo: true, limitMs, task: "its first boot" }]);
@@ -39,25 +43,34 @@ const machine = { name: "agent_0", hasDeadline: false, limitMs: usualFirstBootLi
 
 test("a first boot that failed is an error with the last lines of what was said", async () => {
   const lines = Array.from({ length: 50 }, (_, line) => `line ${line}`);
-  const failure = await failureOf(awaitFirstBoot(ended(1, lines.join("\n"), "noise"), machine, neverAborted));
+  const failure = await failureOf(
+    awaitFirstBoot(ended(1, lines.join("\n"), "noise"), machine, neverAborted),
+  );
   expect(failure).toMatchObject({ id: "machine-failed", facts: { node: "agent_0", status: 1 } });
   expect(failure.message.split("\n")).toEqual([
     "agent_0: the first boot failed.",
     ...lines.slice(-40).map((line) => `  ${line}`),
   ]);
-  const silent = await failureOf(awaitFirstBoot(ended(1, "\n", "no cloud-init"), machine, neverAborted));
+  const silent = await failureOf(
+    awaitFirstBoot(ended(1, "\n", "no cloud-init"), machine, neverAborted),
+  );
   expect(silent.message).toBe("agent_0: the first boot failed.\n  no cloud-init");
 });
 
 test("complaints of a first boot that went well are returned", async () => {
-  expect(await awaitFirstBoot(ended(3, "no such locale\n"), machine, neverAborted)).toBe("no such locale");
+  expect(await awaitFirstBoot(ended(3, "no such locale\n"), machine, neverAborted)).toBe(
+    "no such locale",
+  );
 });
 
 test("a machine with a deadline gets a program that ends it then, and one without inherits none", () => {
   const wants = "etc/systemd/system/sysinit.target.d/cluster-e2e-deadline.conf";
   const files = deadlineFiles(new Date("2026-01-01T00:00:00.900Z"));
   const of = (name: string) => files.find((file) => file.name === name);
-  expect(of("usr/local/sbin/cluster-e2e-deadline")).toMatchObject({ mode: 0o755, text: expect.stringMatching(/^#!/) });
+  expect(of("usr/local/sbin/cluster-e2e-deadline")).toMatchObject({
+    mode: 0o755,
+    text: expect.stringMatching(/^#!/),
+  });
   expect(of("etc/systemd/system/cluster-e2e-deadline.service")?.text).toContain(
     `cluster-e2e-deadline ${Date.parse("2026-01-01T00:00:00Z") / 1000}\n`,
   );
@@ -70,7 +83,8 @@ test("a machine with a deadline gets a program that ends it then, and one withou
 });
 
 /** As cloud-init writes it. */
-const result = (errors: readonly string[]) => JSON.stringify({ v1: { datasource: "NoCloud", errors } }, undefined, 1);
+const result = (errors: readonly string[]) =>
+  JSON.stringify({ v1: { datasource: "NoCloud", errors } }, undefined, 1);
 
 test.each([
   ["well", "result.json", result([]), 0],
@@ -83,7 +97,9 @@ test.each([
   await Bun.write(join(folder.path, "bin/sleep"), pausing);
   await chmod(join(folder.path, "bin/sleep"), 0o755);
   const environment = { PATH: `${folder.path}/bin:${process.env["PATH"] ?? ""}` };
-  const waiting = Bun.spawn(["sh", "-c", firstBootScript, "e2e-first-boot", "", folder.path], { env: environment });
+  const waiting = Bun.spawn(["sh", "-c", firstBootScript, "e2e-first-boot", "", folder.path], {
+    env: environment,
+  });
   await until("the first look", async () => Bun.file(join(folder.path, "looked")).exists());
   expect(waiting.exitCode).toBeNull();
   await Bun.write(join(folder.path, name), text);

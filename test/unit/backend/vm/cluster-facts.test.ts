@@ -50,7 +50,8 @@ test("cluster.json is read back, also one that lacks what it may lack", () => {
 
 test("whether its machines are offline is kept, and nothing else counts for it", () => {
   const machines = { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 768, cpus: 1 };
-  const read = (isOffline: unknown) => parseClusterFacts({ ...facts, machines: { ...machines, isOffline } }, directory);
+  const read = (isOffline: unknown) =>
+    parseClusterFacts({ ...facts, machines: { ...machines, isOffline } }, directory);
   expect(read(true)?.machines?.isOffline).toBe(true);
   expect(read("true")).toBeUndefined();
 });
@@ -61,9 +62,15 @@ test("it must be its own folder's", () => {
 });
 
 const changes: readonly (readonly [string, (text: unknown) => object])[] = [
-  ...Object.keys(facts).map((key) => [key, (text: unknown) => ({ ...facts, [key]: text })] as const),
+  ...Object.keys(facts).map(
+    (key) => [key, (text: unknown) => ({ ...facts, [key]: text })] as const,
+  ),
   ...Object.keys(node).map(
-    (key) => [`node's ${key}`, (text: unknown) => ({ ...facts, nodes: [{ ...node, [key]: text }] })] as const,
+    (key) =>
+      [
+        `node's ${key}`,
+        (text: unknown) => ({ ...facts, nodes: [{ ...node, [key]: text }] }),
+      ] as const,
   ),
   ["port", (text) => ({ ...facts, nodes: [{ ...node, ports: { ...node.ports, ssh: text } }] })],
   ["second node", (text) => ({ ...facts, nodes: [node, text] })],
@@ -75,7 +82,10 @@ test.each(changes)("whatever its %s is, what is read has the model's shapes", (_
   for (const found of [...hostileTexts(29, 1000), null, 7, -1, {}, [], [[]], { length: 1 }]) {
     const read = parseClusterFacts(change(found), directory);
     if (read === undefined) continue;
-    const cluster = toCluster({ directory, facts: read }, ["running"], { isRestarted: false, isAbandoned: false });
+    const cluster = toCluster({ directory, facts: read }, ["running"], {
+      isRestarted: false,
+      isAbandoned: false,
+    });
     expect([cluster.id, cluster.creationId]).toEqual(["default", "0123456789abcdef"]);
     for (const text of textsIn({ cluster, read })) expect(text).not.toMatch(unprintable);
     for (const each of cluster.nodes) expect(each.ssh.port).toBeWithin(1, 65_536);
@@ -87,8 +97,16 @@ test("two nodes of one name are none", () => {
 });
 
 test("a CPU model is a plain name", () => {
-  const settings = { accelerator: "kvm", isSandboxed: true, memoryMegabytes: 512, cpus: 1 } as const;
-  expect(parseMachineSettings({ ...settings, cpuModel: "Nehalem" })).toEqual({ ...settings, cpuModel: "Nehalem" });
+  const settings = {
+    accelerator: "kvm",
+    isSandboxed: true,
+    memoryMegabytes: 512,
+    cpus: 1,
+  } as const;
+  expect(parseMachineSettings({ ...settings, cpuModel: "Nehalem" })).toEqual({
+    ...settings,
+    cpuModel: "Nehalem",
+  });
   expect(parseMachineSettings(settings)).toMatchObject(settings);
   expect(parseMachineSettings({ ...settings, cpuModel: "max,enforce" })).toBeUndefined();
 });
@@ -101,12 +119,17 @@ async function openRoot() {
   await writeClusterFacts(here, facts as unknown as ClusterFacts);
   return { root: root.path, here, [Symbol.asyncDispose]: root[Symbol.asyncDispose] };
 }
-const taken = { id: "cluster-exists", hint: expect.stringContaining("cluster-vm destroy --cluster-id default") };
+const taken = {
+  id: "cluster-exists",
+  hint: expect.stringContaining("cluster-vm destroy --cluster-id default"),
+};
 
 test("an id is taken by a cluster that isn't about to be removed", async () => {
   await using opened = await openRoot();
   const { root, here } = opened;
-  expect(await failureOf(assertIdIsFree(root, "default", ["fedcba9876543210"]))).toMatchObject(taken);
+  expect(await failureOf(assertIdIsFree(root, "default", ["fedcba9876543210"]))).toMatchObject(
+    taken,
+  );
   await assertIdIsFree(root, "default", ["fedcba9876543210", "0123456789abcdef"]);
   await assertIdIsFree(root, "other", []);
   const clock = scriptedClock();
@@ -125,12 +148,16 @@ test("an id is also taken by machines about which nothing is known, but not by a
   for (let times = 0; times < 2; times += 1) await removeClusterFacts(here);
   await assertIdIsFree(root, "default", []);
   await mkdir(join(here, "machines"));
-  for (const name of ["lost+found", "default"]) await mkdir(join(root, name, "machines"), { recursive: true });
+  for (const name of ["lost+found", "default"])
+    await mkdir(join(root, name, "machines"), { recursive: true });
   await symlink(here, join(root, "linked-0123456789abcdef"));
   expect(await failureOf(assertIdIsFree(root, "default", []))).toMatchObject(taken);
   await assertIdIsFree(root, "linked", []);
   expect(await readClusters(root)).toMatchObject([
-    { directory: here, facts: { clusterId: "default", counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] } },
+    {
+      directory: here,
+      facts: { clusterId: "default", counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] },
+    },
   ]);
 });
 
@@ -146,6 +173,8 @@ test("facts that no command could read are not written", async () => {
   await using folder = await scratchFolder();
   const another = join(folder.path, "other-0123456789abcdef");
   await mkdir(another);
-  expect(await failureOf(writeClusterFacts(another, facts as unknown as ClusterFacts))).toBeInstanceOf(TypeError);
+  expect(
+    await failureOf(writeClusterFacts(another, facts as unknown as ClusterFacts)),
+  ).toBeInstanceOf(TypeError);
   expect(await readdir(another)).toEqual([]);
 });

@@ -12,7 +12,12 @@ const request = {
 } as CreationRequest<VmOptions>;
 
 const planned = (image: object, accelerator = "kvm", options: Partial<VmOptions> = {}) => {
-  const resolved = { qemuVersion: "7.2", accelerator, choice: { trials: [] }, image: { name: "debian-12", ...image } };
+  const resolved = {
+    qemuVersion: "7.2",
+    accelerator,
+    choice: { trials: [] },
+    image: { name: "debian-12", ...image },
+  };
   const asked = { ...request, options: { ...request.options, ...options } };
   return describePlan(asked, resolved as unknown as ResolvedCreation, systemClock);
 };
@@ -25,7 +30,10 @@ test.each([
   expect(lines).toContainEqual(["Image", `debian-12 (${text})`]);
   expect(lines).toContainEqual(["Engine", "QEMU 7.2, kvm"]);
   expect(lines).toContainEqual(["Machines", "3: 1 master, 2 agents, 0 public agents"]);
-  expect(facts).toMatchObject({ image: { isPresent }, counts: { masters: 1, agents: 2, publicAgents: 0 } });
+  expect(facts).toMatchObject({
+    image: { isPresent },
+    counts: { masters: 1, agents: 2, publicAgents: 0 },
+  });
 });
 
 test("a plan says what each machine gets, and how it is reached", () => {
@@ -43,15 +51,30 @@ test("a plan says what each machine gets, and how it is reached", () => {
   expect(facts).not.toHaveProperty("cpuModel");
   const { lines: others, facts: more } = planned({}, "kvm", { cpuModel: "Nehalem" });
   expect(others).toContainEqual(["Per machine", text.replace("CPUs", "CPUs (Nehalem)")]);
-  expect(planned({}, "kvm", { cpus: 1 }).lines).toContainEqual(["Per machine", text.replace("2 CPUs", "1 CPU")]);
-  expect(more).toMatchObject({ cpuModel: "Nehalem", memoryMegabytes: 2048, cpus: 2, diskMegabytes: 10_240 });
+  expect(planned({}, "kvm", { cpus: 1 }).lines).toContainEqual([
+    "Per machine",
+    text.replace("2 CPUs", "1 CPU"),
+  ]);
+  expect(more).toMatchObject({
+    cpuModel: "Nehalem",
+    memoryMegabytes: 2048,
+    cpus: 2,
+    diskMegabytes: 10_240,
+  });
 });
 
 test("a plan for translated machines says why they are slow", () => {
-  expect(planned({}, "tcg").lines).toContainEqual(["Engine", "QEMU 7.2, tcg; no hardware acceleration works here"]);
+  expect(planned({}, "tcg").lines).toContainEqual([
+    "Engine",
+    "QEMU 7.2, tcg; no hardware acceleration works here",
+  ]);
 });
 
 test("the clocks of virtual machines are not synchronized, so the platform's check of them is off", () => {
-  const runtime = { environment: { HOME: "/nowhere" }, clock: systemClock, progress: silentProgress };
+  const runtime = {
+    environment: { HOME: "/nowhere" },
+    clock: systemClock,
+    progress: silentProgress,
+  };
   expect(createVmBackend(runtime).nodes.nodesKeepTime).toBeFalse();
 });

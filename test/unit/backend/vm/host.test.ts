@@ -13,11 +13,16 @@ const enough = 3 * defaults.memoryMegabytes * 1024 ** 2;
 test.each([
   [enough, "pass"],
   [enough - 1, "warn"],
-] as const)("three machines of the usual size need their memory: %d bytes free: %s", async (freeBytes, status) => {
-  const outcome = await memoryCheck({ totalBytes: 64e9, freeBytes }).run(signal);
-  expect(outcome.status).toBe(status);
-  expect(outcome.message).toContain(`${(Math.floor(freeBytes / 1e8) / 10).toFixed(1)} of 64.0 GB`);
-});
+] as const)(
+  "three machines of the usual size need their memory: %d bytes free: %s",
+  async (freeBytes, status) => {
+    const outcome = await memoryCheck({ totalBytes: 64e9, freeBytes }).run(signal);
+    expect(outcome.status).toBe(status);
+    expect(outcome.message).toContain(
+      `${(Math.floor(freeBytes / 1e8) / 10).toFixed(1)} of 64.0 GB`,
+    );
+  },
+);
 
 test("the disk is that of the nearest folder that is there", async () => {
   await using folder = await scratchFolder();

@@ -11,7 +11,11 @@ import {
   writeSeed,
 } from "../../../../src/backend/vm/machines/machine-arguments.ts";
 import { hasDefaultRoute } from "../../../../src/backend/vm/machines/ipv6-route.ts";
-import { type Failure, type MachineLife, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  type Failure,
+  type MachineLife,
+  machineFiles,
+} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -42,7 +46,10 @@ function words(
     cpuModel,
     ...more
   }: Partial<
-    Pick<MachinePlan, "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6" | "options" | "opensPortsLater">
+    Pick<
+      MachinePlan,
+      "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6" | "options" | "opensPortsLater"
+    >
   > & {
     readonly name?: string;
     readonly cpuModel?: string;
@@ -74,13 +81,21 @@ test("machines get no route of IPv6 where this computer has none", () => {
 });
 
 test.each([
-  ["a default route", `${zeros} 00 ${zeros} 00 ${router} 00000400 00000003 00000000 00000003     eth0`, true],
+  [
+    "a default route",
+    `${zeros} 00 ${zeros} 00 ${router} 00000400 00000003 00000000 00000003     eth0`,
+    true,
+  ],
   [
     "the route of loopback that rejects",
     `${zeros} 00 ${zeros} 00 ${zeros} ffffffff 00000001 00000000 00200200       lo`,
     false,
   ],
-  ["an unreachable default", `${zeros} 00 ${zeros} 00 ${zeros} 00000400 00000001 00000000 00000201     eth0`, false],
+  [
+    "an unreachable default",
+    `${zeros} 00 ${zeros} 00 ${zeros} 00000400 00000001 00000000 00000201     eth0`,
+    false,
+  ],
   [
     "only its own networks",
     `fe800000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0`,
@@ -132,23 +147,34 @@ test("a template writes its memory to a file, has no ports here, and boots", () 
   const line = words(0, 1, "tcg", { isOfTemplate: true, memory, node: unreachable });
   expect(line).toContain("-accel tcg,tb-size=64 -cpu max");
   expect(line).toContain("-netdev user,id=outside -device");
-  expect(line).toContain(`-object memory-backend-file,id=memory,size=2048M,mem-path=/a,,b/memory,share=on ${identity}`);
+  expect(line).toContain(
+    `-object memory-backend-file,id=memory,size=2048M,mem-path=/a,,b/memory,share=on ${identity}`,
+  );
   expect(line).toContain("-device vmgenid,guid=auto -daemonize");
 });
 
 test("a copy continues from that file at an address of its own, which it keeps when it boots", () => {
-  const copy = { isOfTemplate: true, memory: { path: "/memory", isShared: false, continues: true } };
-  const [continued, booted] = [copy, { isOfTemplate: true }].map((more) => words(0, 1, "kvm", more));
+  const copy = {
+    isOfTemplate: true,
+    memory: { path: "/memory", isShared: false, continues: true },
+  };
+  const [continued, booted] = [copy, { isOfTemplate: true }].map((more) =>
+    words(0, 1, "kvm", more),
+  );
   expect(continued).toContain("mem-path=/memory,share=off -incoming defer ");
   expect(continued).toContain("user,id=outside,hostfwd=tcp:127.0.0.1:4000-10.0.2.16:22,");
-  expect(booted).toContain("user,id=outside,dhcpstart=10.0.2.16,hostfwd=tcp:127.0.0.1:4000-10.0.2.16:22,");
+  expect(booted).toContain(
+    "user,id=outside,dhcpstart=10.0.2.16,hostfwd=tcp:127.0.0.1:4000-10.0.2.16:22,",
+  );
   for (const line of [continued!, booted!]) expect(line).toContain(`-accel kvm -cpu host`);
   for (const line of [continued!, booted!]) expect(line).toContain(identity);
   expect(words(0, 1, "tcg", { ...copy, name: "arm64" })).toEndWith(`${identity} -daemonize`);
 });
 
 test("a machine that continues from a snapshot of no template has none of its devices", () => {
-  const line = words(0, 1, "tcg", { memory: { path: "/memory", isShared: false, continues: true } });
+  const line = words(0, 1, "tcg", {
+    memory: { path: "/memory", isShared: false, continues: true },
+  });
   expect(line).toContain("-accel tcg -cpu max");
   expect(line).toEndWith("share=off -incoming defer -daemonize");
 });
@@ -166,11 +192,20 @@ test("no port of this computer leads to a machine that has another cluster's key
 test("a seed has the machine's names and addresses, and is for this user alone", async () => {
   await using folder = await scratchFolder();
   const [seed, other] = [join(folder.path, "machine", "seed"), join(folder.path, "other", "seed")];
-  const boot = { user: "e2e", publicKey: "ssh-ed25519 AAAA", hostKey: undefined, deadline: undefined };
-  for (const place of [7, 300]) await writeSeed(seed, { instanceId: "vm-1", hostname: "agent-0", place, boot });
+  const boot = {
+    user: "e2e",
+    publicKey: "ssh-ed25519 AAAA",
+    hostKey: undefined,
+    deadline: undefined,
+  };
+  for (const place of [7, 300])
+    await writeSeed(seed, { instanceId: "vm-1", hostname: "agent-0", place, boot });
   for (const id of ["vm-8", "vm-9"]) await writeInstanceId(other, id);
   const read = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
-  expect(await read(join(seed, "meta-data"))).toEqual({ "instance-id": "vm-1", "local-hostname": "agent-0" });
+  expect(await read(join(seed, "meta-data"))).toEqual({
+    "instance-id": "vm-1",
+    "local-hostname": "agent-0",
+  });
   expect(await read(join(other, "meta-data"))).toEqual({ "instance-id": "vm-9" });
   expect(await read(join(seed, "network-config"))).toMatchObject({
     config: [{ mac_address: "52:54:00:93:01:2e" }, { mac_address: "52:54:00:94:01:2e" }],
@@ -178,7 +213,11 @@ test("a seed has the machine's names and addresses, and is for this user alone",
   expect(await readFile(join(seed, "user-data"), "utf8")).toContain("ssh-ed25519 AAAA");
   const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
   for (const path of [seed, other]) expect(await modeOf(path)).toBe(0o700);
-  for (const path of ["machine/seed/user-data", "machine/seed/network-config", "other/seed/meta-data"])
+  for (const path of [
+    "machine/seed/user-data",
+    "machine/seed/network-config",
+    "other/seed/meta-data",
+  ])
     expect(await modeOf(join(folder.path, path))).toBe(0o600);
 });
 
@@ -186,7 +225,9 @@ test("a web UI on a port of its own is reached in place of the usual one", () =>
   expect(words(0, 1, "tcg", { webUi: "http:8080/ui" })).toContain(
     "hostfwd=tcp:127.0.0.1:5000-:8080,hostfwd=tcp:127.0.0.1:6000-:443",
   );
-  expect(words(0, 1, "tcg", { webUi: "https:9443/" })).toContain("127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:9443");
+  expect(words(0, 1, "tcg", { webUi: "https:9443/" })).toContain(
+    "127.0.0.1:5000-:80,hostfwd=tcp:127.0.0.1:6000-:9443",
+  );
 });
 
 test("a comma in a folder's name stays one", () => {
@@ -206,7 +247,9 @@ test("a machine has a monitor, tells of a panic, and is sandboxed where that wor
     "-chardev socket,id=monitor,path=monitor.sock,server=on,wait=off -mon chardev=monitor,mode=control",
   );
   expect(line).toContain("-device pvpanic -action panic=pause");
-  expect(words(0, 1, "tcg", { name: "arm64" })).toContain("-device pvpanic-pci -action panic=pause");
+  expect(words(0, 1, "tcg", { name: "arm64" })).toContain(
+    "-device pvpanic-pci -action panic=pause",
+  );
   expect(line).toContain("-sandbox on,");
   expect(words(0, 1, "kvm")).not.toContain("-sandbox");
 });
@@ -256,7 +299,8 @@ test("firmware is taken from its description", () => {
     { mapping: { device: "memory", filename: "/fw/code.fd" } },
     { mapping: { device: "flash", executable: { filename: "/fw/code.fd", format: "raw" } } },
   ];
-  for (const more of unfit) expect(parseDescription(JSON.stringify(description(more)), arm64)).toBeUndefined();
+  for (const more of unfit)
+    expect(parseDescription(JSON.stringify(description(more)), arm64)).toBeUndefined();
   expect(parseDescription("{", arm64)).toBeUndefined();
 });
 
@@ -271,14 +315,19 @@ test("every machine has its own socket to the private network", () => {
     const socket = `stream,id=inside,server=off,addr.type=unix,addr.path=/tmp/a,,b/socket-${place} `;
     expect(words(place, 3)).toContain(socket);
   }
-  const cards = [0, 1, 2].map((place) => /netdev=inside,mac=([0-9a-f:]+)/.exec(words(place, 3))?.[1]);
+  const cards = [0, 1, 2].map(
+    (place) => /netdev=inside,mac=([0-9a-f:]+)/.exec(words(place, 3))?.[1],
+  );
   expect(new Set(cards).size).toBe(3);
 });
 
 test("a node's second network card has its private address, also that of a single node", () => {
   expect(networkConfiguration(300)).toMatchObject({
     version: 1,
-    config: [{ subnets: [{ type: "dhcp" }] }, { name: "eth1", subnets: [{ address: "10.93.1.46/16" }] }],
+    config: [
+      { subnets: [{ type: "dhcp" }] },
+      { name: "eth1", subnets: [{ address: "10.93.1.46/16" }] },
+    ],
   });
   expect(words(0, 1)).toContain(
     "-netdev hubport,id=inside,hubid=0 -netdev hubport,id=nowhere,hubid=0 -device virtio-net-pci,netdev=inside,",
@@ -290,7 +339,9 @@ test("ip-detect prints the private address, not the one that all nodes have", as
   const fake = `ip() { printf '%s\\n' '2: eth0    inet 10.0.2.15/24 brd x' '3: eth1    inet 10.93.0.3/16 brd x'; }`;
   const script = ipDetect.replace("#!/bin/sh", fake);
   expect(await Bun.$`sh -c ${script}`.env({ PATH: Bun.env["PATH"] }).text()).toBe("10.93.0.3\n");
-  const without = await Bun.$`sh -c ${ipDetect.replace("#!/bin/sh", "ip() { :; }")}`.nothrow().quiet();
+  const without = await Bun.$`sh -c ${ipDetect.replace("#!/bin/sh", "ip() { :; }")}`
+    .nothrow()
+    .quiet();
   expect(without.exitCode).toBe(1);
 });
 
@@ -313,7 +364,11 @@ const calm = { isRestarted: false, isAbandoned: false };
 const observed = (lives: readonly MachineLife[], fate = calm) => toCluster(stored, lives, fate);
 
 test("a cluster's state is that of its machines", () => {
-  expect(observed(["running", "running"])).toMatchObject({ state: "running", region: undefined, backend: "vm" });
+  expect(observed(["running", "running"])).toMatchObject({
+    state: "running",
+    region: undefined,
+    backend: "vm",
+  });
   expect(observed(["running", "unstarted"]).state).toBe("starting");
   expect(observed(["running", "ended"]).state).toBe("incomplete");
   expect(observed(["killed", "ended"]).state).toBe("stopped");
@@ -328,36 +383,55 @@ test("why a machine ended is told apart", () => {
     "its QEMU was killed, perhaps because memory ran out",
   ]);
   const restarted = { isRestarted: true, isAbandoned: false };
-  expect(reasons(["running", "killed"], restarted)).toEqual([undefined, "this computer has restarted since"]);
+  expect(reasons(["running", "killed"], restarted)).toEqual([
+    undefined,
+    "this computer has restarted since",
+  ]);
 });
 
 test.each([
   ["another", "this computer has restarted since"],
   ["this", "its QEMU was killed, perhaps because memory ran out"],
   ["no known", "its QEMU was killed, perhaps because memory ran out"],
-])("a machine that %s start of this computer saw, and that is gone: %s", async (start, stateReason) => {
-  await using folder = await scratchFolder();
-  for (const each of stored.facts.nodes) {
-    const files = machineFiles(folder.path, each);
-    await mkdir(files.folder, { recursive: true });
-    await writeFile(files.started, "");
-    await writeFile(files.pid, "4194305\n");
-  }
-  const bootId = { another: "another", this: await readBootId() }[start];
-  const { nodes } = await observeCluster({ directory: folder.path, facts: { ...stored.facts, bootId } });
-  expect(nodes.map((each) => each.stateReason)).toEqual([stateReason, stateReason]);
-});
+])(
+  "a machine that %s start of this computer saw, and that is gone: %s",
+  async (start, stateReason) => {
+    await using folder = await scratchFolder();
+    for (const each of stored.facts.nodes) {
+      const files = machineFiles(folder.path, each);
+      await mkdir(files.folder, { recursive: true });
+      await writeFile(files.started, "");
+      await writeFile(files.pid, "4194305\n");
+    }
+    const bootId = { another: "another", this: await readBootId() }[start];
+    const { nodes } = await observeCluster({
+      directory: folder.path,
+      facts: { ...stored.facts, bootId },
+    });
+    expect(nodes.map((each) => each.stateReason)).toEqual([stateReason, stateReason]);
+  },
+);
 
 test("why QEMU stopped a machine is told in its own words", () => {
-  const failed = (failure: Failure["failure"], said?: string) => observed([{ failure, said }, "running"]).nodes[0];
-  expect(failed("internal-error", "KVM internal error. Suberror: 1; emulation failure")).toMatchObject({
+  const failed = (failure: Failure["failure"], said?: string) =>
+    observed([{ failure, said }, "running"]).nodes[0];
+  expect(
+    failed("internal-error", "KVM internal error. Suberror: 1; emulation failure"),
+  ).toMatchObject({
     state: "ended",
-    stateReason: "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
+    stateReason:
+      "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
   });
-  expect(failed("internal-error")).toMatchObject({ stateReason: "QEMU stopped it with an internal error" });
-  expect(failed("io-error", "full")).toMatchObject({ stateReason: "QEMU stopped it because of a disk error (full)" });
+  expect(failed("internal-error")).toMatchObject({
+    stateReason: "QEMU stopped it with an internal error",
+  });
+  expect(failed("io-error", "full")).toMatchObject({
+    stateReason: "QEMU stopped it because of a disk error (full)",
+  });
   expect(failed("guest-panicked")).toMatchObject({ stateReason: "its kernel panicked" });
-  expect(failed("crashed", "out of handles")).toMatchObject({ stateReason: "its QEMU crashed (out of handles)" });
+  expect(failed("crashed", "out of handles")).toMatchObject({
+    stateReason: "its QEMU crashed (out of handles)",
+  });
 });
 
 test("of what QEMU wrote, the lines that say what is wrong are kept", () => {
@@ -370,16 +444,23 @@ ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
 Code=eb de ff <cf> c3
 qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
 `;
-  expect(unmarked(qemuMessage(written, 5)!)).toBe("KVM internal error. Suberror: 1; emulation failure");
+  expect(unmarked(qemuMessage(written, 5)!)).toBe(
+    "KVM internal error. Suberror: 1; emulation failure",
+  );
   expect(unmarked(qemuMessage(written, 1)!)).toBe("KVM internal error. Suberror: 1");
   expect(qemuMessage("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
-  expect(unmarked(qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)!)).toBe(
-    "failed to initialize kvm: No such file",
-  );
+  expect(
+    unmarked(
+      qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)!,
+    ),
+  ).toBe("failed to initialize kvm: No such file");
 });
 
 test("what a create that was killed had not started is not said to start", () => {
-  const { state, nodes } = observed(["running", "unstarted"], { isRestarted: false, isAbandoned: true });
+  const { state, nodes } = observed(["running", "unstarted"], {
+    isRestarted: false,
+    isAbandoned: true,
+  });
   expect(state).toBe("incomplete");
   expect(nodes[1]).toMatchObject({
     state: "ended",

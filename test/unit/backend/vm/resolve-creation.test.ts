@@ -39,12 +39,18 @@ test.each([
   ] as const) {
     const error = refusal(() => assertVersion(version, count));
     if (text === undefined) expect(error).toBeUndefined();
-    else expect(error).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining(text) });
+    else
+      expect(error).toMatchObject({
+        id: "machine-not-set-up",
+        message: expect.stringContaining(text),
+      });
   }
 });
 
 test("a thousand machines of 1 MB need the memory of their QEMUs", () => {
-  expect(refusal(() => assertMemory(megabytesOf(1000, { memoryMegabytes: 1 }), 16 * 1024 ** 3))).toMatchObject({
+  expect(
+    refusal(() => assertMemory(megabytesOf(1000, { memoryMegabytes: 1 }), 16 * 1024 ** 3)),
+  ).toMatchObject({
     id: "capacity-lacking",
     facts: { neededMegabytes: 29_000 },
   });

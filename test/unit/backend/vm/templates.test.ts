@@ -1,5 +1,16 @@
 import { expect, test } from "bun:test";
-import { chmod, cp, mkdir, readdir, rm, stat, utimes, writeFile, rename, symlink } from "node:fs/promises";
+import {
+  chmod,
+  cp,
+  mkdir,
+  readdir,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+  rename,
+  symlink,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { outside } from "../../../../src/outside-text.ts";
 import { parseReport } from "../../../../src/backend/vm/templates/agent.ts";
@@ -57,13 +68,16 @@ async function openTemplates() {
   };
 }
 
-test.each(["memory", "state", "disk.qcow2"])("a template whose %s somebody has touched is damaged", async (file) => {
-  await using opened = await openTemplates();
-  const template = opened.at(names[0]);
-  expect(await readTemplate(template)).toMatchObject({ kind });
-  await writeFile(join(template.folder, file), "x", { flag: "r+" });
-  expect(await readTemplate(template)).toBeUndefined();
-});
+test.each(["memory", "state", "disk.qcow2"])(
+  "a template whose %s somebody has touched is damaged",
+  async (file) => {
+    await using opened = await openTemplates();
+    const template = opened.at(names[0]);
+    expect(await readTemplate(template)).toMatchObject({ kind });
+    await writeFile(join(template.folder, file), "x", { flag: "r+" });
+    expect(await readTemplate(template)).toBeUndefined();
+  },
+);
 
 test("a template without one of its files, or with other facts, is damaged", async () => {
   await using opened = await openTemplates();
@@ -134,15 +148,24 @@ test("a cluster that needs a template makes it the newest, until it no longer do
 
 test("the folder of the templates is made for this user alone, and nothing else is read before there is one", async () => {
   await using cache = await scratchFolder();
-  const templates = vmTemplates({ environment: { XDG_CACHE_HOME: cache.path }, clock: systemClock });
+  const templates = vmTemplates({
+    environment: { XDG_CACHE_HOME: cache.path },
+    clock: systemClock,
+  });
   expect(await templates.remove(undefined, neverAborted)).toEqual([]);
   expect(await readdir(cache.path)).toEqual([]);
   const folder = join(cache.path, "cluster-e2e", "templates");
   // As other programs may have made it.
   await mkdir(join(folder, ".."));
   await chmod(join(folder, ".."), 0o755);
-  await using _ = await lockTemplate({ folder, clock: systemClock }, names[0], silentProgress, neverAborted);
-  for (const path of [folder, join(folder, "..")]) expect((await stat(path)).mode & 0o777).toBe(0o700);
+  await using _ = await lockTemplate(
+    { folder, clock: systemClock },
+    names[0],
+    silentProgress,
+    neverAborted,
+  );
+  for (const path of [folder, join(folder, "..")])
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
 });
 
 test("neither the limit nor a removal touches what another process makes, and both remove what a dead one left", async () => {
@@ -183,7 +206,10 @@ test("a template that is used is listed with its cluster, and can't be removed b
     [names[1], `The template ${names[1]} is in use.`],
     ["0000000000000009", 'There is no template "0000000000000009".'],
   ] as const)
-    expect(await failureOf(opened.templates.remove(name, neverAborted))).toMatchObject({ id: "bad-usage", message });
+    expect(await failureOf(opened.templates.remove(name, neverAborted))).toMatchObject({
+      id: "bad-usage",
+      message,
+    });
   expect(await opened.templates.remove(names[0], neverAborted)).toEqual([names[0]]);
 });
 
@@ -221,8 +247,15 @@ test("a report is one of few words, and nothing else that a node writes is one",
   expect(parseReport("done")).toEqual({ is: "done" });
   expect(parseReport("ready")).toEqual({ is: "ready" });
   expect(parseReport("failed")).toMatchObject({ is: "failed" });
-  expect(parseReport("unsuitable it has no perl")).toEqual({ is: "unsuitable", why: outside("it has no perl") });
+  expect(parseReport("unsuitable it has no perl")).toEqual({
+    is: "unsuitable",
+    why: outside("it has no perl"),
+  });
   // The last line of a log may be a progress bar.
-  expect(parseReport("failed 10 %\r20 %\r")).toMatchObject({ is: "failed", why: expect.stringContaining("20 %") });
-  for (const line of ["", "is done", "Done", "x".repeat(10_000)]) expect(parseReport(line)).toBeUndefined();
+  expect(parseReport("failed 10 %\r20 %\r")).toMatchObject({
+    is: "failed",
+    why: expect.stringContaining("20 %"),
+  });
+  for (const line of ["", "is done", "Done", "x".repeat(10_000)])
+    expect(parseReport(line)).toBeUndefined();
 });

@@ -11,13 +11,24 @@ const copy = defineCommand({
   description: " Copies a  file.\n \nIt never copies two. ",
   positionals: {},
   options: {
-    half: option(text, { flag: "--half", placeholder: "<as wide as a half>", summary: "As wide as half of the lines" }),
-    wider: option(text, { flag: "--wider", placeholder: "<wider than a half>", summary: "Gets a line to itself" }),
+    half: option(text, {
+      flag: "--half",
+      placeholder: "<as wide as a half>",
+      summary: "As wide as half of the lines",
+    }),
+    wider: option(text, {
+      flag: "--wider",
+      placeholder: "<wider than a half>",
+      summary: "Gets a line to itself",
+    }),
     tone: option(choice(["warm", "cold"]), { flag: "--tone", summary: "How warm it is" }),
   },
   examples: [
     { words: "copy one two", summary: "This example has a summary of 56 columns, and it has two" },
-    { words: "copy three four", summary: "This example has a summary of 58 columns, and it has three" },
+    {
+      words: "copy three four",
+      summary: "This example has a summary of 58 columns, and it has three",
+    },
   ],
   run: async () => {},
 });
@@ -133,24 +144,33 @@ test("a very narrow terminal gets columns of 20", () => {
   `);
 });
 
-test.each([40, 60, 100])("no line of the help is longer than %d columns where words allow", (width) => {
-  const lines = commandHelp(declared, create, width).split("\n");
-  const long = lines.filter((line) => line.length > width);
-  expect(
-    long.filter(
-      (line) => line.trim().includes(" ") && !/^( {2}(-|cluster-x)|Usage: )/.test(line.replace(/^ {6}/, "  ")),
-    ),
-  ).toEqual([]);
-});
+test.each([40, 60, 100])(
+  "no line of the help is longer than %d columns where words allow",
+  (width) => {
+    const lines = commandHelp(declared, create, width).split("\n");
+    const long = lines.filter((line) => line.length > width);
+    expect(
+      long.filter(
+        (line) =>
+          line.trim().includes(" ") &&
+          !/^( {2}(-|cluster-x)|Usage: )/.test(line.replace(/^ {6}/, "  ")),
+      ),
+    ).toEqual([]);
+  },
+);
 
 test("in the manual page, the paragraphs of a description have no spaces around them", () => {
-  const page = manualPage({ ...declared, commands: [copy] }, { version: "2025.1.31.0", date: "2025-01-31" });
+  const page = manualPage(
+    { ...declared, commands: [copy] },
+    { version: "2025.1.31.0", date: "2025-01-31" },
+  );
   expect(page).toContain("Copies a file.\n.PP\nCopies a file.\n.PP\nIt never copies two.\n.TP\n");
 });
 
 // Shows R20.
 test("the manual page is roff that prints every text as it is", () => {
-  expect(manualPage(declared, { version: "2025.1.31.0", date: "2025-01-31" })).toMatchInlineSnapshot(`
+  expect(manualPage(declared, { version: "2025.1.31.0", date: "2025-01-31" }))
+    .toMatchInlineSnapshot(`
     ".TH "CLUSTER\\-X" 1 "2025\\-01\\-31" "cluster\\-x 2025.1.31.0"
     .SH NAME
     cluster\\-x \\- Makes clusters

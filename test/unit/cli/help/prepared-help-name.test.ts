@@ -37,7 +37,10 @@ test.each([
   ["where the system isn't asked", unknown],
   ["in another runtime", undefined],
 ])("%s, the help of a command is written at its width", (_, binding) => {
-  expect(preparedHelpName(["create", "--help"], { env: {}, ...(binding === undefined ? {} : { binding }) })).toBe(
-    undefined,
-  );
+  expect(
+    preparedHelpName(["create", "--help"], {
+      env: {},
+      ...(binding === undefined ? {} : { binding }),
+    }),
+  ).toBe(undefined);
 });

@@ -17,9 +17,12 @@ test.each([
   expect(parseDuration(text)).toBe(ms);
 });
 
-test.each(["", "15", "1.5h", "-5m", "15 m", "15M", "30m1h", "m", "1e3s"])("%p is not a duration", (text) => {
-  expect(() => parseDuration(text)).toThrow("is not a duration such as 90s, 15m or 1h30m");
-});
+test.each(["", "15", "1.5h", "-5m", "15 m", "15M", "30m1h", "m", "1e3s"])(
+  "%p is not a duration",
+  (text) => {
+    expect(() => parseDuration(text)).toThrow("is not a duration such as 90s, 15m or 1h30m");
+  },
+);
 
 test.each(["0s", "2147483648ms", "25d", "99999999999999999999h"])("%s is out of range", (text) => {
   expect(() => parseDuration(text)).toThrow("is not between 1ms and 24d");

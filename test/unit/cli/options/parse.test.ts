@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
 import { defineCommand, type Command } from "../../../../src/cli/command.ts";
-import { argument, BadValue, flag, option, wordsArgument, counted } from "../../../../src/cli/options/option.ts";
+import {
+  argument,
+  BadValue,
+  flag,
+  option,
+  wordsArgument,
+  counted,
+} from "../../../../src/cli/options/option.ts";
 import { parseCommandLine, readWords } from "../../../../src/cli/options/parse.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import {
@@ -23,12 +30,25 @@ const create = defineCommand({
   description: "",
   positionals: { url: argument(text, { name: "ARTIFACT_URL", summary: "", required: true }) },
   options: {
-    variant: option(choice(["oss", "enterprise"]), { flag: "--variant", summary: "", required: true }),
-    masters: option(count({ minimum: 1, maximum: 9 }), { flag: "--masters", summary: "", default: 1 }),
+    variant: option(choice(["oss", "enterprise"]), {
+      flag: "--variant",
+      summary: "",
+      required: true,
+    }),
+    masters: option(count({ minimum: 1, maximum: 9 }), {
+      flag: "--masters",
+      summary: "",
+      default: 1,
+    }),
     tags: option(value(parseTag), { flag: "--custom-tag", summary: "", repeatable: true }),
     license: option(path, { flag: "--license-key", summary: "", environment: "LICENSE" }),
     timeout: option(duration, { flag: "--timeout", summary: "", default: 60_000 }),
-    password: option(anyText, { flag: "--password", summary: "", secret: true, environment: "PASSWORD" }),
+    password: option(anyText, {
+      flag: "--password",
+      summary: "",
+      secret: true,
+      environment: "PASSWORD",
+    }),
     dryRun: flag({ flag: "--dry-run", summary: "" }),
     output: outputFormat(["text", "json"]),
     verbose,
@@ -41,7 +61,11 @@ const copy: Command = {
   ...create,
   options: {
     ...create.options,
-    from: option(text, { flag: "--from", summary: "", replaces: ["url", "variant", "masters", "dryRun"] }),
+    from: option(text, {
+      flag: "--from",
+      summary: "",
+      replaces: ["url", "variant", "masters", "dryRun"],
+    }),
   },
 };
 
@@ -50,7 +74,12 @@ const sync = defineCommand({
   summary: "",
   description: "",
   positionals: {
-    checkout: argument(path, { name: "DIR", summary: "", environment: "CHECKOUT", defaultFrom: ({ cwd }) => cwd }),
+    checkout: argument(path, {
+      name: "DIR",
+      summary: "",
+      environment: "CHECKOUT",
+      defaultFrom: ({ cwd }) => cwd,
+    }),
   },
   options: {},
   examples: [],
@@ -69,11 +98,17 @@ const run = defineCommand({
 
 const once: Command = {
   ...copy,
-  positionals: { ...create.positionals, words: wordsArgument("after-dashes", { name: "-- COMMAND", summary: "" }) },
+  positionals: {
+    ...create.positionals,
+    words: wordsArgument("after-dashes", { name: "-- COMMAND", summary: "" }),
+  },
 };
 
 test.each([
-  ["--variant oss a.sh -- ls -v --masters 3", { url: "a.sh", words: ["ls", "-v", "--masters", "3"] }],
+  [
+    "--variant oss a.sh -- ls -v --masters 3",
+    { url: "a.sh", words: ["ls", "-v", "--masters", "3"] },
+  ],
   ["a.sh --variant oss -- ls -- --help", { url: "a.sh", words: ["ls", "--", "--help"] }],
   ["--from x:y -- ls", { words: ["ls"] }],
 ])("all words after the first dashes are one argument: %s", async (line, expected) => {
@@ -88,7 +123,10 @@ test.each([
   ["--variant oss -- a.sh ls", ["ARTIFACT_URL: required"]],
   [
     "--variant -- a.sh",
-    ["--variant: the value is missing (if it begins with a dash, write --variant=-…)", "ARTIFACT_URL: required"],
+    [
+      "--variant: the value is missing (if it begins with a dash, write --variant=-…)",
+      "ARTIFACT_URL: required",
+    ],
   ],
 ])("a line without what belongs before or after the dashes: %s", async (line, expected) => {
   expect((await parse(once, line.split(" "))).problems).toEqual(expected);
@@ -104,7 +142,11 @@ async function parse(
   command: Command,
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-): Promise<{ values: Readonly<Record<string, unknown>>; problems: readonly string[]; hidden: readonly string[] }> {
+): Promise<{
+  values: Readonly<Record<string, unknown>>;
+  problems: readonly string[];
+  hidden: readonly string[];
+}> {
   const hidden: string[] = [];
   const problems = new Problems("help");
   const hide = (secret: string): void => void hidden.push(secret);
@@ -117,7 +159,16 @@ async function parse(
 }
 
 test("values come typed, defaults where nothing is given, in any order of options and arguments", async () => {
-  const argv = ["--variant", "oss", "a.sh", "--masters=3", "--custom-tag", "a:b", "-vv", "--custom-tag=c:d"];
+  const argv = [
+    "--variant",
+    "oss",
+    "a.sh",
+    "--masters=3",
+    "--custom-tag",
+    "a:b",
+    "-vv",
+    "--custom-tag=c:d",
+  ];
   expect(await parse(create, argv)).toEqual({
     values: {
       url: "a.sh",
@@ -139,9 +190,10 @@ test("values come typed, defaults where nothing is given, in any order of option
 
 // Shows R91.
 test("everything that is wrong is told at once", async () => {
-  const argv = "--mastres 3 --masters 12 --timeout 5 --timeout 6m --custom-tag ab --custom-tag a:b --license-key".split(
-    " ",
-  );
+  const argv =
+    "--mastres 3 --masters 12 --timeout 5 --timeout 6m --custom-tag ab --custom-tag a:b --license-key".split(
+      " ",
+    );
   const { problems, values } = await parse(create, [...argv, "--output", "xml", "--dry-run=no"]);
   expect(problems).toEqual([
     "--mastres: no such option; did you mean --masters?",
@@ -161,7 +213,10 @@ test.each([
   [["--masters", ""], '--masters: "" is not a whole number from 1 to 9'],
   [["--masters=-1"], '--masters: "-1" is not a whole number from 1 to 9'],
   [["--masters", "0x3"], '--masters: "0x3" is not a whole number from 1 to 9'],
-  [["--masters", `7${"0".repeat(200)}`], `--masters: "7${"0".repeat(99)}…" is not a whole number from 1 to 9`],
+  [
+    ["--masters", `7${"0".repeat(200)}`],
+    `--masters: "7${"0".repeat(99)}…" is not a whole number from 1 to 9`,
+  ],
   [["--masters", "3 "], '--masters: "3 " is not a whole number from 1 to 9'],
   [["--license-key", ""], "--license-key: the value is empty"],
   [["--timeout", ""], '--timeout: "" is not a duration such as 90s, 15m or 1h30m'],
@@ -169,18 +224,28 @@ test.each([
   [["b"], '"b": unexpected argument'],
 ])("%j is refused", async (argv, problem) => {
   const argument_ = argv[0] === "" ? [] : ["a"];
-  expect((await parse(create, ["--variant", "oss", ...argument_, ...argv])).problems).toEqual([problem]);
+  expect((await parse(create, ["--variant", "oss", ...argument_, ...argv])).problems).toEqual([
+    problem,
+  ]);
 });
 
 test("a variable supplies a value that the command line doesn't, and is named when it is wrong", async () => {
   const argv = ["--variant", "oss", "a"];
-  expect((await parse(create, argv, { LICENSE: "keys/one" })).values["license"]).toBe("/home/me/keys/one");
-  expect((await parse(create, [...argv, "--license-key", "/two"], { LICENSE: "one" })).values["license"]).toBe("/two");
+  expect((await parse(create, argv, { LICENSE: "keys/one" })).values["license"]).toBe(
+    "/home/me/keys/one",
+  );
+  expect(
+    (await parse(create, [...argv, "--license-key", "/two"], { LICENSE: "one" })).values["license"],
+  ).toBe("/two");
   expect((await parse(create, argv, { LICENSE: "" })).values["license"]).toBeUndefined();
-  expect((await parse(sync, [], { CHECKOUT: "sources" })).values).toEqual({ checkout: "/home/me/sources" });
+  expect((await parse(sync, [], { CHECKOUT: "sources" })).values).toEqual({
+    checkout: "/home/me/sources",
+  });
   expect((await parse(sync, [])).values).toEqual({ checkout: "/home/me" });
   const strict = { ...sync, positionals: { n: argument(count({ minimum: 0, maximum: 1 }), { name: "N", summary: "", environment: "N" }) } }; // prettier-ignore
-  expect((await parse(strict, [], { N: "x" })).problems).toEqual(['N: "x" is not a whole number from 0 to 1']);
+  expect((await parse(strict, [], { N: "x" })).problems).toEqual([
+    'N: "x" is not a whole number from 0 to 1',
+  ]);
 });
 
 test("secrets are hidden before they are looked at; a dash is none", async () => {
@@ -197,11 +262,21 @@ test("the words of another program are passed on untouched", async () => {
   expect((await parse(run, ["--node", "agent_0"])).problems).toEqual(["NODE_ARGS: required"]);
 });
 
-test.each(["--help", "-h", "-vh", "--nonsense --help"])("%s asks for help, whatever else is wrong", async (line) => {
-  const reader = { invocation: { cwd: "/", environment: {} }, problems: new Problems(""), hide: () => {} };
-  expect(await parseCommandLine(create, line.split(" "), reader)).toEqual({ isHelpWanted: true, values: {} });
-  expect(reader.problems.all).toEqual([]);
-});
+test.each(["--help", "-h", "-vh", "--nonsense --help"])(
+  "%s asks for help, whatever else is wrong",
+  async (line) => {
+    const reader = {
+      invocation: { cwd: "/", environment: {} },
+      problems: new Problems(""),
+      hide: () => {},
+    };
+    expect(await parseCommandLine(create, line.split(" "), reader)).toEqual({
+      isHelpWanted: true,
+      values: {},
+    });
+    expect(reader.problems.all).toEqual([]);
+  },
+);
 
 test("a fault in a parse function is no fault of the user", async () => {
   const broken = { ...sync, positionals: { x: argument(value(() => JSON.parse("{") as string), { name: "X", summary: "" }) } }; // prettier-ignore
@@ -241,7 +316,10 @@ test("what is replaced may not be given, and is required otherwise", async () =>
     "--dry-run: cannot be combined with --from",
     "ARTIFACT_URL: cannot be combined with --from",
   ]);
-  expect((await parse(copy, [])).problems).toEqual(["--variant: required (oss, enterprise)", "ARTIFACT_URL: required"]);
+  expect((await parse(copy, [])).problems).toEqual([
+    "--variant: required (oss, enterprise)",
+    "ARTIFACT_URL: required",
+  ]);
 });
 
 test.each([
@@ -249,7 +327,11 @@ test.each([
   ["--help", true],
   ["a.sh --no-such-option -h", true],
 ])("whether %p asks for help: %p", async (line, isHelpWanted) => {
-  const reader = { invocation: { cwd: "/", environment: {} }, problems: new Problems(""), hide: () => {} };
+  const reader = {
+    invocation: { cwd: "/", environment: {} },
+    problems: new Problems(""),
+    hide: () => {},
+  };
   expect((await parseCommandLine(create, line.split(" "), reader)).isHelpWanted).toBe(isHelpWanted);
 });
 
@@ -272,7 +354,10 @@ test.each([
   [["x", "--cluster-id=a"], { "--cluster-id": ["a"], words: ["x"] }],
   [["--cluster-id", "", "--env="], { "--cluster-id": [""], "--env": [""], words: [] }],
   [["--env=A=b=c", "--env", "C=--d"], { "--env": ["A=b=c", "C=--d"], words: [] }],
-  [["--env=A=one\ntwo\r\u2028three", "a\nb"], { "--env": ["A=one\ntwo\r\u2028three"], words: ["a\nb"] }],
+  [
+    ["--env=A=one\ntwo\r\u2028three", "a\nb"],
+    { "--env": ["A=one\ntwo\r\u2028three"], words: ["a\nb"] },
+  ],
   [["--cluster-id=-a", "-"], { "--cluster-id": ["-a"], words: ["-"] }],
   [["--cluster-id", "-"], { "--cluster-id": ["-"], words: [] }],
   [["-vvv", "-v", "--verbose"], { "--verbose": ["", "", "", "", ""], words: [] }],
@@ -296,9 +381,18 @@ test.each([
   [["-vq"], ["-q: no such option"]],
   [["--dry-run=false"], ["--dry-run: takes no value"]],
   [["--verbose=3", "-v"], ["--verbose: takes no value"]],
-  [["--masters"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)"]],
-  [["--cluster-id=cc", "-c"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
-  [["-c", "--masters", "3"], ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"]],
+  [
+    ["--masters"],
+    ["--masters: the value is missing (if it begins with a dash, write --masters=-…)"],
+  ],
+  [
+    ["--cluster-id=cc", "-c"],
+    ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"],
+  ],
+  [
+    ["-c", "--masters", "3"],
+    ["--cluster-id: the value is missing (if it begins with a dash, write --cluster-id=-…)"],
+  ],
   [["--masters", "--nonsense", "--dry-run=1"], ["--masters: the value is missing (if it begins with a dash, write --masters=-…)", "--nonsense: no such option", "--dry-run: takes no value"]], // prettier-ignore
   [["--a: b (alias for --c)", "---", "--=x"], ["--a: b (alias for --c): no such option", "---: no such option", "--: no such option"]], // prettier-ignore
 ])("everything that is wrong with %j is found", (argv, problems) => {

@@ -12,6 +12,9 @@ test.each([
   expect(await parse(given, invocation)).toBe(number);
 });
 
-test.each(["1", "10", "", "-2", "2.0", "2e0", " 2", "0x2"])("%j is no count from 2 to 9", async (given) => {
-  expect(async () => parse(given, invocation)).toThrow("is not a whole number from 2 to 9");
-});
+test.each(["1", "10", "", "-2", "2.0", "2e0", " 2", "0x2"])(
+  "%j is no count from 2 to 9",
+  async (given) => {
+    expect(async () => parse(given, invocation)).toThrow("is not a whole number from 2 to 9");
+  },
+);

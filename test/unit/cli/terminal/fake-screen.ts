@@ -9,7 +9,10 @@ export class FakeScreen implements Screen {
   /** Every text, as it was written. */
   readonly written: string[] = [];
 
-  constructor({ columns = 20, rows = 5 }: { readonly columns?: number; readonly rows?: number } = {}) {
+  constructor({
+    columns = 20,
+    rows = 5,
+  }: { readonly columns?: number; readonly rows?: number } = {}) {
     this.columns = columns;
     this.rows = rows;
   }

@@ -34,9 +34,17 @@ test("lines are cut to the terminal's width and height", () => {
   const screen = new FakeScreen();
   const area = new LiveArea(screen);
   area.draw(
-    Array.from({ length: 9 }, (_, index) => ({ mark: "*", paint: same, text: `${index} ${"long ".repeat(9)}` })),
+    Array.from({ length: 9 }, (_, index) => ({
+      mark: "*",
+      paint: same,
+      text: `${index} ${"long ".repeat(9)}`,
+    })),
   );
-  expect(screen.lines).toEqual(["* 6 long long long…", "* 7 long long long…", "* 8 long long long…"]);
+  expect(screen.lines).toEqual([
+    "* 6 long long long…",
+    "* 7 long long long…",
+    "* 8 long long long…",
+  ]);
 });
 
 test.each([
@@ -45,7 +53,9 @@ test.each([
   [{ rows: 1 }, ["* 4"]],
 ])("of five lines, a screen of %j shows %j", (size, expected) => {
   const screen = new FakeScreen(size);
-  new LiveArea(screen).draw(["0", "1", "2", "3", "4"].map((text) => ({ mark: "*", paint: same, text })));
+  new LiveArea(screen).draw(
+    ["0", "1", "2", "3", "4"].map((text) => ({ mark: "*", paint: same, text })),
+  );
   expect(screen.lines).toEqual(expected);
 });
 

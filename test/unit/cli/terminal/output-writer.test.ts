@@ -37,7 +37,11 @@ test.each([
 
 test("a result is painted line by line, after its text has been made harmless", () => {
   const { writer, written } = openWriter("text");
-  writer.result({ text: `one\n${outside("two \x1b]0;title\x07")}`, data, paint: (line) => `<${line}>` });
+  writer.result({
+    text: `one\n${outside("two \x1b]0;title\x07")}`,
+    data,
+    paint: (line) => `<${line}>`,
+  });
   expect(written()).toBe("painted <one>\n<two \uFFFD]0;title\uFFFD>\n");
 });
 
@@ -51,7 +55,10 @@ test("JSON is printed once, at the end, and names the error if there is one", ()
 
   const failed = openWriter("json");
   failed.writer.finish({ id: "bug", message: outside("hunter22") });
-  expect(JSON.parse(failed.written())).toEqual({ schemaVersion: 1, error: { id: "bug", message: "***" } });
+  expect(JSON.parse(failed.written())).toEqual({
+    schemaVersion: 1,
+    error: { id: "bug", message: "***" },
+  });
 });
 
 test("a result that is written twice is a bug", () => {
@@ -64,25 +71,48 @@ test("no secret changes the keys of JSON, nor our own values", () => {
   const { writer, written } = openWriter("json");
   writer.result({
     text: "",
-    data: { hunter22: ["hunter22", 22, outside("hunter22")], at: new Date(0), hidden: new Set([12n]) },
+    data: {
+      hunter22: ["hunter22", 22, outside("hunter22")],
+      at: new Date(0),
+      hidden: new Set([12n]),
+    },
   });
   writer.finish(undefined);
   const [at, hidden] = ["1970-01-01T00:00:00.000Z", ["12"]];
-  expect(JSON.parse(written())).toEqual({ schemaVersion: 1, hunter22: ["hunter22", 22, "***"], at, hidden });
+  expect(JSON.parse(written())).toEqual({
+    schemaVersion: 1,
+    hunter22: ["hunter22", 22, "***"],
+    at,
+    hidden,
+  });
 });
 
 test("a source's line is masked, made printable and harmless for CI systems, behind the source's name", async () => {
   const { writer, written } = openWriter("text");
-  await writer.line("stderr", { name: "agent_0", index: 7 }, "\x1b[31mhunter22\x1b[0m \x1b]0;title\x07 ##[error]no");
+  await writer.line(
+    "stderr",
+    { name: "agent_0", index: 7 },
+    "\x1b[31mhunter22\x1b[0m \x1b]0;title\x07 ##[error]no",
+  );
   expect(written()).toBe("stderr agent_0: *** \uFFFD]0;title\uFFFD # #[error]no\n");
 });
 
 test("five sources have colours of their own, and the sixth has the first one's", async () => {
   const names = Object.keys(noColours) as (keyof typeof noColours)[];
-  const colours = Object.fromEntries(names.map((name) => [name, () => name])) as unknown as typeof noColours;
+  const colours = Object.fromEntries(
+    names.map((name) => [name, () => name]),
+  ) as unknown as typeof noColours;
   const { writer, written } = openWriter("text", colours);
-  for (const index of [0, 1, 2, 3, 4, 5]) await writer.line("stderr", { name: "agent_0", index }, "x");
-  expect(written().match(/[a-z]+(?=: x)/g)).toEqual(["cyan", "green", "yellow", "bold", "red", "cyan"]);
+  for (const index of [0, 1, 2, 3, 4, 5])
+    await writer.line("stderr", { name: "agent_0", index }, "x");
+  expect(written().match(/[a-z]+(?=: x)/g)).toEqual([
+    "cyan",
+    "green",
+    "yellow",
+    "bold",
+    "red",
+    "cyan",
+  ]);
 });
 
 test("JSON has no lines of sources", async () => {

@@ -23,7 +23,9 @@ test("a step ends once; a title without a step under way can be forgotten", () =
   const { entry: launch } = table.begin("Launch", undefined, 0);
   table.end(launch, { text: "2 machines", hasFailed: false }, 100);
   table.end(launch, { text: "again", hasFailed: true }, 900);
-  expect(table.summaries(900)).toMatchObject([{ ended: 1, failed: 0, outcome: "2 machines", ms: 100 }]);
+  expect(table.summaries(900)).toMatchObject([
+    { ended: 1, failed: 0, outcome: "2 machines", ms: 100 },
+  ]);
   table.begin("Install", undefined, 100);
   table.forgetEnded();
   expect(table.summaries(900).map(({ title }) => title)).toEqual(["Install"]);

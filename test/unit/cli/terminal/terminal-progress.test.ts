@@ -72,12 +72,18 @@ test("each node that is worked on is named, up to four, with the last of their t
     pass(300);
     return screen.lines;
   };
-  expect(drawn()).toEqual(["⠙ Prepare 0 of 6: agent_0, agent_1, agent_2, agent_3 and 2 more (0.3 s)"]);
+  expect(drawn()).toEqual([
+    "⠙ Prepare 0 of 6: agent_0, agent_1, agent_2, agent_3 and 2 more (0.3 s)",
+  ]);
   steps[5]?.update("42 of 310 MB");
   steps[0]?.done();
-  expect(drawn()).toEqual(["⠼ Prepare 1 of 6: agent_1, agent_2, agent_3, agent_4 and 1 more 42 of 310 MB (0.6 s)"]);
+  expect(drawn()).toEqual([
+    "⠼ Prepare 1 of 6: agent_1, agent_2, agent_3, agent_4 and 1 more 42 of 310 MB (0.6 s)",
+  ]);
   steps[1]?.done();
-  expect(drawn()).toEqual(["⠧ Prepare 2 of 6: agent_2, agent_3, agent_4, agent_5 42 of 310 MB (0.9 s)"]);
+  expect(drawn()).toEqual([
+    "⠧ Prepare 2 of 6: agent_2, agent_3, agent_4, agent_5 42 of 310 MB (0.9 s)",
+  ]);
 });
 
 test("a single node, and work without one, are not counted", () => {
@@ -86,13 +92,21 @@ test("a single node, and work without one, are not counted", () => {
   progress.start("Prepare", "agent_0");
   progress.waiting("booting\nno answer");
   pass(300);
-  expect(screen.lines).toEqual(["⠙ Launch 1 of 3 (0.3 s)", "⠙ Prepare agent_0 (0.3 s)", "  booting", "   no answer"]);
+  expect(screen.lines).toEqual([
+    "⠙ Launch 1 of 3 (0.3 s)",
+    "⠙ Prepare agent_0 (0.3 s)",
+    "  booting",
+    "   no answer",
+  ]);
   progress.waiting("");
   pass(100);
   expect(screen.lines).toEqual(["⠹ Launch 1 of 3 (0.4 s)", "⠹ Prepare agent_0 (0.4 s)"]);
   progress.start("Prepare", "agent_1");
   pass(100);
-  expect(screen.lines).toEqual(["⠸ Launch 1 of 3 (0.5 s)", "⠸ Prepare 0 of 2: agent_0, agent_1 (0.5 s)"]);
+  expect(screen.lines).toEqual([
+    "⠸ Launch 1 of 3 (0.5 s)",
+    "⠸ Prepare 0 of 2: agent_0, agent_1 (0.5 s)",
+  ]);
 });
 
 test("notes stay above the drawn lines, and the mark of a step that fails is red", () => {
@@ -106,7 +120,10 @@ test("notes stay above the drawn lines, and the mark of a step that fails is red
   pass(100);
   expect(screen.lines).toEqual(["a note", "⠹ Install (0.4 s)", "red ✖ Launch: failed (0.3 s)"]);
   install.done();
-  expect(screen.lines.slice(1)).toEqual(["green ✔ Install (0.4 s)", "red ✖ Launch: failed (0.3 s)"]);
+  expect(screen.lines.slice(1)).toEqual([
+    "green ✔ Install (0.4 s)",
+    "red ✖ Launch: failed (0.3 s)",
+  ]);
 });
 
 test("a line that stays is written once, also when a result is written while work goes on", () => {
@@ -128,7 +145,11 @@ test("once anything was drawn, each phase gets its line with its time, short one
   pass(400);
   launch.done();
   progress.start("Configure").done();
-  expect(screen.lines).toEqual(["green ✔ Check (0.0 s)", "green ✔ Launch (0.4 s)", "green ✔ Configure (0.0 s)"]);
+  expect(screen.lines).toEqual([
+    "green ✔ Check (0.0 s)",
+    "green ✔ Launch (0.4 s)",
+    "green ✔ Configure (0.0 s)",
+  ]);
 });
 
 test("what nodes are waited for has a line each, and their reasons are shown whole", () => {
@@ -178,17 +199,20 @@ test("when nothing is in progress, the lines stay as they are, and new work begi
   expect(screen.lines).toEqual(["green ✔ Launch: 2 machines (0.3 s)", "⠹ Install (0.3 s)"]);
 });
 
-test.each(["settle", "finish"] as const)("after %s, another program has the terminal to itself", (hand) => {
-  const { screen, progress, pass } = openTerminal();
-  progress.start("Launch");
-  progress.start("Prepare", "agent_0");
-  pass(300);
-  progress[hand]();
-  expect(screen.lines).toEqual([]);
-  const { length } = screen.written;
-  pass(1000);
-  expect(screen.written).toHaveLength(length);
-});
+test.each(["settle", "finish"] as const)(
+  "after %s, another program has the terminal to itself",
+  (hand) => {
+    const { screen, progress, pass } = openTerminal();
+    progress.start("Launch");
+    progress.start("Prepare", "agent_0");
+    pass(300);
+    progress[hand]();
+    expect(screen.lines).toEqual([]);
+    const { length } = screen.written;
+    pass(1000);
+    expect(screen.written).toHaveLength(length);
+  },
+);
 
 test("work that begins after the end isn't drawn", () => {
   const { screen, progress, pass } = openTerminal();

@@ -9,23 +9,36 @@ const limited = {
 };
 
 test("a platform's own defaults and limits count, and one node of each role otherwise", () => {
-  expect(chooseCounts(nobody, undefined)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
-  expect(chooseCounts(nobody, leastFacts)).toEqual({ value: { master: 1, agent: 1, public_agent: 1 } });
-  expect(chooseCounts(nobody, limited)).toEqual({ value: { master: 3, agent: 2, public_agent: 0 } });
+  expect(chooseCounts(nobody, undefined)).toEqual({
+    value: { master: 1, agent: 1, public_agent: 1 },
+  });
+  expect(chooseCounts(nobody, leastFacts)).toEqual({
+    value: { master: 1, agent: 1, public_agent: 1 },
+  });
+  expect(chooseCounts(nobody, limited)).toEqual({
+    value: { master: 3, agent: 2, public_agent: 0 },
+  });
   const two = { ...limited, nodes: { ...limited.nodes, master: { min: 2 } } };
   expect(chooseCounts(nobody, two)).toMatchObject({ value: { master: 3 } });
   const eleven = { ...limited, nodes: { ...limited.nodes, master: { default: 11 } } };
   expect(chooseCounts(nobody, eleven)).toMatchObject({ value: { master: 11 } });
-  expect(chooseCounts({ ...nobody, agent: 998 }, undefined)).toMatchObject({ value: { agent: 998 } });
+  expect(chooseCounts({ ...nobody, agent: 998 }, undefined)).toMatchObject({
+    value: { agent: 998 },
+  });
   expect(chooseCounts({ ...nobody, master: 5, agent: 9 }, limited)).toEqual({
     value: { master: 5, agent: 9, public_agent: 0 },
   });
 });
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8, 9])("%d masters become an odd number, which can decide by majority", (min) => {
-  const facts = { ...leastFacts, nodes: { ...leastFacts.nodes, master: { min } } };
-  expect(chooseCounts(nobody, facts)).toMatchObject({ value: { master: min % 2 === 0 ? min + 1 : min } });
-});
+test.each([1, 2, 3, 4, 5, 6, 7, 8, 9])(
+  "%d masters become an odd number, which can decide by majority",
+  (min) => {
+    const facts = { ...leastFacts, nodes: { ...leastFacts.nodes, master: { min } } };
+    expect(chooseCounts(nobody, facts)).toMatchObject({
+      value: { master: min % 2 === 0 ? min + 1 : min },
+    });
+  },
+);
 
 test("every number that the platform doesn't allow is a problem, with both numbers", () => {
   expect(chooseCounts({ master: 7, agent: 1, public_agent: 1 }, limited)).toEqual({

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { creationLimit, parseSnapshotReference } from "../../../../src/cluster/create/create-request.ts";
+import {
+  creationLimit,
+  parseSnapshotReference,
+} from "../../../../src/cluster/create/create-request.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const file = { location: { path: "/home/me/x.snapshot", shown: "x.snapshot" } };
@@ -21,17 +24,25 @@ test.each([
   ["default:", isNone("default:"), true],
   ["Default!:installed", isNone("Default!:installed"), true],
 ])("%j is the snapshot %j; files: %p", (given, reference, takesFiles) => {
-  expect(parseSnapshotReference(given, "/home/me", ...(takesFiles ? [] : [false]))).toEqual(reference as never);
+  expect(parseSnapshotReference(given, "/home/me", ...(takesFiles ? [] : [false]))).toEqual(
+    reference as never,
+  );
 });
 
 test.each([
   [{ deadlineMs: 70_001, lifetimeMs: undefined }, "exceeded its time limit"],
   [{ deadlineMs: 70_001, lifetimeMs: 60_000 }, "exceeded its time limit"],
   [{ deadlineMs: 130_000, lifetimeMs: 1 }, "took longer than its lifetime"],
-])("a creation ends at its deadline, or when a lifetime would end its nodes: %j", async (times, message) => {
-  using limit = creationLimit({ clusterId: "base", ...times }, scriptedClock(70_000));
-  const { promise, resolve } = Promise.withResolvers<void>();
-  limit.signal.addEventListener("abort", () => resolve());
-  await promise;
-  expect(limit.signal.reason).toMatchObject({ id: "deadline-passed", message: expect.stringContaining(message) });
-});
+])(
+  "a creation ends at its deadline, or when a lifetime would end its nodes: %j",
+  async (times, message) => {
+    using limit = creationLimit({ clusterId: "base", ...times }, scriptedClock(70_000));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    limit.signal.addEventListener("abort", () => resolve());
+    await promise;
+    expect(limit.signal.reason).toMatchObject({
+      id: "deadline-passed",
+      message: expect.stringContaining(message),
+    });
+  },
+);

@@ -48,7 +48,11 @@ function prepare(root: string, { request, creation: own }: Given) {
     },
     remains: () => ({ kept: "no machines.", left: "Nothing is left." }),
   };
-  const creation = { summary: { nodeCount: 0, lines: [], facts: {} }, ...usual, ...own } as Creation;
+  const creation = {
+    summary: { nodeCount: 0, lines: [], facts: {} },
+    ...usual,
+    ...own,
+  } as Creation;
   const backend = {
     name: "container",
     plan: async () => creation,
@@ -139,24 +143,32 @@ test("the nodes are opened with the user's own key", async () => {
   expect(keys).toEqual([own.publicKey.split(" ")[1]!]);
 });
 
-test.each([undefined, lost])("connections are closed only after a failure, or by the caller: %#", async (failure) => {
-  await using scratch = await scratchFolder();
-  const closed = { by: "" };
-  const connection: Partial<Connection> = { [Symbol.asyncDispose]: async () => void (closed.by ||= "the creation") };
-  const { words } = prepare(scratch.path, {
-    request: {
-      readFacts: async ({ connections }) => {
-        connections.adopt({ id: "m", ssh: { host: "h", port: 22, user: "u" } } as NodeRecord, connection as Connection);
-        if (failure !== undefined) throw failure;
+test.each([undefined, lost])(
+  "connections are closed only after a failure, or by the caller: %#",
+  async (failure) => {
+    await using scratch = await scratchFolder();
+    const closed = { by: "" };
+    const connection: Partial<Connection> = {
+      [Symbol.asyncDispose]: async () => void (closed.by ||= "the creation"),
+    };
+    const { words } = prepare(scratch.path, {
+      request: {
+        readFacts: async ({ connections }) => {
+          connections.adopt(
+            { id: "m", ssh: { host: "h", port: 22, user: "u" } } as NodeRecord,
+            connection as Connection,
+          );
+          if (failure !== undefined) throw failure;
+        },
       },
-    },
-  });
-  {
-    await using _open = await createOpenCluster(...words).catch(() => undefined);
-    closed.by ||= "the caller";
-  }
-  expect(closed.by).toBe(failure === undefined ? "the caller" : "the creation");
-});
+    });
+    {
+      await using _open = await createOpenCluster(...words).catch(() => undefined);
+      closed.by ||= "the caller";
+    }
+    expect(closed.by).toBe(failure === undefined ? "the caller" : "the creation");
+  },
+);
 
 test("if the use fails, the logs are saved where the caller wants them", async () => {
   await using scratch = await scratchFolder();
@@ -242,19 +254,22 @@ test.each([
   [async () => Promise.reject(ended), ended],
   [async () => Promise.reject(broken), lost],
   [async () => cluster, lost],
-])("a lost connection to a machine that has ended is explained by that: %#", async (look, failure) => {
-  await using scratch = await scratchFolder();
-  const isLost = { now: false };
-  const { created, told } = creating(scratch.path, {
-    request: {
-      keepOnFailure: true,
-      readFacts: async () => {
-        isLost.now = true;
-        throw lost;
+])(
+  "a lost connection to a machine that has ended is explained by that: %#",
+  async (look, failure) => {
+    await using scratch = await scratchFolder();
+    const isLost = { now: false };
+    const { created, told } = creating(scratch.path, {
+      request: {
+        keepOnFailure: true,
+        readFacts: async () => {
+          isLost.now = true;
+          throw lost;
+        },
       },
-    },
-    creation: { look: async () => (isLost.now ? look() : cluster) },
-  });
-  expect((await failureOf(created)) as Error).toBe(failure);
-  expect(told.at(-1)).toBe("Kept as requested: no machines.");
-});
+      creation: { look: async () => (isLost.now ? look() : cluster) },
+    });
+    expect((await failureOf(created)) as Error).toBe(failure);
+    expect(told.at(-1)).toBe("Kept as requested: no machines.");
+  },
+);

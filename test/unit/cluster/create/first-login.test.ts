@@ -26,9 +26,17 @@ async function logIn(first: Partial<FirstLogin>, deadlineMs: number) {
   const runtime = { environment: {}, clock, progress };
   await using connections = openConnections(directory, runtime);
   const creation = {
-    firstLogin: { limitMs: 60_000, everyMs: 500, hostKey: () => ({ publicKey, isPrivate: true }), ...first },
+    firstLogin: {
+      limitMs: 60_000,
+      everyMs: 500,
+      hostKey: () => ({ publicKey, isPrivate: true }),
+      ...first,
+    },
   };
-  const login = await firstLogin({ directory, connections, creation, deadlineMs, untilSwitched: false }, runtime);
+  const login = await firstLogin(
+    { directory, connections, creation, deadlineMs, untilSwitched: false },
+    runtime,
+  );
   const address = { host: "127.0.0.1", port: await freePort(), user: "root" };
   const node = { id: "m", role: "master", index: 0, state: "running", ssh: address } as const;
   const web = { host: "127.0.0.1", httpPort: 80, httpsPort: 443 };

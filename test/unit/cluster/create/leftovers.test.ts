@@ -5,7 +5,11 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCluster } from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { beginCreation, creationDirectory, endCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
@@ -35,8 +39,13 @@ async function create(
   clusterId: string = request.clusterId,
 ) {
   const { progress, steps, told } = recordingProgress();
-  const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
-  const runtime = { environment: { XDG_STATE_HOME: state }, clock: systemClock, progress: { ...progress, detail } };
+  const detail = (level: number, text: string): void =>
+    void told.push(`-${"v".repeat(level)}: ${text}`);
+  const runtime = {
+    environment: { XDG_STATE_HOME: state },
+    clock: systemClock,
+    progress: { ...progress, detail },
+  };
   const order: string[] = [];
   const backend: Partial<Backend<never>> = {
     name: "container",
@@ -68,7 +77,9 @@ test("if the cluster's folder can't be written, it says which folder to set", as
   await writeFile(file, "");
   const { failure } = await create(file, async () => {});
   expect(failure.id).toBe("machine-not-set-up");
-  expect(failure.message).toStartWith(`Cannot create the cluster's folder ${file}/cluster-e2e/container/demo-`);
+  expect(failure.message).toStartWith(
+    `Cannot create the cluster's folder ${file}/cluster-e2e/container/demo-`,
+  );
   expect(failure.message).toContain("ENOTDIR");
   expect(failure.hint).toContain("nothing was launched. Set XDG_STATE_HOME");
 });
@@ -76,22 +87,37 @@ test("if the cluster's folder can't be written, it says which folder to set", as
 test("if ssh couldn't use a key in the state folder, nothing is created", async () => {
   await using scratch = await scratchFolder();
   const { failure, order } = await create(join(scratch.path, 'a"b'), async () => {});
-  expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining("Cannot pass the path") });
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    message: expect.stringContaining("Cannot pass the path"),
+  });
   expect([order, await readdir(scratch.path)]).toEqual([[], []]);
 });
 
 const interrupted = "0123456789abcdef";
 
 /** Leaves the folder of an interrupted creation below this folder, and returns its path. */
-async function interruptedCreation(state: string, creationId = interrupted, clusterId = "demo"): Promise<string> {
-  const directory = creationDirectory(join(state, "cluster-e2e", "container"), clusterId, creationId);
+async function interruptedCreation(
+  state: string,
+  creationId = interrupted,
+  clusterId = "demo",
+): Promise<string> {
+  const directory = creationDirectory(
+    join(state, "cluster-e2e", "container"),
+    clusterId,
+    creationId,
+  );
   await beginCreation(directory, clusterId, creationId);
   await endCreation(directory, "abandoned");
   return directory;
 }
 
 /** Creates a cluster after an interrupted creation of the same id. */
-async function createAfter(state: string, remove: Backend<never>["remove"], stop = new AbortController()) {
+async function createAfter(
+  state: string,
+  remove: Backend<never>["remove"],
+  stop = new AbortController(),
+) {
   const directory = await interruptedCreation(state);
   const outcome = await create(state, remove, stop);
   return { ...outcome, isLeft: existsSync(directory) };
@@ -103,7 +129,11 @@ test("the remains of an interrupted create are removed before the id is claimed"
   await using scratch = await scratchFolder();
   const { failure, steps, told, isLeft } = await createAfter(scratch.path, async () => {});
   expect(failure).toBe(claimed);
-  expect({ steps, told, isLeft }).toEqual({ steps: [`${title}: done`], told: ["-v: Image: debian-12"], isLeft: false });
+  expect({ steps, told, isLeft }).toEqual({
+    steps: [`${title}: done`],
+    told: ["-v: Image: debian-12"],
+    isLeft: false,
+  });
 });
 
 test("the id is claimed only after the remains of all interrupted creates are removed", async () => {
@@ -111,7 +141,8 @@ test("the id is claimed only after the remains of all interrupted creates are re
   await interruptedCreation(scratch.path, interrupted);
   const other = await interruptedCreation(scratch.path, "fedcba9876543210");
   const { order } = await create(scratch.path, async ({ creationId }) => {
-    if (creationId === interrupted) await until("the other one is removed", () => !existsSync(other));
+    if (creationId === interrupted)
+      await until("the other one is removed", () => !existsSync(other));
   });
   expect(order).toEqual(["removed", "removed", "claim"]);
 });
@@ -122,7 +153,12 @@ test("a create with a generated id removes the remains of all generated ids, and
   for (const id of ["once-00000001", "once-00000002", "once-mine", "demo"])
     directories[id] = await interruptedCreation(scratch.path, interrupted, id);
   const removed: string[] = [];
-  await create(scratch.path, async ({ id }) => void removed.push(id), new AbortController(), "once-fedcba98");
+  await create(
+    scratch.path,
+    async ({ id }) => void removed.push(id),
+    new AbortController(),
+    "once-fedcba98",
+  );
   expect(removed.toSorted()).toEqual(["once-00000001", "once-00000002"]);
   const isLeft = Object.entries(directories).filter(([, directory]) => existsSync(directory));
   expect(isLeft.map(([id]) => id)).toEqual(["once-mine", "demo"]);
@@ -137,7 +173,9 @@ test("without remains, no step is shown", async () => {
 test("remains that can't be removed are reported, and the create goes on", async () => {
   await using scratch = await scratchFolder();
   const left = new ClusterError("cloud-failed", "A network is left.");
-  const { failure, steps, told, isLeft } = await createAfter(scratch.path, async () => Promise.reject(left));
+  const { failure, steps, told, isLeft } = await createAfter(scratch.path, async () =>
+    Promise.reject(left),
+  );
   expect(failure).toBe(claimed);
   expect({ steps, isLeft }).toEqual({ steps: [`${title}: done`], isLeft: true });
   expect(told).toContain("A network is left.");
@@ -148,7 +186,9 @@ test.each([
   ["a bug", new TypeError("A bug")],
 ])("%s during their removal ends the create", async (_, error) => {
   await using scratch = await scratchFolder();
-  const { failure, steps, isLeft } = await createAfter(scratch.path, async () => Promise.reject(error));
+  const { failure, steps, isLeft } = await createAfter(scratch.path, async () =>
+    Promise.reject(error),
+  );
   expect(failure as Error).toBe(error);
   expect({ steps, isLeft }).toEqual({ steps: [`${title}: failed`], isLeft: true });
 });

@@ -48,16 +48,36 @@ const security = (variant: Variant, securityMode: "disabled" | "strict" | undefi
 
 const unprepared = { imagePreparation: undefined };
 test.each<[string, Install | undefined, Readonly<Record<string, unknown>>]>([
-  ["an unknown artifact", undefined, { needsCgroups1: false, needsApt: false, ...unprepared, webUi: undefined }],
-  ["a release", { layout: clusterLayout }, { needsCgroups1: false, needsApt: false, ...unprepared, webUi: "http" }],
-  ["DC/OS", { layout: dcosLayout }, { needsCgroups1: true, imagePreparation: { name: "dcos" }, webUi: "http" }],
+  [
+    "an unknown artifact",
+    undefined,
+    { needsCgroups1: false, needsApt: false, ...unprepared, webUi: undefined },
+  ],
+  [
+    "a release",
+    { layout: clusterLayout },
+    { needsCgroups1: false, needsApt: false, ...unprepared, webUi: "http" },
+  ],
+  [
+    "DC/OS",
+    { layout: dcosLayout },
+    { needsCgroups1: true, imagePreparation: { name: "dcos" }, webUi: "http" },
+  ],
   ["an unknown layout", { layout: undefined }, { openPorts: [80, 443], webUi: "http" }],
   ["an enterprise release", security("enterprise", undefined), { webUi: "https" }],
   ["one without security", security("enterprise", "disabled"), { webUi: "http" }],
   ["a folder", folder({}), { needsApt: false, ...unprepared, openPorts: [], webUi: "none" }],
-  ["a folder for Debian", folder({ packages: debian }), { needsApt: true, imagePreparation: { name: "folder" } }],
+  [
+    "a folder for Debian",
+    folder({ packages: debian }),
+    { needsApt: true, imagePreparation: { name: "folder" } },
+  ],
   ["a folder for all", folder({ packages: both }), { needsApt: false }],
-  ["a folder with a page", folder({ web, ports: [7] }), { openPorts: [8443, 7], webUi: "https:8443/ui" }],
+  [
+    "a folder with a page",
+    folder({ web, ports: [7] }),
+    { openPorts: [8443, 7], webUi: "https:8443/ui" },
+  ],
 ])("the machines for %s have what it needs", async (_, install, needs) => {
   const { platform: _platform, ...others } = machines;
   expect(await planned(install)).toMatchObject({ clusterId: "base", ...others, ...needs });
@@ -87,16 +107,28 @@ test("copies are planned by the backend that has the snapshot or reads the file"
     files: { planCopy: async (asked: unknown) => ({ fromFile: asked }) },
   };
   const plan = async (from: object, has: object) => {
-    const backend = { name: "vm", find: async () => source, removeExpired: async () => {}, snapshots: has };
+    const backend = {
+      name: "vm",
+      find: async () => source,
+      removeExpired: async () => {},
+      snapshots: has,
+    };
     const asked = request({ machines: { from, copies: 2 } as never, lifetimeMs: 5 });
-    return planMachines(asked, { backend: backend as unknown as Backend<never>, install: undefined }, neverAborted);
+    return planMachines(
+      asked,
+      { backend: backend as unknown as Backend<never>, install: undefined },
+      neverAborted,
+    );
   };
   const name = { clusterId: "base", name: "installed" };
   const file = { location: { url: "https://example.com/x" } };
   const common = { clusterId: "base", copies: 2, lifetimeMs: 5 };
-  expect((await plan(name, snapshots)) as unknown).toEqual({ copy: { ...common, source, snapshot: "installed" } });
+  expect((await plan(name, snapshots)) as unknown).toEqual({
+    copy: { ...common, source, snapshot: "installed" },
+  });
   expect((await plan(file, snapshots)) as unknown).toEqual({ fromFile: { ...common, file } });
-  for (const from of [name, file]) expect(await failureOf(plan(from, {}))).toMatchObject({ id: "bad-usage" });
+  for (const from of [name, file])
+    expect(await failureOf(plan(from, {}))).toMatchObject({ id: "bad-usage" });
 });
 
 test("a dry run finds out what a launch would, and names the platform of a folder", async () => {

@@ -37,11 +37,19 @@ function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given
     if (found instanceof ClusterError) throw found;
     return exampleCluster(found, "oss");
   };
-  const launch = async (publicKey: string): Promise<void> => void calls.push(`launch with ${publicKey}`);
+  const launch = async (publicKey: string): Promise<void> =>
+    void calls.push(`launch with ${publicKey}`);
   const creation = { launch, look, lookEveryMs, summary: { nodeCount } };
-  const progress = { ...silentProgress, waiting: (text: string) => void waits.push(`${seen.looks}: ${text}`) };
+  const progress = {
+    ...silentProgress,
+    waiting: (text: string) => void waits.push(`${seen.looks}: ${text}`),
+  };
   const machines = new StartingMachines(
-    { creation: creation as never, publicKey: "a key", logIn: async ({ id }) => void calls.push(`log in to ${id}`) },
+    {
+      creation: creation as never,
+      publicKey: "a key",
+      logIn: async ({ id }) => void calls.push(`log in to ${id}`),
+    },
     { clock: clock ?? scripted, progress },
   );
   return { machines, pauses: scripted.pauses, waits, seen, calls };
@@ -50,10 +58,24 @@ function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given
 const over = new ClusterError("machine-failed", "A machine has ended.");
 
 test("the user sees which machines are missing, which lack an address, and which accept no login yet", async () => {
-  const mixed = [agent(1, "10.0.0.2"), agent(0, "10.0.0.1"), agent(2, ""), agent(3, "", "starting")];
+  const mixed = [
+    agent(1, "10.0.0.2"),
+    agent(0, "10.0.0.1"),
+    agent(2, ""),
+    agent(3, "", "starting"),
+  ];
   const { machines, waits } = starting({
     nodeCount: 4,
-    looks: [[], [], agents(4, ""), agents(4, "10.0.0.1"), agents(3, "10.0.0.1"), mixed, mixed, over],
+    looks: [
+      [],
+      [],
+      agents(4, ""),
+      agents(4, "10.0.0.1"),
+      agents(3, "10.0.0.1"),
+      mixed,
+      mixed,
+      over,
+    ],
     onLook: async (all, looks) => {
       if (looks === 1) await all.launch(neverAborted);
       if (looks === 6) await all.logIn(mixed[1]!, neverAborted);
@@ -80,7 +102,9 @@ test("it looks often at first, again after the launch, and rarely once all have 
     },
   });
   await failureOf(machines.watch(neverAborted));
-  const slower = [200, 250, 312.5, 390.625, 488.28125, 610.3515625, 762.939453125, 953.67431640625, 1000];
+  const slower = [
+    200, 250, 312.5, 390.625, 488.28125, 610.3515625, 762.939453125, 953.67431640625, 1000,
+  ];
   expect(pauses).toEqual([...slower, 200, 250, 1000, 1000]);
 });
 
@@ -131,7 +155,8 @@ test("the last login ends the pause between two looks, and needs no other look",
   expect(() => machines.cluster).toThrow(TypeError);
   await machines.launch(neverAborted);
   const watching = failureOf(machines.watch(stop.signal));
-  for await (const node of machines.arrivals(neverAborted)) await machines.logIn(node, neverAborted);
+  for await (const node of machines.arrivals(neverAborted))
+    await machines.logIn(node, neverAborted);
   expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
   expect(machines.cluster.nodes).toEqual([...here]);
   expect([seen.looks, calls]).toEqual([1, ["launch with a key", "log in to a0", "log in to a1"]]);

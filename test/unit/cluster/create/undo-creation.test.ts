@@ -3,18 +3,32 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type FailedCreation, type UndoReason, undoCreation } from "../../../../src/cluster/create.ts";
+import {
+  type FailedCreation,
+  type UndoReason,
+  undoCreation,
+} from "../../../../src/cluster/create.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { beginCreation, creationDirectory, creationFiles } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+} from "../../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const creationId = "0123456789abcdef";
-const failure = { error: new ClusterError("machine-failed", "A machine failed."), isInterrupted: false };
+const failure = {
+  error: new ClusterError("machine-failed", "A machine failed."),
+  isInterrupted: false,
+};
 const interruption = { error: new Error("interrupted"), isInterrupted: true };
-const taken = { error: new ClusterError("cluster-exists", "The id is taken."), isInterrupted: false };
+const taken = {
+  error: new ClusterError("cluster-exists", "The id is taken."),
+  isInterrupted: false,
+};
 const busy = new ClusterError("cloud-failed", "The cloud is busy.", { transient: true });
 const refused = new ClusterError("cloud-failed", "The cloud refused.");
 
@@ -33,7 +47,8 @@ interface Given {
 async function readOnlyFolder(parent: string): Promise<string> {
   const [most, name] = [4060, `demo-${creationId}`];
   let root = parent;
-  while (root.length + name.length + 1 < most) root = join(root, "long".repeat(50)).slice(0, most - name.length - 1);
+  while (root.length + name.length + 1 < most)
+    root = join(root, "long".repeat(50)).slice(0, most - name.length - 1);
   await mkdir(join(root, name), { recursive: true });
   return root;
 }
@@ -64,11 +79,18 @@ async function undo(given: Given, reason: UndoReason) {
   const waits: string[] = [];
   const clock = scriptedClock();
   const waiting = (text: string): void => void waits.push(text);
-  const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
+  const detail = (level: number, text: string): void =>
+    void told.push(`-${"v".repeat(level)}: ${text}`);
   const runtime = { environment: {}, clock, progress: { ...progress, waiting, detail } };
   const saveLogs = given.saveLogs ?? (async ({ id }) => void calls.push(`save ${id}`));
-  await undoCreation({ creation, directory, keepOnFailure: given.keepOnFailure ?? false, saveLogs }, reason, runtime);
-  const state = existsSync(files.creation) ? JSON.parse(await readFile(files.creation, "utf8")).state : "no folder";
+  await undoCreation(
+    { creation, directory, keepOnFailure: given.keepOnFailure ?? false, saveLogs },
+    reason,
+    runtime,
+  );
+  const state = existsSync(files.creation)
+    ? JSON.parse(await readFile(files.creation, "utf8")).state
+    : "no folder";
   return {
     calls,
     steps,
@@ -86,7 +108,12 @@ const removal = ["Remove what was created: done"];
 test("after a failure, the logs are saved before the machines end, and the key goes", async () => {
   const { calls, steps, told, state, hasKey } = await undo({}, failure);
   expect(calls).toEqual(["save example", "stop", "remove"]);
-  expect({ steps, told, state, hasKey }).toEqual({ steps: removal, told: [], state: "removed", hasKey: false });
+  expect({ steps, told, state, hasKey }).toEqual({
+    steps: removal,
+    told: [],
+    state: "removed",
+    hasKey: false,
+  });
 });
 
 test("after an interruption, the machines end before the logs are saved", async () => {
@@ -95,11 +122,14 @@ test("after an interruption, the machines end before the logs are saved", async 
   expect({ steps, state }).toEqual({ steps: removal, state: "removed" });
 });
 
-test.each([false, true])("what was made for an id that is taken leaves nothing; kept on request: %p", async (keep) => {
-  const { calls, steps, told, hasFolder } = await undo({ keepOnFailure: keep }, taken);
-  expect(calls).toEqual(["stop", "remove"]);
-  expect({ steps, told, hasFolder }).toEqual({ steps: removal, told: [], hasFolder: false });
-});
+test.each([false, true])(
+  "what was made for an id that is taken leaves nothing; kept on request: %p",
+  async (keep) => {
+    const { calls, steps, told, hasFolder } = await undo({ keepOnFailure: keep }, taken);
+    expect(calls).toEqual(["stop", "remove"]);
+    expect({ steps, told, hasFolder }).toEqual({ steps: removal, told: [], hasFolder: false });
+  },
+);
 
 test("what was made for a use is removed completely after it, without logs", async () => {
   const { calls, steps, told, hasFolder } = await undo({ keepOnFailure: true }, "used");
@@ -112,7 +142,10 @@ test("what was made for a use is removed completely after it, without logs", asy
 });
 
 test("a creation that requested nothing leaves nothing, and shows no step", async () => {
-  const { calls, steps, hasFolder } = await undo({ creation: { remains: () => undefined } }, failure);
+  const { calls, steps, hasFolder } = await undo(
+    { creation: { remains: () => undefined } },
+    failure,
+  );
   expect({ calls, steps, hasFolder }).toEqual({ calls: [], steps: [], hasFolder: false });
 });
 
@@ -126,26 +159,35 @@ test("on request, the machines are kept with their key and logs", async () => {
   expect({ state, hasKey }).toEqual({ state: "finished", hasKey: true });
 });
 
-describe.skipIf(process.platform !== "linux")("a folder that can't be written (as long a path as Linux allows)", () => {
-  test.each([
-    [
-      { keepOnFailure: true },
-      { state: "unfinished", hasKey: true },
-      ["Kept as requested: one machine.", expect.stringMatching(/^The next create .* ENAMETOOLONG/)],
-    ],
-    [{ creation: { remains: () => undefined } }, { state: "no folder" }, []],
-    [{}, { state: "unfinished", hasKey: false, steps: removal }, []],
-  ])("does not replace the creation's own failure: %j", async (given, left, told) => {
-    expect(await undo({ ...given, isReadOnly: true }, failure)).toMatchObject({ ...left, told });
-  });
-});
+describe.skipIf(process.platform !== "linux")(
+  "a folder that can't be written (as long a path as Linux allows)",
+  () => {
+    test.each([
+      [
+        { keepOnFailure: true },
+        { state: "unfinished", hasKey: true },
+        [
+          "Kept as requested: one machine.",
+          expect.stringMatching(/^The next create .* ENAMETOOLONG/),
+        ],
+      ],
+      [{ creation: { remains: () => undefined } }, { state: "no folder" }, []],
+      [{}, { state: "unfinished", hasKey: false, steps: removal }, []],
+    ])("does not replace the creation's own failure: %j", async (given, left, told) => {
+      expect(await undo({ ...given, isReadOnly: true }, failure)).toMatchObject({ ...left, told });
+    });
+  },
+);
 
 test("what can't be removed is named, and the next create of this id removes it", async () => {
   const { steps, told, state, hasKey } = await undo(
     { creation: { remove: async () => "A network is left." } },
     failure,
   );
-  expect({ steps, told }).toEqual({ steps: ["Remove what was created: failed"], told: ["A network is left."] });
+  expect({ steps, told }).toEqual({
+    steps: ["Remove what was created: failed"],
+    told: ["A network is left."],
+  });
   expect({ state, hasKey }).toEqual({ state: "abandoned", hasKey: true });
 });
 
@@ -153,11 +195,18 @@ test("a removal that fails says why, and what may be left", async () => {
   const stop = async (): Promise<never> => Promise.reject(refused);
   const { calls, told, state, hasKey } = await undo({ creation: { stop } }, interruption);
   expect(told).toEqual(["The removal failed: The cloud refused. Machines may be left."]);
-  expect({ calls, state, hasKey }).toEqual({ calls: ["save example"], state: "abandoned", hasKey: true });
+  expect({ calls, state, hasKey }).toEqual({
+    calls: ["save example"],
+    state: "abandoned",
+    hasKey: true,
+  });
 });
 
 test("logs that can't be saved don't prevent the removal", async () => {
-  const { calls, told, state } = await undo({ saveLogs: async () => Promise.reject(refused) }, failure);
+  const { calls, told, state } = await undo(
+    { saveLogs: async () => Promise.reject(refused) },
+    failure,
+  );
   expect({ calls, told, state }).toEqual({
     calls: ["stop", "remove"],
     told: ["The logs are incomplete: The cloud refused."],
@@ -167,7 +216,11 @@ test("logs that can't be saved don't prevent the removal", async () => {
 
 test("a folder that somebody has removed meanwhile is no problem", async () => {
   const onStop = async (directory: string): Promise<void> => rm(directory, { recursive: true });
-  expect(await undo({ onStop }, failure)).toMatchObject({ steps: removal, told: [], hasFolder: false });
+  expect(await undo({ onStop }, failure)).toMatchObject({
+    steps: removal,
+    told: [],
+    hasFolder: false,
+  });
 });
 
 test("a cloud that is busy is asked again, at the latest after 15 s, and the user sees why it takes long", async () => {

@@ -10,7 +10,9 @@ const observed = (changes: Partial<Observed> = {}): Observed => ({
   linksMs: new Map([["10.0.0.2", 1]]),
   ...changes,
 });
-const links = (ms: number | undefined): Partial<Observed> => ({ linksMs: new Map([["10.0.0.2", ms]]) });
+const links = (ms: number | undefined): Partial<Observed> => ({
+  linksMs: new Map([["10.0.0.2", ms]]),
+});
 
 const durationMs = 60_000;
 const cut: FaultRequest = { kind: "partition", between: ["all"], durationMs };
@@ -25,12 +27,20 @@ interface Observations {
 }
 
 const noLinks: Partial<Observed> = { linksMs: new Map() };
-const clock = (aheadMs: number): Partial<Observed> => ({ clockMs: 11_000 + aheadMs, hereMs: 11_000 });
+const clock = (aheadMs: number): Partial<Observed> => ({
+  clockMs: 11_000 + aheadMs,
+  hereMs: 11_000,
+});
 const shaped: FaultRequest = { ...slow, delayMs: undefined, rateKbits: 64 };
 const early: FaultRequest = { ...late, offsetMs: 3600_000 };
 
 test.each<[string, FaultRequest, Observations, string | undefined]>([
-  ["a cut network", cut, { after: [links(undefined)] }, "0 of 1 ping answered, before: 1 of 1 ping answered"],
+  [
+    "a cut network",
+    cut,
+    { after: [links(undefined)] },
+    "0 of 1 ping answered, before: 1 of 1 ping answered",
+  ],
   ["a whole network", cut, { after: [{}] }, undefined],
   ["a network that one node still has", cut, { after: [links(undefined), {}] }, undefined],
   [
@@ -39,9 +49,24 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
     { after: [links(300), links(180)] },
     "a round trip takes 180 ms, before: a round trip takes",
   ],
-  ["a lossy network", slow, { after: [links(undefined)] }, "no ping is answered, before: a round trip takes 1 ms"],
-  ["a narrow network", shaped, { after: [links(0.5)] }, "a round trip takes 0.5 ms, before: a round trip takes 1 ms"],
-  ["no other node", slow, { after: [noLinks] }, "no other node to ping, before: a round trip takes 1 ms"],
+  [
+    "a lossy network",
+    slow,
+    { after: [links(undefined)] },
+    "no ping is answered, before: a round trip takes 1 ms",
+  ],
+  [
+    "a narrow network",
+    shaped,
+    { after: [links(0.5)] },
+    "a round trip takes 0.5 ms, before: a round trip takes 1 ms",
+  ],
+  [
+    "no other node",
+    slow,
+    { after: [noLinks] },
+    "no other node to ping, before: a round trip takes 1 ms",
+  ],
   ["a fast network", slow, { after: [noLinks, links(150)] }, undefined],
   [
     "late clocks",
@@ -57,7 +82,12 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
   ],
   ["a right clock", early, { after: [clock(3_600_000)] }, "the clock is 3600.0 s ahead of this computer's, before: the clock is 0.0 s ahead"], // prettier-ignore
   ["a clock of which nothing is known", late, { after: [{ clockMs: undefined }] }, undefined],
-  ["a clock that was wrong already", early, { before: [clock(3_600_000)], after: [clock(3_600_000)] }, undefined],
+  [
+    "a clock that was wrong already",
+    early,
+    { before: [clock(3_600_000)], after: [clock(3_600_000)] },
+    undefined,
+  ],
   ["a right clock on one node", late, { after: [clock(-3_600_000), clock(0)] }, undefined],
   [
     "full disks",
@@ -68,7 +98,8 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
   ["an empty disk", full, { after: [{ freeBytes: 4096 }, {}] }, undefined],
 ])("%s: %j", (_, request, { after, before = after.map(() => ({})) }, evidence) => {
   const judge = () => evidenceOf(request, before.map(observed), after.map(observed));
-  if (evidence === undefined) expect(judge).toThrow(expect.objectContaining({ id: "remote-command-failed" }));
+  if (evidence === undefined)
+    expect(judge).toThrow(expect.objectContaining({ id: "remote-command-failed" }));
   else expect(judge()).toStartWith(evidence);
 });
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type FaultRequest, faultProblems, planFault } from "../../../../src/cluster/faults/fault-request.ts";
+import {
+  type FaultRequest,
+  faultProblems,
+  planFault,
+} from "../../../../src/cluster/faults/fault-request.ts";
 import type { ClusterRecord, NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 
@@ -11,10 +15,30 @@ test.each<[FaultRequest, number]>([
   [{ kind: "network", nodes: ["all"], delayMs: 1, lossPercent: 100, rateKbits: 1, durationMs }, 0],
   [{ kind: "clock", nodes: ["all"], offsetMs: -1000, durationMs }, 0],
   [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 0, durationMs: 1000 }, 0],
-  [{ kind: "network", nodes: ["all"], lossPercent: 0.01, oneWay: false, and: [], durationMs: 24 * 3600_000 }, 0],
+  [
+    {
+      kind: "network",
+      nodes: ["all"],
+      lossPercent: 0.01,
+      oneWay: false,
+      and: [],
+      durationMs: 24 * 3600_000,
+    },
+    0,
+  ],
   [{ kind: "clock", nodes: ["all"], offsetMs: 20 * 24 * 3600_000, durationMs }, 0],
   [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 2 ** 50, durationMs }, 0],
-  [{ kind: "disk", nodes: ["all"], folder: "/", leaveBytes: 2 ** 50 + 1, oneWay: true, durationMs }, 2],
+  [
+    {
+      kind: "disk",
+      nodes: ["all"],
+      folder: "/",
+      leaveBytes: 2 ** 50 + 1,
+      oneWay: true,
+      durationMs,
+    },
+    2,
+  ],
   [{ kind: "clock", nodes: ["all"], offsetMs: 20 * 24 * 3600_000 + 1, durationMs }, 1],
   [{ kind: "partition", durationMs }, 1],
   [{ kind: "partition", between: [], nodes: ["agents"], durationMs }, 2],
@@ -45,10 +69,16 @@ const record: ClusterRecord = {
   backend: "vm",
 };
 
-const sourcesOf = (request: Partial<FaultRequest>, cluster = record): Readonly<Record<string, unknown>> => {
+const sourcesOf = (
+  request: Partial<FaultRequest>,
+  cluster = record,
+): Readonly<Record<string, unknown>> => {
   const planned = planFault(cluster, { kind: "partition", durationMs, ...request });
   return Object.fromEntries(
-    planned.map(({ node: { id }, part }) => [id, part.kind === "partition" ? part.sources : part.kind]),
+    planned.map(({ node: { id }, part }) => [
+      id,
+      part.kind === "partition" ? part.sources : part.kind,
+    ]),
   );
 };
 
@@ -59,8 +89,12 @@ describe("what each node does", () => {
       master1: ["10.0.5.0"],
       agent0: ["10.0.6.0", "10.0.6.1"],
     });
-    expect(sourcesOf({ between: ["master_0"], and: ["all"] })).toEqual(sourcesOf({ between: ["master_0"] }));
-    expect(sourcesOf({ between: ["master_0"], and: ["agent_0"], oneWay: true })).toEqual({ agent0: ["10.0.6.0"] });
+    expect(sourcesOf({ between: ["master_0"], and: ["all"] })).toEqual(
+      sourcesOf({ between: ["master_0"] }),
+    );
+    expect(sourcesOf({ between: ["master_0"], and: ["agent_0"], oneWay: true })).toEqual({
+      agent0: ["10.0.6.0"],
+    });
   });
 
   test("a node that does not run, an unknown one, and a side without nodes are errors", () => {
@@ -71,22 +105,34 @@ describe("what each node does", () => {
         return (error as { readonly id: string }).id;
       }
     };
-    const stopped = { ...record, nodes: [node("master", 0), node("agent", 0, { state: "starting" })] };
+    const stopped = {
+      ...record,
+      nodes: [node("master", 0), node("agent", 0, { state: "starting" })],
+    };
     expect(ids({ between: ["agent_0"] }, stopped)).toBe("machine-failed");
     expect(ids({ between: ["master_0"] }, stopped)).toBe("bad-usage");
     expect(ids({ between: ["agent_7"] })).toBe("node-not-found");
     const paused = { ...record, nodes: [node("master", 0), node("agent", 0, { state: "paused" })] };
     expect(ids({ between: ["agent_0"] }, paused)).toBe("node-stopped");
-    const unknown = { ...record, nodes: [node("master", 0), node("agent", 0, { privateAddress: undefined })] };
+    const unknown = {
+      ...record,
+      nodes: [node("master", 0), node("agent", 0, { privateAddress: undefined })],
+    };
     expect(ids({ between: ["agent_0"] }, unknown)).toBe("machine-failed");
-    expect(ids({ kind: "clock", nodes: ["all"], offsetMs: 5000 }, { ...record, backend: "container" })).toBe(
-      "bad-usage",
-    );
-    expect(ids({ kind: "clock", nodes: ["masters"], offsetMs: 5000 })).toEqual({ master0: "clock", master1: "clock" });
+    expect(
+      ids({ kind: "clock", nodes: ["all"], offsetMs: 5000 }, { ...record, backend: "container" }),
+    ).toBe("bad-usage");
+    expect(ids({ kind: "clock", nodes: ["masters"], offsetMs: 5000 })).toEqual({
+      master0: "clock",
+      master1: "clock",
+    });
   });
 
   test.each<[Partial<FaultRequest>, string]>([
-    [{ between: ["agent_0"], and: ["masters"] }, "partition between agent_0 and master_0, master_1"],
+    [
+      { between: ["agent_0"], and: ["masters"] },
+      "partition between agent_0 and master_0, master_1",
+    ],
     [{ between: ["agent_0"], oneWay: true }, "nothing from agent_0 arrives at master_0, master_1"],
     [{ kind: "network", nodes: ["masters"], lossPercent: 5 }, "loss 5% on master_0, master_1"],
     [{ kind: "clock", nodes: ["agent_0"], offsetMs: 5400 }, "clock +5 s on agent_0"],
@@ -101,30 +147,59 @@ describe("what each node does", () => {
     [5, "agent_0, agent_1, agent_2, agent_3, agent_4"],
     [7, "agent_0, agent_1, agent_2, agent_3, agent_4 and 2 more"],
   ])("of %d nodes, it names a few", (count, names) => {
-    const many = { ...record, nodes: Array.from({ length: count }, (_, index) => node("agent", index)) };
-    const [planned] = planFault(many, { kind: "clock", nodes: ["all"], offsetMs: 1000, durationMs });
+    const many = {
+      ...record,
+      nodes: Array.from({ length: count }, (_, index) => node("agent", index)),
+    };
+    const [planned] = planFault(many, {
+      kind: "clock",
+      nodes: ["all"],
+      offsetMs: 1000,
+      durationMs,
+    });
     expect(planned?.record.description).toBe(`clock +1 s on ${names}`);
   });
 
-  test.each(["vm", "container"] as const)("a full disk is shared on containers only: %s", (backend) => {
-    const request = { kind: "disk", nodes: ["masters"], folder: "/var", leaveBytes: 7, durationMs } as const;
-    const part = { kind: "disk", folder: "/var", leaveBytes: 7, sharers: backend === "container" ? 2 : 0 };
-    for (const planned of planFault({ ...record, backend }, request))
-      expect(planned).toMatchObject({ part, record: { links: [], folder: "/var" } });
-  });
+  test.each(["vm", "container"] as const)(
+    "a full disk is shared on containers only: %s",
+    (backend) => {
+      const request = {
+        kind: "disk",
+        nodes: ["masters"],
+        folder: "/var",
+        leaveBytes: 7,
+        durationMs,
+      } as const;
+      const part = {
+        kind: "disk",
+        folder: "/var",
+        leaveBytes: 7,
+        sharers: backend === "container" ? 2 : 0,
+      };
+      for (const planned of planFault({ ...record, backend }, request))
+        expect(planned).toMatchObject({ part, record: { links: [], folder: "/var" } });
+    },
+  );
 
   test("a slow network has everything that was asked for", () => {
     const effectOf = (request: Partial<FaultRequest>) =>
-      planFault(record, { kind: "network", nodes: ["agent_0"], durationMs, ...request }).map(({ part }) => part);
+      planFault(record, { kind: "network", nodes: ["agent_0"], durationMs, ...request }).map(
+        ({ part }) => part,
+      );
     const address = "10.0.5.0";
-    expect(effectOf({ delayMs: 200 })).toEqual([{ kind: "network", address, netem: ["delay", "200ms"] }]);
+    expect(effectOf({ delayMs: 200 })).toEqual([
+      { kind: "network", address, netem: ["delay", "200ms"] },
+    ]);
     expect(effectOf({ lossPercent: 5, rateKbits: 64 })).toEqual([
       { kind: "network", address, netem: ["loss", "5%", "rate", "64kbit"] },
     ]);
   });
 
   test("pings go to a few of the others, beginning with another one on each node", () => {
-    const many = { ...record, nodes: Array.from({ length: 12 }, (_, index) => node("agent", index)) };
+    const many = {
+      ...record,
+      nodes: Array.from({ length: 12 }, (_, index) => node("agent", index)),
+    };
     const planned = planFault(many, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });
     expect(new Set(planned.flatMap(({ record: { links } }) => links)).size).toBe(12);
     const few = planFault(record, { kind: "network", nodes: ["all"], delayMs: 5, durationMs });

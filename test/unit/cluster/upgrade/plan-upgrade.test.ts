@@ -38,7 +38,10 @@ const fits = (head: ArtifactHead, nodes: readonly string[]) =>
     { artifact: { kind: "file", path: "/a.sh", shown: "a.sh" } },
     {
       cluster: exampleCluster([], "oss"),
-      surveyed: nodes.map((output, index) => ({ node: exampleNode({ index }), found: parseNodeVersion(output) })),
+      surveyed: nodes.map((output, index) => ({
+        node: exampleNode({ index }),
+        found: parseNodeVersion(output),
+      })),
     },
   );
 
@@ -59,11 +62,28 @@ test.each([
   ["not-installed", "agent_0", release(), [installed("dcos", "", "")]],
   ["artifact-invalid", "have other paths", release(), [installed("cluster")]],
   ["artifact-invalid", "have other paths", release(), [installed("unknown")]],
-  ["artifact-invalid", "cannot upgrade", release({ layout: clusterLayout }), [installed("cluster")]],
+  [
+    "artifact-invalid",
+    "cannot upgrade",
+    release({ layout: clusterLayout }),
+    [installed("cluster")],
+  ],
   ["variant-mismatch", "enterprise", release({ variant: "enterprise" }), [installed("dcos")]],
-  ["artifact-invalid", 'agent_1 has "other"', folder(leastFacts), [meter, installed("folder", "other")]],
+  [
+    "artifact-invalid",
+    'agent_1 has "other"',
+    folder(leastFacts),
+    [meter, installed("folder", "other")],
+  ],
   ["artifact-invalid", "stays none", folder(withWeb), [meter]],
-  ["artifact-invalid", "its web UI is none", folder(leastFacts), [installed("folder", "meter", "1.0", withWeb)]],
+  [
+    "artifact-invalid",
+    "its web UI is none",
+    folder(leastFacts),
+    [installed("folder", "meter", "1.0", withWeb)],
+  ],
 ])("an upgrade is refused: %s, %s", (id, text, head, nodes) => {
-  expect(() => fits(head, nodes)).toThrow(expect.objectContaining({ id, message: expect.stringContaining(text) }));
+  expect(() => fits(head, nodes)).toThrow(
+    expect.objectContaining({ id, message: expect.stringContaining(text) }),
+  );
 });

@@ -24,7 +24,8 @@ function surveyed(role: Role, index: number, version: string, to = ""): Surveyed
   return { node: { ...exampleScope, id: `${role}-${index}`, role, index }, found };
 }
 
-const references = (nodes: readonly SurveyedNode[]): readonly string[] => nodes.map(({ node }) => nodeReference(node));
+const references = (nodes: readonly SurveyedNode[]): readonly string[] =>
+  nodes.map(({ node }) => nodeReference(node));
 const none = { version: "2.0", unready: new Set<string>(), isRepeatable: true };
 
 test("masters are upgraded one after the other, then agents, then public agents", () => {
@@ -39,7 +40,11 @@ test("masters are upgraded one after the other, then agents, then public agents"
 });
 
 test("nodes that have the version are left out", () => {
-  const nodes = [surveyed("master", 0, "2.0", "2.0"), surveyed("agent", 0, "2.0"), surveyed("agent", 1, "1.0", "2.0")];
+  const nodes = [
+    surveyed("master", 0, "2.0", "2.0"),
+    surveyed("agent", 0, "2.0"),
+    surveyed("agent", 1, "1.0", "2.0"),
+  ];
   const work = remainingWork(nodes, none);
   expect(references(work)).toEqual(["agent_1"]);
   expect(work[0]).toMatchObject({ runsScript: true, from: "1.0" });
@@ -50,19 +55,33 @@ test.each([true, false])(
   "a node whose check fails after its upgrade is upgraded again if that can be: %p",
   (isRepeatable) => {
     const node = surveyed("agent", 0, "2.0", "2.0");
-    const work = remainingWork([node], { version: "2.0", unready: new Set([node.node.id]), isRepeatable });
+    const work = remainingWork([node], {
+      version: "2.0",
+      unready: new Set([node.node.id]),
+      isRepeatable,
+    });
     expect(work).toEqual([{ ...node, runsScript: isRepeatable, from: "0.9" }]);
   },
 );
 
 test("the ledger says which nodes have which version, and whose upgrade goes on", () => {
-  const nodes = [surveyed("master", 0, "1.0"), surveyed("agent", 0, "1.0"), surveyed("agent", 1, "1.0")];
+  const nodes = [
+    surveyed("master", 0, "1.0"),
+    surveyed("agent", 0, "1.0"),
+    surveyed("agent", 1, "1.0"),
+  ];
   const [master, agent] = nodes.map(({ node }) => node);
   const ledger = openLedger(nodes);
   ledger.begin(master!);
   ledger.seen(master!, "2.0");
   ledger.begin(agent!);
-  expect(unmarked(ledger.versionsText())).toBe("Version 2.0: master_0. Version 1.0: agent_0, agent_1.");
+  expect(unmarked(ledger.versionsText())).toBe(
+    "Version 2.0: master_0. Version 1.0: agent_0, agent_1.",
+  );
   expect(ledger.begun()).toEqual(["agent_0"]);
-  expect(unmarkedFacts(ledger.versions())).toEqual({ master_0: "2.0", agent_0: "1.0", agent_1: "1.0" });
+  expect(unmarkedFacts(ledger.versions())).toEqual({
+    master_0: "2.0",
+    agent_0: "1.0",
+    agent_1: "1.0",
+  });
 });

@@ -20,7 +20,11 @@ async function parsed(words: readonly string[], cwd: string) {
   const problems = new Problems("");
   const invocation = { cwd, environment: { TMPDIR: cwd } };
   const argv = ["--variant", "oss", ...words];
-  const { values } = await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  const { values } = await parseCommandLine(command, argv, {
+    invocation,
+    problems,
+    hide: () => {},
+  });
   return { values, problems: problems.all };
 }
 
@@ -40,10 +44,15 @@ test("paths are read from the folder in which the command was given", async () =
   await mkdir(join(folder.path, "work"));
   await mkdir(join(folder.path, "genconf"));
   await writeFile(join(folder.path, "genconf", "ip-detect"), "#!/bin/sh\n");
-  const words = "--extra-config extra.yaml --workspace-dir work --genconf-dir genconf --masters 3".split(" ");
+  const words =
+    "--extra-config extra.yaml --workspace-dir work --genconf-dir genconf --masters 3".split(" ");
   const { values, problems } = await parsed(words, folder.path);
   expect(problems).toEqual([]);
-  expect(values).toMatchObject({ masters: 3, extraConfig: { a: 1 }, workspaceDir: join(folder.path, "work") });
+  expect(values).toMatchObject({
+    masters: 3,
+    extraConfig: { a: 1 },
+    workspaceDir: join(folder.path, "work"),
+  });
 });
 
 test.each([
@@ -72,7 +81,11 @@ async function parsedForVms(words: string) {
   const invocation = { cwd: "/tmp", environment: {} };
   const hidden: string[] = [];
   const hide = (secret: string): void => void hidden.push(secret);
-  const { values } = await parseCommandLine(command, words.split(" "), { invocation, problems, hide });
+  const { values } = await parseCommandLine(command, words.split(" "), {
+    invocation,
+    problems,
+    hide,
+  });
   return { values, problems: problems.all, hidden };
 }
 
@@ -82,21 +95,31 @@ test("the secrets in a file's URL are hidden", async () => {
 });
 
 test("a snapshot takes the place of the artifact and of everything that is told with it", async () => {
-  const { values, problems } = await parsedForVms("--from default:installed -c copy --wait --timeout 5m");
-  expect(problems).toEqual([]);
-  expect(values).toMatchObject({ from: { clusterId: "default", name: "installed" }, clusterId: "copy", wait: true });
-  const words = "--variant oss --masters 3 --agents 2 --public-agents 0 --memory 4g --image /x --extra-config /y";
-  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "ARTIFACT_URL"];
-  expect((await parsedForVms(`--from default:installed ${words} ./artifact.sh`)).problems.toSorted()).toEqual(
-    all.map((name) => `${name}: cannot be combined with --from`).toSorted(),
+  const { values, problems } = await parsedForVms(
+    "--from default:installed -c copy --wait --timeout 5m",
   );
+  expect(problems).toEqual([]);
+  expect(values).toMatchObject({
+    from: { clusterId: "default", name: "installed" },
+    clusterId: "copy",
+    wait: true,
+  });
+  const words =
+    "--variant oss --masters 3 --agents 2 --public-agents 0 --memory 4g --image /x --extra-config /y";
+  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "ARTIFACT_URL"];
+  expect(
+    (await parsedForVms(`--from default:installed ${words} ./artifact.sh`)).problems.toSorted(),
+  ).toEqual(all.map((name) => `${name}: cannot be combined with --from`).toSorted());
 });
 
-test.each(["default:", ":installed", "default:Installed", "a:b:c"])("--from %s is no snapshot", async (given) => {
-  expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
-    `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
-  ]);
-});
+test.each(["default:", ":installed", "default:Installed", "a:b:c"])(
+  "--from %s is no snapshot",
+  async (given) => {
+    expect((await parsedForVms(`--from ${given}`)).problems).toEqual([
+      `--from: "${given}" is not a cluster id and a snapshot's name, such as default:installed`,
+    ]);
+  },
+);
 
 test.each([
   ["cluster.zst", { path: "/tmp/cluster.zst", shown: "cluster.zst" }],
@@ -122,7 +145,13 @@ test("help and completion know that a snapshot takes the artifact's place, on co
   expect(helpOf(vmKind)).toContain("a platform of your own (required without --from)");
   expect(helpOf(containerKind)).toContain("a platform of your own (required without --from)");
   expect(helpOf(cloudKind)).not.toContain("--from");
-  const { lines } = completionOffer(programFor(vmKind), ["zsh", "create", "--from", "default:installed", "--"]);
+  const { lines } = completionOffer(programFor(vmKind), [
+    "zsh",
+    "create",
+    "--from",
+    "default:installed",
+    "--",
+  ]);
   const offered = lines.map((line) => line.split("\t")[0]);
   expect(offered).toContain("--wait");
   expect(offered.filter((word) => /variant|masters|memory|from/.test(word!))).toEqual([]);

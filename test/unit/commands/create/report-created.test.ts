@@ -6,7 +6,11 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import type { Context, Result } from "../../../../src/cli/command.ts";
-import { describeCreated, finishCreated, keptNote } from "../../../../src/commands/create/report-created.ts";
+import {
+  describeCreated,
+  finishCreated,
+  keptNote,
+} from "../../../../src/commands/create/report-created.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 
@@ -17,7 +21,10 @@ function open(input: object = {}) {
   const context = {
     clock: { now: () => nowMs },
     environment: {},
-    progress: { note: (text: string) => void told.push(text), timings: () => [{ title: "Launch", ms: 1_250 }] },
+    progress: {
+      note: (text: string) => void told.push(text),
+      timings: () => [{ title: "Launch", ms: 1_250 }],
+    },
     output: { result: (result: Result) => void results.push(result) },
   } as unknown as Context;
   const created = { kind: cloudKind, cluster, input: { wait: false, summary: false, ...input } };
@@ -40,7 +47,9 @@ test("says what the nodes do, when they end and what they cost", () => {
     "The cost is at most $0.50; storage, public addresses and licensed images cost extra.",
   ]);
   describeCreated(exampleCluster([], "oss"), started, context);
-  expect(told.slice(3)).toEqual(["The installation has started: 0 masters, 0 agents, 0 public agents."]);
+  expect(told.slice(3)).toEqual([
+    "The installation has started: 0 masters, 0 agents, 0 public agents.",
+  ]);
 });
 
 test("what is next is to wait, in the cluster's place", async () => {
@@ -48,7 +57,9 @@ test("what is next is to wait, in the cluster's place", async () => {
   await finishCreated(created, async () => Promise.reject(new Error("not used")), context);
   const next = "cluster-cloud wait --cluster-id example --cloud-region eu-west-1";
   expect(told).toEqual([`Next: ${next}`]);
-  expect(results).toMatchObject([{ text: "example", data: { next, phases: [{ title: "Launch", seconds: 1.3 }] } }]);
+  expect(results).toMatchObject([
+    { text: "example", data: { next, phases: [{ title: "Launch", seconds: 1.3 }] } },
+  ]);
   expect(results[0]?.data).not.toHaveProperty("ready");
 });
 
@@ -64,43 +75,59 @@ test.each([cloudKind, containerKind])(
   "after a wait that failed, the cluster is kept, and both are said",
   async (kind) => {
     const { told, results, created, context } = open({ wait: true });
-    const failing = finishCreated({ ...created, kind }, async () => Promise.reject(new Error("no")), context);
+    const failing = finishCreated(
+      { ...created, kind },
+      async () => Promise.reject(new Error("no")),
+      context,
+    );
     expect((await failureOf(failing)).message).toBe("no");
     const name = kind === cloudKind ? "cluster-cloud" : "cluster-container";
-    const end = kind === cloudKind ? ["It ends 13:59 UTC"] : [`\n    Remove it: ${name} destroy --cluster-id example`];
+    const end =
+      kind === cloudKind
+        ? ["It ends 13:59 UTC"]
+        : [`\n    Remove it: ${name} destroy --cluster-id example`];
     for (const text of [
       'Cluster "example" is kept.',
       `\n    Save its logs: ${name} logs --cluster-id example\n`,
       ...end,
     ])
       expect(told[0]).toContain(text);
-    expect(results).toMatchObject([{ data: { ready: false, next: `${name} logs --cluster-id example` } }]);
+    expect(results).toMatchObject([
+      { data: { ready: false, next: `${name} logs --cluster-id example` } },
+    ]);
   },
 );
 
 test.each([
   [true, "### Cluster ready\n", ["| Ready after | `1 min` |"]],
   [false, "### Cluster created\n", []],
-])("the summary is one table, with the time until the nodes were ready (%p)", async (wait, title, ready) => {
-  await using folder = await scratchFolder();
-  const path = join(folder.path, "summary.md");
-  const { created, context } = open({ wait, summary: true });
-  const time = { nowMs };
-  const clock = { ...context.clock, now: () => time.nowMs };
-  const waiting = async (): Promise<void> => void (time.nowMs += 90_000);
-  await finishCreated(created, waiting, { ...context, clock, environment: { GITHUB_STEP_SUMMARY: path } });
-  const text = await readFile(path, "utf8");
-  expect(text).toStartWith(title);
-  expect(text.split("\n").slice(6)).toEqual([
-    "| Nodes | `0 masters, 0 agents, 0 public agents` |",
-    expect.stringContaining("| Ends | `13:59 UTC (in 1 h 5"),
-    "| Cost | `at most $0.50` |",
-    ...ready,
-    "| Phases | `Launch 1.3 s` |",
-    "",
-    "",
-  ]);
-});
+])(
+  "the summary is one table, with the time until the nodes were ready (%p)",
+  async (wait, title, ready) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "summary.md");
+    const { created, context } = open({ wait, summary: true });
+    const time = { nowMs };
+    const clock = { ...context.clock, now: () => time.nowMs };
+    const waiting = async (): Promise<void> => void (time.nowMs += 90_000);
+    await finishCreated(created, waiting, {
+      ...context,
+      clock,
+      environment: { GITHUB_STEP_SUMMARY: path },
+    });
+    const text = await readFile(path, "utf8");
+    expect(text).toStartWith(title);
+    expect(text.split("\n").slice(6)).toEqual([
+      "| Nodes | `0 masters, 0 agents, 0 public agents` |",
+      expect.stringContaining("| Ends | `13:59 UTC (in 1 h 5"),
+      "| Cost | `at most $0.50` |",
+      ...ready,
+      "| Phases | `Launch 1.3 s` |",
+      "",
+      "",
+    ]);
+  },
+);
 
 test.each([
   [cloudKind, undefined, "It ends by itself, two hours after its creation."],

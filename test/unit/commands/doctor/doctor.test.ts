@@ -5,14 +5,33 @@ import { containerKind } from "../../../../src/backend/container/container-kind.
 import { noColours } from "../../../../src/cli/terminal/colours.ts";
 import { paintMark, reportText } from "../../../../src/commands/doctor/execute-doctor.ts";
 import type { BackendKind } from "../../../../src/backend/contract.ts";
-import { type Check, type CheckResult, fail, pass, skip, warn } from "../../../../src/model/check.ts";
+import {
+  type Check,
+  type CheckResult,
+  fail,
+  pass,
+  skip,
+  warn,
+} from "../../../../src/model/check.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const results: readonly CheckResult[] = [
-  { name: "ssh", status: "pass", message: "OpenSSH_9.2p1", details: ["Found in /usr/bin"], ms: 12.3 },
-  { name: "state folder", status: "fail", message: "Others can write to it.", remedy: "chmod 700 it", ms: 1 },
+  {
+    name: "ssh",
+    status: "pass",
+    message: "OpenSSH_9.2p1",
+    details: ["Found in /usr/bin"],
+    ms: 12.3,
+  },
+  {
+    name: "state folder",
+    status: "fail",
+    message: "Others can write to it.",
+    remedy: "chmod 700 it",
+    ms: 1,
+  },
   { name: "clock", status: "skip", message: "Not compared.", ms: 0 },
   { name: "browser", status: "warn", message: "None.", remedy: "Install one.", ms: 2_345 },
   { name: "engine", status: "pass", message: "Docker 24", ms: 1_000 },
@@ -39,7 +58,12 @@ test("further lines of a remedy begin where its text begins, and commands to cop
     columns: 60,
   });
   const command = `                sudo apt-get install ${"x".repeat(70)}`;
-  expect(text.split("\n")).toEqual(["✖ engine  None.", "          → Install it.", "            On Debian:", command]);
+  expect(text.split("\n")).toEqual([
+    "✖ engine  None.",
+    "          → Install it.",
+    "            On Debian:",
+    command,
+  ]);
 });
 
 test("checks that were skipped for one reason share a row, and long lines wrap", () => {
@@ -73,7 +97,12 @@ test("up to four checks that were skipped for one reason have rows of their own"
     ms: 0,
   }));
   const text = reportText(skipped, { isVerbose: false, columns: 80 });
-  expect(text.split("\n").map((line) => line.split(/ +/)[1])).toEqual(["account", "region", "clock", "image"]);
+  expect(text.split("\n").map((line) => line.split(/ +/)[1])).toEqual([
+    "account",
+    "region",
+    "clock",
+    "image",
+  ]);
 });
 
 test("-v adds details and times", () => {
@@ -107,12 +136,22 @@ test("only the mark is coloured, by status", () => {
 });
 
 /** Runs the command with this check, among those of a machine without problems, unless these variables make some. */
-async function runDoctor(words: string, outcome: Awaited<ReturnType<Check["run"]>>, variables = {}) {
+async function runDoctor(
+  words: string,
+  outcome: Awaited<ReturnType<Check["run"]>>,
+  variables = {},
+) {
   await using folder = await scratchFolder();
   for (const name of ["ssh", "open", "xdg-open"]) {
     await writeFile(join(folder.path, name), "#!/bin/sh\necho OpenSSH_9.9\n", { mode: 0o755 });
   }
-  const environment = { PATH: folder.path, HOME: folder.path, TMPDIR: folder.path, DISPLAY: ":0", ...variables };
+  const environment = {
+    PATH: folder.path,
+    HOME: folder.path,
+    TMPDIR: folder.path,
+    DISPLAY: ":0",
+    ...variables,
+  };
   const check: Check = { name: "engine", limitMs: 5_000, run: async () => outcome };
   const signals: AbortSignal[] = [];
   const waiting: BackendKind["doctor"]["checks"] = async (_input, _context, signal) => {
@@ -132,11 +171,19 @@ async function runDoctor(words: string, outcome: Awaited<ReturnType<Check["run"]
 }
 
 test("a failed check makes doctor fail, and its remedy names options by their flags", async () => {
-  const { status, stdout, told, engine } = await runDoctor("", fail("No engine.", "Pass `engine`."));
+  const { status, stdout, told, engine } = await runDoctor(
+    "",
+    fail("No engine.", "Pass `engine`."),
+  );
   expect(status).toBe(1);
   expect(stdout).toContain("→ Pass --engine.");
   expect(stdout).not.toContain("\x1b");
-  expect(engine as object).toEqual({ name: "engine", status: "fail", message: "No engine.", remedy: "Pass --engine." });
+  expect(engine as object).toEqual({
+    name: "engine",
+    status: "fail",
+    message: "No engine.",
+    remedy: "Pass --engine.",
+  });
   expect(told).toEqual(["7 checks: 1 failed."]);
 });
 
@@ -146,16 +193,30 @@ test.each([
   [warn("It is old.", "Upgrade."), { DISPLAY: "" }, "2 warnings"],
   [skip("It is somewhere else."), { DISPLAY: "" }, "1 warning, 1 skipped"],
 ])("doctor fails only if a check failed", async (outcome, variables, told) => {
-  expect(await runDoctor("", outcome, variables)).toMatchObject({ status: 0, told: [`7 checks: ${told}.`] });
+  expect(await runDoctor("", outcome, variables)).toMatchObject({
+    status: 0,
+    told: [`7 checks: ${told}.`],
+  });
 });
 
 test("with -v, JSON has the details of each check and its time", async () => {
-  const { stdout, checks, engine } = await runDoctor(" -v --output json", pass("Docker 24", ["Found in /usr/bin"]));
+  const { stdout, checks, engine } = await runDoctor(
+    " -v --output json",
+    pass("Docker 24", ["Found in /usr/bin"]),
+  );
   expect(stdout).toContain("Found in /usr/bin");
   const { details: found, milliseconds } = engine as unknown as Readonly<Record<string, unknown>>;
   expect(milliseconds).toBeWithin(0, 60_000);
   expect(found).toEqual(["Found in /usr/bin"]);
-  expect(checks.map(({ details }) => details)).toEqual([[], [], [], [], [], ["Found in /usr/bin"], []]);
+  expect(checks.map(({ details }) => details)).toEqual([
+    [],
+    [],
+    [],
+    [],
+    [],
+    ["Found in /usr/bin"],
+    [],
+  ]);
 });
 
 test("when doctor ends, checks that take longer are told to stop", async () => {

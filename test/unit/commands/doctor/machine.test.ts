@@ -12,7 +12,11 @@ test.each([
   ["linux", "6.1", "pass: Linux 6.1 on x64"],
   ["linux", "5.1.0-rc1", "pass: Linux 5.1.0-rc1 on x64"],
   ["linux", "10.0.1", "pass: Linux 10.0.1 on x64"],
-  ["linux", "5.0.21", "warn: Linux 5.0.21 is older than 5.1, the oldest release that this program's runtime, Bun"],
+  [
+    "linux",
+    "5.0.21",
+    "warn: Linux 5.0.21 is older than 5.1, the oldest release that this program's runtime, Bun",
+  ],
   [
     "linux",
     "4.18.0-553.el8",
@@ -39,7 +43,9 @@ const spaceText = async (folder: string, bytes: number): Promise<string> =>
 
 // Shows R8, R78.
 test("room for what create may need", async () => {
-  expect(await spaceText("/tmp", 1_000_000)).toBe("pass: /tmp has the 0.001 GB of free space that create may need");
+  expect(await spaceText("/tmp", 1_000_000)).toBe(
+    "pass: /tmp has the 0.001 GB of free space that create may need",
+  );
 });
 
 test("too little room: how much there is, and three ways out", async () => {
@@ -57,6 +63,8 @@ test.each([
   [["BUN_BE_BUN"], "pass: "],
   [["BUN_OPTIONS"], "warn: BUN_OPTIONS is set, which can make this program run other code. → "],
 ])("variables of the runtime that were set, %j", async (runtimeVariables, text) => {
-  const check = machineChecks({ environment: {}, runtimeVariables }, []).find(({ name }) => name === "runtime")!;
+  const check = machineChecks({ environment: {}, runtimeVariables }, []).find(
+    ({ name }) => name === "runtime",
+  )!;
   expect(outcomeText(await check.run(neverAborted))).toStartWith(text);
 });

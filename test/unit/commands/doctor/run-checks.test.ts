@@ -30,7 +30,11 @@ test("all checks run side by side, and are told in the order given", async () =>
     check("middling", after(30, skip("no need"))),
   ];
   const results = await runChecks(checks, runtime, neverAborted);
-  expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual(["slow pass", "quick warn", "middling skip"]);
+  expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual([
+    "slow pass",
+    "quick warn",
+    "middling skip",
+  ]);
   expect(results[1]).toMatchObject({ message: "look", remedy: "do this" });
 });
 
@@ -55,8 +59,14 @@ test("a check that crashes has failed, whether at once or later; the others go o
 });
 
 test("an error that people can act on fails the check by its own words", async () => {
-  const error = new ClusterError("image-not-found", "There is no image.", { hint: "Choose another." });
-  const results = await runChecks([check("image", () => Promise.reject(error))], runtime, neverAborted);
+  const error = new ClusterError("image-not-found", "There is no image.", {
+    hint: "Choose another.",
+  });
+  const results = await runChecks(
+    [check("image", () => Promise.reject(error))],
+    runtime,
+    neverAborted,
+  );
   expect(outcomeText(results[0]!)).toBe("fail: There is no image. → Choose another.");
 });
 
@@ -66,7 +76,10 @@ test.each([
 ])("a check that passes %s has failed, and says so", async (_which, ownMs, allMs) => {
   const checks = [check("hangs", forEver, ownMs), check("well", after(1, pass("done")), ownMs)];
   const results = await runChecks(checks, { ...runtime, limitMs: allMs }, neverAborted);
-  expect(results[0]).toMatchObject({ status: "fail", message: "The check did not finish within 0.02 s." });
+  expect(results[0]).toMatchObject({
+    status: "fail",
+    message: "The check did not finish within 0.02 s.",
+  });
   expect(results[1]).toMatchObject({ status: "pass" });
 });
 

@@ -21,7 +21,11 @@ async function run(words: string, ranges: Awaited<ReturnType<Admission["list"]>>
   };
   const cluster = exampleCluster([], "oss");
   const backend = { name: "cloud", find: async () => cluster, admission } as const;
-  const ran = await runCommandLine(`admit ${words}-c example`, { kind: cloudKind, backend, nowMs: 0 });
+  const ran = await runCommandLine(`admit ${words}-c example`, {
+    kind: cloudKind,
+    backend,
+    nowMs: 0,
+  });
   return { ...ran, calls };
 }
 
@@ -43,13 +47,19 @@ test("a list shows each range with its ports, or says that there is none", async
     ["192.0.2.0/24", "22, 80"],
   ]);
   expect(listed).toMatchObject({ data: { ranges }, told: [], calls: [] });
-  expect(await run("--list ")).toMatchObject({ stdout: "", told: ['No address is admitted to cluster "example".'] });
+  expect(await run("--list ")).toMatchObject({
+    stdout: "",
+    told: ['No address is admitted to cluster "example".'],
+  });
 });
 
 test.each([
   ["192.0.2.0/24 --list ", "CIDR and --list: cannot be combined"],
   ["--list --remove 192.0.2.0/24 ", "--list and --remove: cannot be combined"],
-  ["192.0.2.0/24 --list --remove 192.0.2.0/24 ", "CIDR and --list and --remove: cannot be combined"],
+  [
+    "192.0.2.0/24 --list --remove 192.0.2.0/24 ",
+    "CIDR and --list and --remove: cannot be combined",
+  ],
 ])("admit %s is rejected", async (words, problem) => {
   expect((await failureOf(run(words))).message).toContain(problem);
 });

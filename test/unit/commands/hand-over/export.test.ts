@@ -12,10 +12,15 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 /** A cluster without nodes whose key is here, and an `age` that ends as the script says. */
 async function openCluster(age?: string) {
   const folder = await scratchFolder();
-  const cluster = { ...exampleCluster([], "oss"), creationId: "0123456789abcdef", directory: join(folder.path, "own") };
+  const cluster = {
+    ...exampleCluster([], "oss"),
+    creationId: "0123456789abcdef",
+    directory: join(folder.path, "own"),
+  };
   await mkdir(cluster.directory);
   await writeFile(creationFiles(cluster.directory).privateKey, "the private key\n");
-  if (age !== undefined) await writeFile(join(folder.path, "age"), `#!/bin/sh\n${age}\n`, { mode: 0o755 });
+  if (age !== undefined)
+    await writeFile(join(folder.path, "age"), `#!/bin/sh\n${age}\n`, { mode: 0o755 });
   const backend = {
     name: "cloud",
     find: async () => cluster,
@@ -45,7 +50,10 @@ test("without a file, the export is printed", async () => {
 test("a key is not shown on a terminal", async () => {
   await using cluster = await openCluster('while read -r line; do echo "<$line>"; done');
   const failure = await failureOf(cluster.run("", { isStdoutTerminal: true }));
-  expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining("stdout is a terminal") });
+  expect(failure).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("stdout is a terminal"),
+  });
   for (const words of [" --output-file nightly.json", " --recipient age1one"]) {
     expect(await cluster.run(words, { isStdoutTerminal: true })).toMatchObject({ status: 0 });
   }
@@ -62,7 +70,10 @@ test("a file that is written can be read by its owner alone", async () => {
 test.each(["own", "nowhere/nightly.json"])("%s is no place for the file", async (path) => {
   await using cluster = await openCluster();
   const failure = await failureOf(cluster.run(` --output-file ${path}`));
-  expect(failure).toMatchObject({ id: "bad-usage", hint: expect.stringContaining("existing folder") });
+  expect(failure).toMatchObject({
+    id: "bad-usage",
+    hint: expect.stringContaining("existing folder"),
+  });
 });
 
 test("an export for recipients is what age makes of it", async () => {
@@ -72,7 +83,12 @@ test("an export for recipients is what age makes of it", async () => {
 });
 
 test.each([
-  ["refuses the recipient", "echo 'unknown recipient' >&2; exit 1", "bad-usage", "unknown recipient"],
+  [
+    "refuses the recipient",
+    "echo 'unknown recipient' >&2; exit 1",
+    "bad-usage",
+    "unknown recipient",
+  ],
   ["is not there", undefined, "machine-not-set-up", "There is no age on this machine's PATH."],
 ])("if age %s, nothing is exported", async (_, age, id, text) => {
   await using cluster = await openCluster(age);

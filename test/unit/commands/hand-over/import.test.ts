@@ -13,7 +13,12 @@ test.each([
   await using folder = await scratchFolder();
   await writeFile(join(folder.path, "notes.txt"), "not an export");
   const kind = { ...cloudKind, open: async () => Promise.reject(new TypeError("not used")) };
-  const importing = runCommandLine(`import ${file}`, { kind, backend: {}, nowMs: 0, cwd: folder.path });
+  const importing = runCommandLine(`import ${file}`, {
+    kind,
+    backend: {},
+    nowMs: 0,
+    cwd: folder.path,
+  });
   const failure = await failureOf(importing);
   expect(failure.id).toBe("bad-usage");
   expect(failure.message).toMatch(text);
@@ -22,5 +27,7 @@ test.each([
 
 test("an interruption while the file is read is no failure of the file", async () => {
   const setting = { kind: cloudKind, backend: {}, nowMs: 0, isInterrupted: true };
-  expect((await failureOf(runCommandLine("import nowhere.json", setting))).message).toBe("interrupted");
+  expect((await failureOf(runCommandLine("import nowhere.json", setting))).message).toBe(
+    "interrupted",
+  );
 });

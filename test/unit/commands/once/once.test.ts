@@ -15,22 +15,43 @@ import { runCommandLine } from "../../../support/run-command.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** Runs the command with a backend that can do nothing. */
-const once = async (words: string, kind: BackendKind = vmKind, environment: Readonly<Record<string, string>> = {}) =>
-  runCommandLine(`once ${words} -- true`, { kind, backend: { name: kind.name }, nowMs: 0, environment });
+const once = async (
+  words: string,
+  kind: BackendKind = vmKind,
+  environment: Readonly<Record<string, string>> = {},
+) =>
+  runCommandLine(`once ${words} -- true`, {
+    kind,
+    backend: { name: kind.name },
+    nowMs: 0,
+    environment,
+  });
 
 test.each([
   ["--from a:b --recipient age1", "--recipient: only allowed with --save-on-failure"],
   ["--from a:b --without-base", "--without-base: only allowed with --save-on-failure"],
-  ["--from a:b --save-on-failure /tmp/x --junit /tmp/x", "--save-on-failure: --junit names the same file"],
+  [
+    "--from a:b --save-on-failure /tmp/x --junit /tmp/x",
+    "--save-on-failure: --junit names the same file",
+  ],
   ["--from a:b --save-on-failure /tmp", "--save-on-failure: it is not a regular file"],
   ["--from a:b --junit=", "--junit: the value is empty"],
   ["--from a:b --cache /tmp/x", "--cache: cannot be combined with --from"],
-  ["--cache /tmp/x --save-on-failure /tmp/x example:etcd", "--cache: another option names the same file"],
+  [
+    "--cache /tmp/x --save-on-failure /tmp/x example:etcd",
+    "--cache: another option names the same file",
+  ],
   ["--cache /tmp/x --junit /tmp/x example:etcd", "--cache: another option names the same file"],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
-  ["--copy-to-master /etc/hosts:/b --copy-to-master /etc/hosts:/b example:etcd", "two of them write /b"],
-  [`--from a:b --shards 9 -c ${"a".repeat(62)}`, `--shards: "${"a".repeat(62)}-9" is not a cluster id`],
+  [
+    "--copy-to-master /etc/hosts:/b --copy-to-master /etc/hosts:/b example:etcd",
+    "two of them write /b",
+  ],
+  [
+    `--from a:b --shards 9 -c ${"a".repeat(62)}`,
+    `--shards: "${"a".repeat(62)}-9" is not a cluster id`,
+  ],
 ])("%s is refused", async (words, problem) => {
   expect((await failureOf(once(words))).message).toContain(problem);
 });
@@ -44,14 +65,20 @@ test("a cache never contains the user's own key", async () => {
 });
 
 test("a cache that would lack a folder of this computer is refused", async () => {
-  const failure = await failureOf(once("--cache /tmp/x --custom-volume /tmp:/data example:etcd", containerKind));
+  const failure = await failureOf(
+    once("--cache /tmp/x --custom-volume /tmp:/data example:etcd", containerKind),
+  );
   expect(failure.message).toContain("--cache: cannot be combined with --custom-volume");
 });
 
 test("a cache, a report and a saved cluster may be in different files", () => {
   const problems = new Problems("");
   const files = { cache: "/tmp/a", junit: "/tmp/b", saveOnFailure: "/tmp/c" };
-  checkSaving(containerKind, { ...files, customVolumes: [] } as Parameters<typeof checkSaving>[1], problems);
+  checkSaving(
+    containerKind,
+    { ...files, customVolumes: [] } as Parameters<typeof checkSaving>[1],
+    problems,
+  );
   expect(problems.all).toEqual([]);
 });
 
@@ -60,12 +87,17 @@ test("only backends whose clusters become files save them after a failure", asyn
   expect(failure.message).toContain("--save-on-failure");
 });
 
-test.each(["shard_1", "shard_2"])("a shard whose files could not be written is refused: %s", async (shard) => {
-  await using folder = await scratchFolder();
-  await Bun.write(join(folder.path, shard), "");
-  const failure = await failureOf(once(`--from a:b --shards 2 --fetch /remote:${folder.path}/local`));
-  expect(failure.message).toContain(`--fetch: ${folder.path}/${shard} is not a folder`);
-});
+test.each(["shard_1", "shard_2"])(
+  "a shard whose files could not be written is refused: %s",
+  async (shard) => {
+    await using folder = await scratchFolder();
+    await Bun.write(join(folder.path, shard), "");
+    const failure = await failureOf(
+      once(`--from a:b --shards 2 --fetch /remote:${folder.path}/local`),
+    );
+    expect(failure.message).toContain(`--fetch: ${folder.path}/${shard} is not a folder`);
+  },
+);
 
 test("only backends whose clusters are copied have shards", async () => {
   const failure = await failureOf(once("--shards 2 example:etcd", cloudKind));
@@ -77,7 +109,10 @@ test("that age is missing is found out before anything is created", async () => 
   await symlink(process.execPath, join(folder.path, "ssh"));
   const words = "--from a:b --save-on-failure /tmp/x --recipient age1";
   const failure = await failureOf(once(words, vmKind, { PATH: folder.path }));
-  expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining("no age") });
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    message: expect.stringContaining("no age"),
+  });
 });
 
 /** Runs shards of a snapshot of which no copy can be planned, for a reason of each. */
@@ -89,7 +124,12 @@ async function failingShards(reasons: readonly Error[], isInterrupted = false) {
   };
   const find = async (id: string) => ({ ...exampleCluster([], "oss"), id });
   const removeExpired = async (): Promise<void> => {};
-  const backend = { name: "vm", find, removeExpired, snapshots: { planCopy } } as unknown as Partial<Backend<unknown>>;
+  const backend = {
+    name: "vm",
+    find,
+    removeExpired,
+    snapshots: { planCopy },
+  } as unknown as Partial<Backend<unknown>>;
   const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path };
   const line = `once --from a:b --shards ${reasons.length} -c many -- true`;
   const told: string[] = [];

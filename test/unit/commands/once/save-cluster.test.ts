@@ -13,21 +13,35 @@ test.each([
   [[], undefined, "create --from PATH"],
   [[], "podman", "create --from PATH --engine podman"],
   [["age1"], "podman", "create --from DECRYPTED_FILE --engine podman"],
-])("a cluster that was saved for %j is brought back on its own engine, %p", async (recipients, engine, line) => {
-  await using folder = await scratchFolder();
-  const path = join(folder.path, "new", "file");
-  const told: string[] = [];
-  const note = (text: string): void => void told.push(text);
-  const context = {
-    programName: "cluster-container",
-    progress: { ...silentProgress, note, warn: note },
-    environment: {},
-    signal: neverAborted,
-  } as unknown as Context;
-  const save = async (): Promise<void> => {};
-  const snapshots = { create: save, files: { save } };
-  const backend = { find: async () => exampleCluster([], "oss"), snapshots } as unknown as Backend<unknown>;
-  const input = { clusterId: "example", saveOnFailure: path, recipients, withoutBase: false, engine };
-  await saveFailedCluster(containerKind, backend, input, context);
-  expect(told.at(-1)).toBe(`Bring the cluster back as it was: cluster-container ${line.replace("PATH", path)}`);
-});
+])(
+  "a cluster that was saved for %j is brought back on its own engine, %p",
+  async (recipients, engine, line) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "new", "file");
+    const told: string[] = [];
+    const note = (text: string): void => void told.push(text);
+    const context = {
+      programName: "cluster-container",
+      progress: { ...silentProgress, note, warn: note },
+      environment: {},
+      signal: neverAborted,
+    } as unknown as Context;
+    const save = async (): Promise<void> => {};
+    const snapshots = { create: save, files: { save } };
+    const backend = {
+      find: async () => exampleCluster([], "oss"),
+      snapshots,
+    } as unknown as Backend<unknown>;
+    const input = {
+      clusterId: "example",
+      saveOnFailure: path,
+      recipients,
+      withoutBase: false,
+      engine,
+    };
+    await saveFailedCluster(containerKind, backend, input, context);
+    expect(told.at(-1)).toBe(
+      `Bring the cluster back as it was: cluster-container ${line.replace("PATH", path)}`,
+    );
+  },
+);

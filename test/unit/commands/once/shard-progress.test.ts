@@ -12,7 +12,11 @@ function openShards() {
     ...silentProgress,
     start: (title, subject) => {
       told.push(`${subject}: ${title}`);
-      return { update: () => {}, done: () => told.push("done"), [Symbol.dispose]: () => told.push("over") };
+      return {
+        update: () => {},
+        done: () => told.push("done"),
+        [Symbol.dispose]: () => told.push("over"),
+      };
     },
     waiting: (text) => void told.push(`(${text})`),
     note: (text) => void told.push(text),
@@ -88,7 +92,12 @@ test("each shard has a log of its own, with secrets masked", async () => {
       .map((line) => line && `${moment} ${line}`)
       .join("\n"),
   );
-  const lines = ["Create network …", "Create network: 2 networks", "Warning: It is slow.", "a detail"];
+  const lines = [
+    "Create network …",
+    "Create network: 2 networks",
+    "Warning: It is slow.",
+    "a detail",
+  ];
   expect(await Bun.file(two).text()).toBe(lines.map((line) => `${moment} ${line}\n`).join(""));
   expect(told).toContain("3 shard_2: a detail");
 });

@@ -13,14 +13,40 @@ async function run(words: string, records: Awaited<ReturnType<Templates["list"]>
         .filter((each) => each.clusters.length === 0 && each.name === (name ?? each.name))
         .map((each) => each.name),
   };
-  return runCommandLine(`templates ${words}`, { kind: vmKind, backend: { templates }, nowMs: 0, columns: 120 });
+  return runCommandLine(`templates ${words}`, {
+    kind: vmKind,
+    backend: { templates },
+    nowMs: 0,
+    columns: 120,
+  });
 }
 
 const createdAt = new Date("2026-01-01T12:00:00.500Z");
 const records = [
-  { name: "a1", createdAt, sizeBytes: 2_000_001, clusters: ["one", "two"], machine: "4 CPUs", problem: undefined },
-  { name: "b2", createdAt: undefined, sizeBytes: 0, clusters: [], machine: undefined, problem: undefined },
-  { name: "c3", createdAt, sizeBytes: 1, clusters: [], machine: "2 CPUs", problem: "it has another QEMU" },
+  {
+    name: "a1",
+    createdAt,
+    sizeBytes: 2_000_001,
+    clusters: ["one", "two"],
+    machine: "4 CPUs",
+    problem: undefined,
+  },
+  {
+    name: "b2",
+    createdAt: undefined,
+    sizeBytes: 0,
+    clusters: [],
+    machine: undefined,
+    problem: undefined,
+  },
+  {
+    name: "c3",
+    createdAt,
+    sizeBytes: 1,
+    clusters: [],
+    machine: "2 CPUs",
+    problem: "it has another QEMU",
+  },
 ];
 
 test("list shows the size, the clusters and the machine of each template", async () => {

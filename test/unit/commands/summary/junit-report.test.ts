@@ -89,11 +89,16 @@ test("a failure belongs to the test under way and the nodes that aren't ready; l
   report.enter("b");
   report.onAnswers([
     { node: nodeA, verdict: { kind: "ready" } },
-    { node: nodeB, verdict: { kind: "failed", reason: `it said ${outside(`<${secret}>`)}`, log: [] } },
+    {
+      node: nodeB,
+      verdict: { kind: "failed", reason: `it said ${outside(`<${secret}>`)}`, log: [] },
+    },
   ]);
   await during(
     report,
-    new ClusterError("deadline-passed", `Too slow: ${outside(secret)}`, { hint: "Pass `timeout`." }),
+    new ClusterError("deadline-passed", `Too slow: ${outside(secret)}`, {
+      hint: "Pass `timeout`.",
+    }),
   );
   const elements = await elementsOf(file);
   expect(elements[1]).toContain('skipped="1" tests="5" failures="2" errors="0"');
@@ -114,14 +119,25 @@ test("an interruption is a failure too", async () => {
   await using folder = await scratchFolder();
   const { report, file } = await openReport(folder.path);
   await during(report, new Interrupted("SIGTERM"));
-  expect(await readFile(file, "utf8")).toContain('<failure type="Interrupted" message="Interrupted by SIGTERM">');
+  expect(await readFile(file, "utf8")).toContain(
+    '<failure type="Interrupted" message="Interrupted by SIGTERM">',
+  );
 });
 
 test("whatever a node says, the file is well-formed, and nothing in it controls a terminal", async () => {
   await using folder = await scratchFolder();
-  for (const text of [...hostileTexts(29, 200), "]]>", "\uFFFE\uFFFF", "&".repeat(3_000), '"'.repeat(999), "\uD800"]) {
+  for (const text of [
+    ...hostileTexts(29, 200),
+    "]]>",
+    "\uFFFE\uFFFF",
+    "&".repeat(3_000),
+    '"'.repeat(999),
+    "\uD800",
+  ]) {
     const { report, file } = await openReport(folder.path);
-    report.onAnswers([{ node: nodeA, verdict: { kind: "failed", reason: outside(text), log: [] } }]);
+    report.onAnswers([
+      { node: nodeA, verdict: { kind: "failed", reason: outside(text), log: [] } },
+    ]);
     await during(report, new ClusterError("install-failed", outside(text)));
     expect((await elementsOf(file)).length).toBeGreaterThan(6);
     expect(await readFile(file, "utf8")).not.toMatch(

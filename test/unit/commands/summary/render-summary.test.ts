@@ -15,7 +15,10 @@ const cluster: ClusterRecord = {
 };
 
 const render = (given: Partial<ClusterRecord> = {}) =>
-  renderCluster({ title: "Cluster ready", cluster: { ...cluster, ...given }, more: [["Waited", "40 s"]] }, nowMs);
+  renderCluster(
+    { title: "Cluster ready", cluster: { ...cluster, ...given }, more: [["Waited", "40 s"]] },
+    nowMs,
+  );
 
 test("a cluster is a table", () => {
   expect(render()).toBe(
@@ -36,7 +39,11 @@ test("a cluster is a table", () => {
 });
 
 test("a cluster without a lifetime has no end and no cost", () => {
-  const { maximumCost: _cost, ...local } = { ...cluster, backend: "container", region: undefined } as const;
+  const { maximumCost: _cost, ...local } = {
+    ...cluster,
+    backend: "container",
+    region: undefined,
+  } as const;
   const free = { ...local, expiresAt: undefined };
   const text = renderCluster({ title: "Cluster ready", cluster: free, more: [] }, nowMs);
   expect(text).toContain("| Place | `container` |");
@@ -55,5 +62,7 @@ test("values from outside stay in their cells", () => {
 });
 
 test("each line of a failure is in the code block", () => {
-  expect(renderFailure("No", "a\n\n```\rb\r\n# c", undefined)).toBe("### No\n\n    a\n    \n    ```\n    b\n    # c\n");
+  expect(renderFailure("No", "a\n\n```\rb\r\n# c", undefined)).toBe(
+    "### No\n\n    a\n    \n    ```\n    b\n    # c\n",
+  );
 });

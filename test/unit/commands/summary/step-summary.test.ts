@@ -45,7 +45,9 @@ test("a summary that cannot be written is rejected before anything else happens"
       "--summary: the environment variable GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it in every step",
     ]);
   }
-  expect((await problemsWith(folder.path)).join()).toContain("cannot write to the file that GITHUB_STEP_SUMMARY names");
+  expect((await problemsWith(folder.path)).join()).toContain(
+    "cannot write to the file that GITHUB_STEP_SUMMARY names",
+  );
   expect(await problemsWith(undefined, false)).toEqual([]);
   expect(await problemsWith(join(folder.path, "new"))).toEqual([]);
 });
@@ -69,12 +71,25 @@ test("a summary that can no longer be written is a warning", async () => {
 test("wait summarizes why it failed, and fails as without a summary", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "summary.md");
-  const failure = new ClusterError("deadline-passed", `agent_0 printed ${outside(`${secret}\n</code> <img src=x>`)}`, {
-    hint: "Pass a longer `timeout`.",
-  });
-  const kind = { options: {}, parts: {}, open: () => Promise.reject(failure) } as unknown as BackendKind;
+  const failure = new ClusterError(
+    "deadline-passed",
+    `agent_0 printed ${outside(`${secret}\n</code> <img src=x>`)}`,
+    {
+      hint: "Pass a longer `timeout`.",
+    },
+  );
+  const kind = {
+    options: {},
+    parts: {},
+    open: () => Promise.reject(failure),
+  } as unknown as BackendKind;
   const command = waitCommand(kind);
-  const input = { clusterId: "nightly", superuserPassword: "admin", timeout: 60_000, summary: true };
+  const input = {
+    clusterId: "nightly",
+    superuserPassword: "admin",
+    timeout: 60_000,
+    summary: true,
+  };
   const run = command.run(input as unknown as Parameters<typeof command.run>[0], contextFor(path));
   expect(await failureOf(run)).toBe(failure);
   expect(await readFile(path, "utf8")).toBe(

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { answerFailure } from "../../../../src/platform/artifact/artifact-request.ts";
 
 const usual = "Check ARTIFACT_URL, or download the file yourself and pass its path.";
-const signed = "Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.";
+const signed =
+  "Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.";
 
 test.each([
   [401, "the server requires a login (HTTP 401).", false, signed],

@@ -46,7 +46,10 @@ test.each([
 test("a mismatch of variants names both", () => {
   const found: Variant = "enterprise";
   expect(() => assertVariant(found, "oss", "a.sh")).toThrow(
-    new ClusterError("variant-mismatch", "The artifact a.sh is the enterprise variant, but `variant` is oss."),
+    new ClusterError(
+      "variant-mismatch",
+      "The artifact a.sh is the enterprise variant, but `variant` is oss.",
+    ),
   );
 });
 
@@ -62,7 +65,12 @@ test("the third line of a packed folder has its facts", () => {
   } as const;
   const text = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(facts)}\n`;
   const found = parseHead({ bytes: new TextEncoder().encode(text), sizeBytes: 9 }, "a.sh");
-  expect(found).toMatchObject({ variant: "none", platform: facts, sizeBytes: 9, layout: { name: "folder" } });
+  expect(found).toMatchObject({
+    variant: "none",
+    platform: facts,
+    sizeBytes: 9,
+    layout: { name: "folder" },
+  });
   expect(found.layout!.publicPorts).toEqual([80, 2379]);
   expect(found.hasUpgrade).toBe(false);
   const next = new TextEncoder().encode(`${text}# upgrade: yes\n`);
@@ -75,13 +83,17 @@ test.each([
   ['# platform: {"name": "meter"}\n', "version"],
 ])("a packed folder with the third line %j is no artifact", (line, reason) => {
   const failure = { id: "artifact-invalid", message: expect.stringContaining(reason) };
-  expect(() => head(`#!/bin/bash\n# variant: none\n${line}`)).toThrow(expect.objectContaining(failure));
+  expect(() => head(`#!/bin/bash\n# variant: none\n${line}`)).toThrow(
+    expect.objectContaining(failure),
+  );
 });
 
 test("a platform without variants takes none, and a release's variant must be chosen", () => {
   expect(() => assertVariant("none", "oss", "a.sh")).toThrow(
     "The platform in a.sh has no variants, but `variant` is oss.",
   );
-  expect(() => assertVariant("oss", "none", "a.sh")).toThrow("is the oss variant, but `variant` was not chosen.");
+  expect(() => assertVariant("oss", "none", "a.sh")).toThrow(
+    "is the oss variant, but `variant` was not chosen.",
+  );
   expect(() => assertVariant("none", "none", "a.sh")).not.toThrow();
 });

@@ -4,7 +4,10 @@ import { parseArtifactLocation } from "../../../../src/platform/artifact/artifac
 const cwd = "/home/me";
 
 test.each([
-  ["https://host.example/a.sh", { kind: "url", url: "https://host.example/a.sh", shown: "https://host.example/a.sh" }],
+  [
+    "https://host.example/a.sh",
+    { kind: "url", url: "https://host.example/a.sh", shown: "https://host.example/a.sh" },
+  ],
   [
     "HTTP://Host.example/a.sh?t=1",
     { kind: "url", url: "http://host.example/a.sh?t=1", shown: "http://host.example/a.sh?***" },
@@ -13,7 +16,10 @@ test.each([
     "https://u:p@host.example/a.sh",
     { kind: "url", url: "https://u:p@host.example/a.sh", shown: "https://***@host.example/a.sh" },
   ],
-  ["file:///srv/my%20artifact.sh", { kind: "file", path: "/srv/my artifact.sh", shown: "/srv/my artifact.sh" }],
+  [
+    "file:///srv/my%20artifact.sh",
+    { kind: "file", path: "/srv/my artifact.sh", shown: "/srv/my artifact.sh" },
+  ],
   ["file://localhost/srv/a.sh", { kind: "file", path: "/srv/a.sh", shown: "/srv/a.sh" }],
   ["a.sh", { kind: "file", path: "/home/me/a.sh", shown: "/home/me/a.sh" }],
   ["../a.sh", { kind: "file", path: "/home/a.sh", shown: "/home/a.sh" }],
@@ -30,7 +36,10 @@ test.each([
     "ftp://u:hunter2@host.example/a?hunter2",
     "ftp://***@host.example/a?***: ftp:// is not supported; use https://, http://, file:// or a path.",
   ],
-  ["s3://bucket/key", "s3://bucket/key: s3:// is not supported; use https://, http://, file:// or a path."],
+  [
+    "s3://bucket/key",
+    "s3://bucket/key: s3:// is not supported; use https://, http://, file:// or a path.",
+  ],
   ["https://u:hunter2@/a?hunter2", "https://***@/a?*** is not a valid URL."],
   ["https://", "https:// is not a valid URL."],
   ["http://host:99999/a", "http://host:99999/a is not a valid URL."],

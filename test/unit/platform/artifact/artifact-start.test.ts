@@ -5,15 +5,18 @@ import { readFileStart } from "../../../../src/platform/artifact/artifact-head.t
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
-test.each([0, 10, 16_384, 16_385, 40_000])("of a file of %d bytes, at most the first 16 KiB are read", async (size) => {
-  await using folder = await scratchFolder();
-  const path = join(folder.path, "a");
-  const bytes = Buffer.from(Array.from({ length: size }, (_, index) => index % 251));
-  await writeFile(path, bytes);
-  const start = await readFileStart(path);
-  expect(start.sizeBytes).toBe(size);
-  expect(Buffer.from(start.bytes).equals(bytes.subarray(0, 16_384))).toBe(true);
-});
+test.each([0, 10, 16_384, 16_385, 40_000])(
+  "of a file of %d bytes, at most the first 16 KiB are read",
+  async (size) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "a");
+    const bytes = Buffer.from(Array.from({ length: size }, (_, index) => index % 251));
+    await writeFile(path, bytes);
+    const start = await readFileStart(path);
+    expect(start.sizeBytes).toBe(size);
+    expect(Buffer.from(start.bytes).equals(bytes.subarray(0, 16_384))).toBe(true);
+  },
+);
 
 test.each([
   ["/nowhere/a", "the file does not exist.", "ENOENT"],

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { licenseNeeded, parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
+import {
+  licenseNeeded,
+  parseArtifactVersion,
+} from "../../../../src/platform/artifact/artifact-version.ts";
 
 const firstRun = `Extracting image from this script and loading into docker daemon, this step can take a few minutes
 dcos-genconf.9d1e6a-5a3bd7.tar
@@ -24,14 +27,19 @@ test.each([
 
 test.each([
   ["", 'The output of the artifact\'s --version contains neither a version nor a variant: ""'],
-  ["usage: a.sh\n", 'The output of the artifact\'s --version contains neither a version nor a variant: "usage: a.sh"'],
+  [
+    "usage: a.sh\n",
+    'The output of the artifact\'s --version contains neither a version nor a variant: "usage: a.sh"',
+  ],
   [
     '{"version": "1.0"}',
     'The output of the artifact\'s --version contains neither a version nor a variant: "{\\"version\\": \\"1.0\\"}"',
   ],
   ['{"variant": "pro", "version": "1.0"}', 'The artifact reports the unknown variant "pro".'],
 ])("%j is no version", (stdout, message) => {
-  expect(() => parseArtifactVersion(stdout)).toThrow(expect.objectContaining({ id: "artifact-invalid", message }));
+  expect(() => parseArtifactVersion(stdout)).toThrow(
+    expect.objectContaining({ id: "artifact-invalid", message }),
+  );
 });
 
 // Shows R55.

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { compareReleases, releaseNumbers } from "../../../../src/platform/artifact/artifact-version.ts";
+import {
+  compareReleases,
+  releaseNumbers,
+} from "../../../../src/platform/artifact/artifact-version.ts";
 
 test.each([
   ["1.13.4", [1, 13, 4]],

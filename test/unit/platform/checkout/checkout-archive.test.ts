@@ -1,7 +1,11 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { type SyncFile, type SyncPlan, checkoutArchive } from "../../../../src/platform/checkout/checkout.ts";
+import {
+  type SyncFile,
+  type SyncPlan,
+  checkoutArchive,
+} from "../../../../src/platform/checkout/checkout.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { factsOfFile } from "../../../support/facts-of-file.ts";
 import type { FileFacts } from "../../../../src/system/files/listed-file.ts";
@@ -19,7 +23,12 @@ const planOf = (files: readonly SyncFile[]): SyncPlan => ({
   keptFiles: [],
 });
 
-const listed = (file: FileFacts, path: string): SyncFile => ({ ...file, tree: "tests", path, mode: 0o755 });
+const listed = (file: FileFacts, path: string): SyncFile => ({
+  ...file,
+  tree: "tests",
+  path,
+  mode: 0o755,
+});
 
 async function chunksOf(plan: SyncPlan): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
@@ -49,9 +58,21 @@ test("files of all sizes arrive as they are, in few chunks", async () => {
   expect((await stat(join(to, "complete"))).size).toBe(0);
 });
 
-test.each([10, 2_000_000])("a file of %d bytes that has vanished meanwhile is named", async (size) => {
-  const file = { source: "/nowhere/test_a.py", device: 1, inode: 2, sizeBytes: size, modifiedMs: 3 };
-  const failure = await failureOf(chunksOf(planOf([listed(file, "test_a.py")])));
-  expect(failure).toMatchObject({ id: "transfer-failed", hint: expect.stringContaining("Try again") });
-  expect(failure.message).toBe("Cannot read /nowhere/test_a.py any longer (ENOENT).");
-});
+test.each([10, 2_000_000])(
+  "a file of %d bytes that has vanished meanwhile is named",
+  async (size) => {
+    const file = {
+      source: "/nowhere/test_a.py",
+      device: 1,
+      inode: 2,
+      sizeBytes: size,
+      modifiedMs: 3,
+    };
+    const failure = await failureOf(chunksOf(planOf([listed(file, "test_a.py")])));
+    expect(failure).toMatchObject({
+      id: "transfer-failed",
+      hint: expect.stringContaining("Try again"),
+    });
+    expect(failure.message).toBe("Cannot read /nowhere/test_a.py any longer (ENOENT).");
+  },
+);

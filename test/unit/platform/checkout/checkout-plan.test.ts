@@ -24,7 +24,9 @@ test.each([
   ["utilities/a.txt", false],
   ["deeper/util/a.txt", false],
 ])("before the tests of a release arrive, %s is removed: %p", (path, isRemoved) => {
-  expect(isRemovedFirst({ ...nothing, emptiedFolders: ["."], removedFolders: ["util"] }, path)).toBe(isRemoved);
+  expect(
+    isRemovedFirst({ ...nothing, emptiedFolders: ["."], removedFolders: ["util"] }, path),
+  ).toBe(isRemoved);
 });
 
 test.each([

@@ -42,7 +42,10 @@ const changeable: readonly (readonly [text: string, value: Readonly<Record<strin
   ["big: 1e300\nsmall: -1.5e-7\nless: 1e-7\n", { big: 1e300, small: -1.5e-7, less: 1e-7 }],
   ["a: =\n=: <<\n'<<': {b: 1}\n", { a: "=", "=": "<<", "<<": { b: 1 } }],
   ["a: !!str 010\nb: ! 1e3\nc: !!int '3'\nd: !!null ''\n", { a: "010", b: "1e3", c: 3, d: null }],
-  ["'on': 1\n'1': 2\n'0o10': 3\n'1e3': 4\n'null': 5\n'': 6\n", { on: 1, "1": 2, "0o10": 3, "1e3": 4, null: 5, "": 6 }],
+  [
+    "'on': 1\n'1': 2\n'0o10': 3\n'1e3': 4\n'null': 5\n'': 6\n",
+    { on: 1, "1": 2, "0o10": 3, "1e3": 4, null: 5, "": 6 },
+  ],
   [
     "a: TRUE\nb: ~\nc: Null\nd:\ne: nO\nf: _1\ng: 10.0.0.4\n",
     { a: true, b: null, c: null, d: null, e: "nO", f: "_1", g: "10.0.0.4" },
@@ -55,21 +58,29 @@ const changeable: readonly (readonly [text: string, value: Readonly<Record<strin
   ['{"a": "\\ud83d\\ude00", "b": 1e3, "c": "\\/"}', { a: "\u{1f600}", b: 1000, c: "/" }],
 ];
 
-test.each(changeable)("%j keeps its meaning of YAML 1.2 as YAML and as JSON", async (text, value) => {
-  const parsed = await parse(text);
-  expect(parsed).toEqual({ value });
-  expect(await parse(await configurationText(parsed.value!, "yaml"))).toEqual({ value });
-  expect(JSON.parse(await configurationText(parsed.value!, "json"))).toEqual(value);
-});
+test.each(changeable)(
+  "%j keeps its meaning of YAML 1.2 as YAML and as JSON",
+  async (text, value) => {
+    const parsed = await parse(text);
+    expect(parsed).toEqual({ value });
+    expect(await parse(await configurationText(parsed.value!, "yaml"))).toEqual({ value });
+    expect(JSON.parse(await configurationText(parsed.value!, "json"))).toEqual(value);
+  },
+);
 
-const hasPyYaml = Bun.spawnSync(["python3", "-c", "import yaml"], { stderr: "ignore" }).exitCode === 0;
+const hasPyYaml =
+  Bun.spawnSync(["python3", "-c", "import yaml"], { stderr: "ignore" }).exitCode === 0;
 
-test.skipIf(!hasPyYaml).each(changeable)("%j means the same to a reader of YAML 1.1", async (text, value) => {
-  const rendered = await configurationText((await parse(text)).value!, "yaml");
-  const program = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin.buffer), sys.stdout)";
-  const reader = Bun.spawn(["python3", "-c", program], { stdin: new Blob([rendered]) });
-  expect(await reader.stdout.json()).toEqual(value);
-});
+test.skipIf(!hasPyYaml).each(changeable)(
+  "%j means the same to a reader of YAML 1.1",
+  async (text, value) => {
+    const rendered = await configurationText((await parse(text)).value!, "yaml");
+    const program =
+      "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin.buffer), sys.stdout)";
+    const reader = Bun.spawn(["python3", "-c", program], { stdin: new Blob([rendered]) });
+    expect(await reader.stdout.json()).toEqual(value);
+  },
+);
 
 test("what is written quotes texts and keys that any version reads as something else, and nothing more", async () => {
   const text = `y: n\nNo_1: {"off": 2023-05-15, "12:30": =}\n"<<": 1e300\nplain-key: 12345678901234567890123\n`;
@@ -79,7 +90,9 @@ test("what is written quotes texts and keys that any version reads as something 
 });
 
 test("integers of any length are exact in JSON too", async () => {
-  const parsed = await parse("id: 90071992547409931\nmore: [0xffffffffffffffffff, -123456789012345678901]\n");
+  const parsed = await parse(
+    "id: 90071992547409931\nmore: [0xffffffffffffffffff, -123456789012345678901]\n",
+  );
   expect(await configurationText(parsed.value!, "json")).toBe(
     '{"id":90071992547409931,"more":[4722366482869645213695,-123456789012345678901]}\n',
   );
@@ -90,9 +103,21 @@ const noTag = /JSON has no values with this tag/;
 const noKey = /a key must be text: put quotes around it/;
 
 test.each([
-  ...["yes", "No", "ON", "off", "010", "08", "00", "-07", "0b11", "-0x1F", "1_000", "1_0.5", "685.230_15e+03"].map(
-    (word) => [`a: [${word}]`, 5, otherReading] as const,
-  ),
+  ...[
+    "yes",
+    "No",
+    "ON",
+    "off",
+    "010",
+    "08",
+    "00",
+    "-07",
+    "0b11",
+    "-0x1F",
+    "1_000",
+    "1_0.5",
+    "685.230_15e+03",
+  ].map((word) => [`a: [${word}]`, 5, otherReading] as const),
   ["no: 1", 1, otherReading],
   ["a: !!set {b, c}", 4, noTag],
   ["a: !!omap [b: 1]", 4, noTag],
@@ -116,16 +141,22 @@ test.each([
   ['a: "\\ud83d"', 4, /this text has half of a character/],
   ["%YAML 1.1\n---\na: n", 1, /this must be YAML 1\.2/],
   ["a: {b: &c {d: 1}, <<: *c, <<: *c}", 27, /Map keys must be unique/],
-] as const)("%j is refused, because it would not arrive as it is written", async (text, column, reason) => {
-  const [found = "", ...more] = (await parse(text)).problems ?? [];
-  expect(more).toEqual([]);
-  expect(unmarked(found)).toStartWith(`extra.yaml:1:${column}: `);
-  expect(unmarked(found)).toMatch(reason);
-});
+] as const)(
+  "%j is refused, because it would not arrive as it is written",
+  async (text, column, reason) => {
+    const [found = "", ...more] = (await parse(text)).problems ?? [];
+    expect(more).toEqual([]);
+    expect(unmarked(found)).toStartWith(`extra.yaml:1:${column}: `);
+    expect(unmarked(found)).toMatch(reason);
+  },
+);
 
 test.each([
   ["a: 1\nb: 2\na: 3\n", ["extra.yaml:3:1: Map keys must be unique"]],
-  ["a: 1\n---\nb: 2\n", ["extra.yaml:2:1: a second document begins here; put all settings into one"]],
+  [
+    "a: 1\n---\nb: 2\n",
+    ["extra.yaml:2:1: a second document begins here; put all settings into one"],
+  ],
   ["- a\n- b\n", ["extra.yaml: the top level must be a mapping (key: value)."]],
   ["just text\n", ["extra.yaml: the top level must be a mapping (key: value)."]],
   ["a: !secret x\n", []],
@@ -149,9 +180,30 @@ test("a bomb of aliases is refused", async () => {
 });
 
 test.each([
-  { truth: "no", on: "on", octal: "0755", number: "1.10", time: "12:30", empty: "", nothing: null, date: "2020-01-01" },
-  { text: "a: b # c\n\ttabbed", unicode: "grüße", long: `${"word ".repeat(60)}end`, dash: "- x", star: "*x" },
-  { control: "a\u0085b\u007f\u2028", equals: "=", yes: "y", sexagesimal: "1:30:00", comment: "a #b" },
+  {
+    truth: "no",
+    on: "on",
+    octal: "0755",
+    number: "1.10",
+    time: "12:30",
+    empty: "",
+    nothing: null,
+    date: "2020-01-01",
+  },
+  {
+    text: "a: b # c\n\ttabbed",
+    unicode: "grüße",
+    long: `${"word ".repeat(60)}end`,
+    dash: "- x",
+    star: "*x",
+  },
+  {
+    control: "a\u0085b\u007f\u2028",
+    equals: "=",
+    yes: "y",
+    sexagesimal: "1:30:00",
+    comment: "a #b",
+  },
   { list: [], map: {}, nested: [{ a: [1, 2] }], big: 123456789012345678901n },
 ])("what is rendered is read back as it was: %p", async (configuration) => {
   expect(await parse(await renderConfiguration(configuration))).toEqual({ value: configuration });

@@ -63,20 +63,39 @@ test("the enterprise variant adds superuser, fault domain and license", async ()
 
 // Shows R36, R54.
 test("without a license the key is not given", () => {
-  expect(baseConfiguration({ ...input, variant: "enterprise" })).not.toHaveProperty("license_key_contents");
+  expect(baseConfiguration({ ...input, variant: "enterprise" })).not.toHaveProperty(
+    "license_key_contents",
+  );
 });
 
 // Shows R34.
-test.skipIf(Bun.which("openssl") === null)("the default password hash is that of admin", async () => {
-  const hash = String(baseConfiguration({ ...input, variant: "enterprise" })["superuser_password_hash"]);
-  expect(await Bun.$`openssl passwd -6 -salt ${hash.split("$")[2]} admin`.text()).toBe(`${hash}\n`);
-});
+test.skipIf(Bun.which("openssl") === null)(
+  "the default password hash is that of admin",
+  async () => {
+    const hash = String(
+      baseConfiguration({ ...input, variant: "enterprise" })["superuser_password_hash"],
+    );
+    expect(await Bun.$`openssl passwd -6 -salt ${hash.split("$")[2]} admin`.text()).toBe(
+      `${hash}\n`,
+    );
+  },
+);
 
 test.each([
   [{ a: 1, security: "permissive" }, { a: 2 }, undefined, { a: 2, security: "permissive" }],
   [{ a: 1 }, { security: "disabled" }, "strict", { a: 1, security: "strict" }],
-  [{ list: [1, 2], map: { x: 1 } }, { list: [], map: { y: 1 } }, undefined, { list: [], map: { y: 1 } }],
-  [{ superuser_username: "admin" }, { superuser_username: null }, undefined, { superuser_username: null }],
+  [
+    { list: [1, 2], map: { x: 1 } },
+    { list: [], map: { y: 1 } },
+    undefined,
+    { list: [], map: { y: 1 } },
+  ],
+  [
+    { superuser_username: "admin" },
+    { superuser_username: null },
+    undefined,
+    { superuser_username: null },
+  ],
 ] as const)("%j with %j and --security-mode %p", (base, extra, mode, merged) => {
   expect(mergeConfiguration(base, extra, mode)).toEqual(merged);
 });
@@ -97,10 +116,9 @@ test("secrets are found at any depth, settings are not", () => {
 
 test("numbers are secrets too, but settings are not", () => {
   const numbers = { admin_password: 123456, token: 123456789012345678901n };
-  expect(configurationSecrets({ ...numbers, auth_token: null, secret_store: true, password: "" })).toEqual([
-    "123456",
-    "123456789012345678901",
-  ]);
+  expect(
+    configurationSecrets({ ...numbers, auth_token: null, secret_store: true, password: "" }),
+  ).toEqual(["123456", "123456789012345678901"]);
 });
 
 test.each([
@@ -109,9 +127,12 @@ test.each([
   ["enterprise", { security: "disabled" }, undefined, "http"],
   ["enterprise", { security: "disabled" }, "permissive", "https"],
   ["enterprise", { security: "strict" }, "disabled", "http"],
-] as const)("%s with %j and --security-mode %p: the web UI is expected at %s", (variant, extra, mode, scheme) => {
-  expect(webSchemeOf(variant, extra, mode)).toBe(scheme);
-});
+] as const)(
+  "%s with %j and --security-mode %p: the web UI is expected at %s",
+  (variant, extra, mode, scheme) => {
+    expect(webSchemeOf(variant, extra, mode)).toBe(scheme);
+  },
+);
 
 test("the superuser is that of the user's configuration, whose password is known only if it is the usual one", () => {
   const { superuser_password_hash: usual } = baseConfiguration({ ...input, variant: "enterprise" });
@@ -121,5 +142,6 @@ test("the superuser is that of the user's configuration, whose password is known
     [{ superuser_username: 7, superuser_password_hash: usual }, "7", "admin"],
     [{ superuser_username: true }, "admin", "admin"],
   ];
-  for (const [extra, username, password] of superusers) expect(superuserOf(extra)).toEqual({ username, password });
+  for (const [extra, username, password] of superusers)
+    expect(superuserOf(extra)).toEqual({ username, password });
 });

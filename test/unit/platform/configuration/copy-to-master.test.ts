@@ -2,13 +2,19 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { listCopyToMaster, parseCopyToMaster } from "../../../../src/platform/configuration/install-configuration.ts";
+import {
+  listCopyToMaster,
+  parseCopyToMaster,
+} from "../../../../src/platform/configuration/install-configuration.ts";
 import { factsOfFile } from "../../../support/facts-of-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
 test.each([
-  ["/a/key.pem:/var/lib/x/custom_ca.key", { source: "/a/key.pem", target: "/var/lib/x/custom_ca.key" }],
+  [
+    "/a/key.pem:/var/lib/x/custom_ca.key",
+    { source: "/a/key.pem", target: "/var/lib/x/custom_ca.key" },
+  ],
   ["/a:b:/c", { source: "/a:b", target: "/c" }],
   ["/a/with space:/c/", { source: "/a/with space", target: "/c/" }],
   ["/a:/c/../d//e", { source: "/a", target: "/d/e" }],

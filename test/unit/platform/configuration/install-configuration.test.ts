@@ -2,10 +2,22 @@ import { expect, test } from "bun:test";
 import { genconfFiles } from "../../../../src/platform/configuration/install-configuration.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
-import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
+import {
+  added,
+  exampleCluster,
+  examplePlan,
+  exampleTraits,
+} from "../../../support/install-example.ts";
 
 const node = (role: "master" | "agent", privateAddress: string) =>
-  ({ role, index: 0, state: "running", privateAddress, ssh: { host: "" }, web: { host: "" } }) as never;
+  ({
+    role,
+    index: 0,
+    state: "running",
+    privateAddress,
+    ssh: { host: "" },
+    web: { host: "" },
+  }) as never;
 const bootstrapUrl = "http://10.0.0.1:18080/0123456789abcdef0123456789abcdef";
 const base = {
   bootstrap_url: bootstrapUrl,
@@ -18,7 +30,10 @@ const base = {
 
 /** The `config.yaml` of a platform that is a folder. */
 async function configuration(given: InstallPlan["configuration"]): Promise<unknown> {
-  const plan = { ...examplePlan("/a", { variant: "none", configuration: given }), ...exampleTraits };
+  const plan = {
+    ...examplePlan("/a", { variant: "none", configuration: given }),
+    ...exampleTraits,
+  };
   const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "none");
   const facts = { resolvers: ["10.0.0.53"], bootstrapUrl, layout: folderLayout(), release: "1.0" };
   const [file] = await genconfFiles(plan, cluster, facts);
@@ -33,7 +48,12 @@ test("a platform that is a folder gets JSON, in which what the user provided is 
 });
 
 test("of a complete configuration, the keys of the base stay there", async () => {
-  const values = { ...base, bootstrap_url: "http://10.0.0.1:18080", resolvers: ["1.1.1.1"], colour: "blue" };
+  const values = {
+    ...base,
+    bootstrap_url: "http://10.0.0.1:18080",
+    resolvers: ["1.1.1.1"],
+    colour: "blue",
+  };
   expect(await configuration({ kind: "complete", values })).toMatchObject({
     ...base,
     resolvers: ["1.1.1.1"],
@@ -42,11 +62,20 @@ test("of a complete configuration, the keys of the base stay there", async () =>
 });
 
 test("the scripts that print a node's addresses are executable, unless the user provides them", async () => {
-  const own = { source: "/own", device: 1, inode: 2, modifiedMs: 3, target: "ip-detect", mode: 0o700, sizeBytes: 1 };
+  const own = {
+    source: "/own",
+    device: 1,
+    inode: 2,
+    modifiedMs: 3,
+    target: "ip-detect",
+    mode: 0o700,
+    sizeBytes: 1,
+  };
   const plan = { ...examplePlan("/a", { variant: "none" }), ...exampleTraits };
   const cluster = exampleCluster([node("master", "10.0.0.1")], "none");
   const facts = { resolvers: ["10.0.0.53"], bootstrapUrl, layout: folderLayout(), release: "1.0" };
-  const generate = async (changes: Partial<typeof plan>) => genconfFiles({ ...plan, ...changes }, cluster, facts);
+  const generate = async (changes: Partial<typeof plan>) =>
+    genconfFiles({ ...plan, ...changes }, cluster, facts);
   const modes = async (changes: Partial<typeof plan>) =>
     (await generate(changes)).map(({ path, mode }) => [path, mode]);
   const configured = ["config.yaml", 0o600];

@@ -29,7 +29,9 @@ test("--extra-config wins, and the files stay unread", async () => {
 // Shows R53.
 test("--license-key comes next, and the variable's file stays unread", async () => {
   await using file = await licenseFile("key\n");
-  expect(await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal)).toEqual({
+  expect(
+    await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal),
+  ).toEqual({
     value: { contents: "key", source: "`licenseKey`" },
   });
 });
@@ -38,7 +40,12 @@ test("--license-key comes next, and the variable's file stays unread", async () 
 test("CLUSTER_LICENSE_KEY_PATH comes last", async () => {
   await using file = await licenseFile("key");
   const sources = { ...all, extraConfiguration: {}, optionPath: undefined };
-  expect(await resolveLicense({ ...sources, environment: { CLUSTER_LICENSE_KEY_PATH: file.path } }, signal)).toEqual({
+  expect(
+    await resolveLicense(
+      { ...sources, environment: { CLUSTER_LICENSE_KEY_PATH: file.path } },
+      signal,
+    ),
+  ).toEqual({
     value: { contents: "key", source: "CLUSTER_LICENSE_KEY_PATH" },
   });
 });
@@ -50,7 +57,10 @@ test.each([
   [" a ", " a "],
 ])("of the file %j one trailing newline is dropped", async (text, contents) => {
   await using file = await licenseFile(text);
-  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal);
+  const license = await resolveLicense(
+    { ...all, extraConfiguration: {}, optionPath: file.path },
+    signal,
+  );
   expect(license.value?.contents).toBe(contents);
 });
 
@@ -70,19 +80,33 @@ test.each([{}, { CLUSTER_LICENSE_KEY_PATH: "" }, { CLUSTER_LICENSE_KEY_PATH: und
 );
 
 test.each([
-  [{ optionPath: nowhere }, `\`licenseKey\`: cannot read the license file ${nowhere}: the file does not exist.`],
+  [
+    { optionPath: nowhere },
+    `\`licenseKey\`: cannot read the license file ${nowhere}: the file does not exist.`,
+  ],
   [
     { optionPath: undefined },
     `CLUSTER_LICENSE_KEY_PATH: cannot read the license file ${nowhere}: the file does not exist.`,
   ],
-  [{ optionPath: "/" }, "`licenseKey`: cannot read the license file /: it is a folder, not a file."],
-  [{ extraConfiguration: { license_key_contents: null } }, "`extraConfig`: license_key_contents must be text."],
+  [
+    { optionPath: "/" },
+    "`licenseKey`: cannot read the license file /: it is a folder, not a file.",
+  ],
+  [
+    { extraConfiguration: { license_key_contents: null } },
+    "`extraConfig`: license_key_contents must be text.",
+  ],
 ])("a source that is present but unusable (%j) is a problem", async (part, problem) => {
-  expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal)).toEqual({ problems: [problem] });
+  expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal)).toEqual({
+    problems: [problem],
+  });
 });
 
 test("an empty license file is a problem", async () => {
   await using file = await licenseFile("\n");
-  const license = await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal);
+  const license = await resolveLicense(
+    { ...all, extraConfiguration: {}, optionPath: file.path },
+    signal,
+  );
   expect(license.problems).toEqual([`\`licenseKey\`: the license file ${file.path} is empty.`]);
 });

@@ -28,9 +28,13 @@ test("the clock of a container's computer stays as it is", async () => {
   await using scratch = await scratchFolder();
   const programs = join(scratch.path, "programs");
   await mkdir(programs);
-  await writeFile(join(programs, "systemd-detect-virt"), '#!/bin/sh\n[ "$*" = "--quiet --container" ]\n', {
-    mode: 0o755,
-  });
+  await writeFile(
+    join(programs, "systemd-detect-virt"),
+    '#!/bin/sh\n[ "$*" = "--quiet --container" ]\n',
+    {
+      mode: 0o755,
+    },
+  );
   const folder = join(scratch.path, "faults");
   await mkdir(folder);
   const script = `

@@ -22,7 +22,12 @@ begin`;
 
 test.each([
   ["a small one", 16 * megabyte, 1, /^filled\n$/],
-  ["one without a size of its own, which has half of the memory", 2 ** 50, 1, /memory .* mount a smaller tmpfs/i],
+  [
+    "one without a size of its own, which has half of the memory",
+    2 ** 50,
+    1,
+    /memory .* mount a smaller tmpfs/i,
+  ],
   ["small ones on too many nodes", 16 * megabyte, 10_000_000, /memory/],
   ["the disk of a node that has its own", 2 ** 50, 0, /^filled\n$/],
 ])("%s", async (_, free, sharers, said) => {

@@ -1,7 +1,16 @@
 import { expect, test } from "bun:test";
-import { type FaultPart, parseObservation, startFaultScript } from "../../../../src/platform/faults/node-faults.ts";
+import {
+  type FaultPart,
+  parseObservation,
+  startFaultScript,
+} from "../../../../src/platform/faults/node-faults.ts";
 
-const record = { kind: "partition", description: "it's cut", links: ["10.0.0.2"], folder: "" } as const;
+const record = {
+  kind: "partition",
+  description: "it's cut",
+  links: ["10.0.0.2"],
+  folder: "",
+} as const;
 
 test("what a node observed is read, and whatever has another form is skipped", () => {
   const stdout = [
@@ -31,7 +40,10 @@ test("what a node observed is read, and whatever has another form is skipped", (
       ["10.0.0.3", undefined],
     ]),
   });
-  expect(parseObservation("clock=soon\nfree=-1\n")).toMatchObject({ clockMs: undefined, freeBytes: undefined });
+  expect(parseObservation("clock=soon\nfree=-1\n")).toMatchObject({
+    clockMs: undefined,
+    freeBytes: undefined,
+  });
 });
 
 const parts: readonly FaultPart[] = [

@@ -34,7 +34,11 @@ const fullFacts: PlatformFacts = {
   name: "etcd",
   version: "3.5",
   description: "A store of keys and values",
-  nodes: { master: { default: 3, min: 1, max: 9 }, agent: { default: 0, max: 0 }, public_agent: {} },
+  nodes: {
+    master: { default: 3, min: 1, max: 9 },
+    agent: { default: 0, max: 0 },
+    public_agent: {},
+  },
   packages: { apt: ["etcd-server", "g++"], dnf: ["etcd"] },
   ports: [2379, 2380],
   web: { port: 443, path: "/ui/", scheme: "https", certificate: "/etc/etcd/ca.pem" },
@@ -66,12 +70,23 @@ describe("platform.yaml", () => {
       `${smallest}nodes: { masters: { max: 1 } }`,
       { ...emptyFacts, nodes: { ...emptyFacts.nodes, master: { max: 1 } } },
     ],
-    ["the longest limit for a check", `${smallest}checkTimeout: 10m`, { ...emptyFacts, checkSeconds: 600 }],
-    ["the shortest limit for a check", `${smallest}checkTimeout: 1s`, { ...emptyFacts, checkSeconds: 1 }],
+    [
+      "the longest limit for a check",
+      `${smallest}checkTimeout: 10m`,
+      { ...emptyFacts, checkSeconds: 600 },
+    ],
+    [
+      "the shortest limit for a check",
+      `${smallest}checkTimeout: 1s`,
+      { ...emptyFacts, checkSeconds: 1 },
+    ],
     [
       "a web UI's defaults",
       `${smallest}web: { port: 80 }`,
-      { ...emptyFacts, web: { port: 80, path: "/", scheme: "http", certificate: undefined } as const },
+      {
+        ...emptyFacts,
+        web: { port: 80, path: "/", scheme: "http", certificate: undefined } as const,
+      },
     ],
   ])("%s is read, and read back from an artifact's head", async (_, text, facts) => {
     expect(await parse(text)).toEqual({ value: facts });
@@ -110,7 +125,10 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ['=name: 5\nversion: "1"', "name: must be a text, not 5; put it in quotes"],
   ["=name: etcd\nversion: 3.10", "version: must be a text, not 3.1; put it in quotes"],
   ['=name: etcd\nversion: ""', 'version: "" is not one printable line of 1 to 50 characters'],
-  ['=name: etcd\nversion: "a\\nb"', 'version: "a\\nb" is not one printable line of 1 to 50 characters'],
+  [
+    '=name: etcd\nversion: "a\\nb"',
+    'version: "a\\nb" is not one printable line of 1 to 50 characters',
+  ],
   ["=name: etcd\nversion: [1]", "version: must be a text, not a list"],
   [
     "colour: red",
@@ -123,20 +141,38 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["description: ' x'", 'description: " x" is not one printable line of 1 to 100 characters'],
   ["description: true", "description: must be a text, not true; put it in quotes"],
   ["nodes: 3", "nodes: must be a mapping (key: value), not 3"],
-  ["nodes: { master: {} }", 'nodes: unknown key "master"; the keys are masters, agents, public_agents'],
+  [
+    "nodes: { master: {} }",
+    'nodes: unknown key "master"; the keys are masters, agents, public_agents',
+  ],
   ["nodes: { masters: 3 }", "nodes.masters: must be a mapping (key: value), not 3"],
-  ["nodes: { masters: { minimum: 1 } }", 'nodes.masters: unknown key "minimum"; the keys are default, min, max'],
+  [
+    "nodes: { masters: { minimum: 1 } }",
+    'nodes.masters: unknown key "minimum"; the keys are default, min, max',
+  ],
   ["nodes: { masters: { min: 0 } }", "nodes.masters.min: 0 is not a whole number from 1 to 1000"],
-  ["nodes: { agents: { default: 1.5 } }", "nodes.agents.default: 1.5 is not a whole number from 0 to 1000"],
+  [
+    "nodes: { agents: { default: 1.5 } }",
+    "nodes.agents.default: 1.5 is not a whole number from 0 to 1000",
+  ],
   [
     "nodes: { agents: { max: 10000000000000000000000 } }",
     "nodes.agents.max: 10000000000000000000… is not a whole number from 0 to 1000",
   ],
   ["nodes: { agents: { min: 3, max: 2 } }", "nodes.agents: min (3) is larger than max (2)"],
   ["nodes: { agents: { default: 3, max: 2 } }", "nodes.agents: default (3) is larger than max (2)"],
-  ["nodes: { agents: { default: 1, min: 2 } }", "nodes.agents: default (1) is smaller than min (2)"],
-  ["nodes: { masters: { default: 2 } }", "nodes.masters: must allow a default of 1, 3, 5, 7 or 9 masters"],
-  ["nodes: { masters: { min: 4, max: 4 } }", "nodes.masters: must allow one of 1, 3, 5, 7 or 9 masters"],
+  [
+    "nodes: { agents: { default: 1, min: 2 } }",
+    "nodes.agents: default (1) is smaller than min (2)",
+  ],
+  [
+    "nodes: { masters: { default: 2 } }",
+    "nodes.masters: must allow a default of 1, 3, 5, 7 or 9 masters",
+  ],
+  [
+    "nodes: { masters: { min: 4, max: 4 } }",
+    "nodes.masters: must allow one of 1, 3, 5, 7 or 9 masters",
+  ],
   ["packages: [etcd]", "packages: must be a mapping (key: value), not a list"],
   ["packages: { yum: [etcd] }", 'packages: unknown key "yum"; the keys are apt, dnf'],
   ["packages: { apt: etcd }", 'packages.apt: must be a list, not "etcd"'],
@@ -174,10 +210,17 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["web: { port: 80, certificate: /x }", "web.certificate: only https has one"],
   ["web: { port: 443, scheme: https, certificate: x }", `web.certificate: "x" is not ${path}`],
   ...["60", "0s", "500ms", "1500ms", "601s", "11m", "1d", "-5s", "''", "ten"].map(
-    (text) => [`checkTimeout: ${text}`, `checkTimeout: "${text === "''" ? "" : text}" is not ${limit}`] as const,
+    (text) =>
+      [
+        `checkTimeout: ${text}`,
+        `checkTimeout: "${text === "''" ? "" : text}" is not ${limit}`,
+      ] as const,
   ),
   ["checkTimeout: [9s]", "checkTimeout: must be a text, not a list"],
-  ["conditions: [podman]", 'conditions: "podman" is not one of docker, cgroups-1, dns-port-free, clock-synchronized'],
+  [
+    "conditions: [podman]",
+    'conditions: "podman" is not one of docker, cgroups-1, dns-port-free, clock-synchronized',
+  ],
   ["kernel_modules: ['ip vs']", 'kernel_modules: "ip vs" is not the name of a kernel module'],
   ["logs: /var/log/x", 'logs: must be a mapping (key: value), not "/var/log/x"'],
   ["logs: { units: [a/b] }", 'logs.units: "a/b" is not the name of a systemd unit'],
@@ -223,17 +266,23 @@ describe("mistakes", () => {
     expect(unmarked(problems![0]!)).toMatch(problem);
   });
 
-  test.each([["x"], [""], ['{"name": "etcd"'], ["[".repeat(1_000)], [platformHead(emptyFacts).padEnd(13_000)]])(
-    "a head that cannot be read: %#",
-    (line) => {
-      expect(parsePlatformHead(line).problems).toHaveLength(1);
-    },
-  );
+  test.each([
+    ["x"],
+    [""],
+    ['{"name": "etcd"'],
+    ["[".repeat(1_000)],
+    [platformHead(emptyFacts).padEnd(13_000)],
+  ])("a head that cannot be read: %#", (line) => {
+    expect(parsePlatformHead(line).problems).toHaveLength(1);
+  });
 
   test.each(["2m", "1m30s", "90000ms"])(
     "a head whose limit for a check no node could read is refused: %s",
     (written) => {
-      const line = platformHead({ ...emptyFacts, checkSeconds: 90 }).replace('"90s"', JSON.stringify(written));
+      const line = platformHead({ ...emptyFacts, checkSeconds: 90 }).replace(
+        '"90s"',
+        JSON.stringify(written),
+      );
       expect(line).toContain(written);
       expect(parsePlatformHead(line).problems?.map(unmarked)).toEqual([
         expect.stringMatching(/^checkTimeout: must be written as "\d+s" here$/),
@@ -252,10 +301,18 @@ describe("mistakes", () => {
     const { problems } = await parse("name: E\nports: [0]\nweb: { port: x }\ncolour: red\nlogs: 1");
     expect(problems).toHaveLength(6);
     const many = async (length: number) =>
-      (await parse(Array.from({ length }, (_, index) => `key${index}: 1`).join("\n"))).problems?.slice(49);
+      (
+        await parse(Array.from({ length }, (_, index) => `key${index}: 1`).join("\n"))
+      ).problems?.slice(49);
     expect(await many(48)).toEqual([expect.stringContaining("version: is missing")]);
-    expect(await many(49)).toEqual([expect.any(String), expect.stringMatching(/: and 1 more problem$/)]);
-    expect(await many(100)).toEqual([expect.any(String), expect.stringMatching(/: and 52 more problems$/)]);
+    expect(await many(49)).toEqual([
+      expect.any(String),
+      expect.stringMatching(/: and 1 more problem$/),
+    ]);
+    expect(await many(100)).toEqual([
+      expect.any(String),
+      expect.stringMatching(/: and 52 more problems$/),
+    ]);
   });
 
   test("what the file says is marked as outside text, and printable", async () => {

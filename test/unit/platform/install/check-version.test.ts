@@ -6,7 +6,10 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { ClusterError, type ErrorId } from "../../../../src/errors.ts";
 import { checkVersion, endedBadly } from "../../../../src/platform/install/fetch-artifact.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
-import { openInstallation, checkVersion as versionStep } from "../../../../src/platform/install/steps.ts";
+import {
+  openInstallation,
+  checkVersion as versionStep,
+} from "../../../../src/platform/install/steps.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -15,9 +18,18 @@ import { installWork } from "../../../../src/platform/install-paths.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 /** Checks the version of an artifact whose script ends like this on the node. */
-async function check(result: { readonly status: number; readonly stdout: string; readonly stderr: string }) {
+async function check(result: {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}) {
   const connection = { run: async () => result } as unknown as Connection;
-  const request = { variant: "oss", sha256: "AB".repeat(32), shown: "x.sh", work: installWork } as const;
+  const request = {
+    variant: "oss",
+    sha256: "AB".repeat(32),
+    shown: "x.sh",
+    work: installWork,
+  } as const;
   const context = { connection } as PhaseContext;
   return checkVersion(request).run(context, neverAborted);
 }
@@ -28,7 +40,12 @@ test("the artifact's version is read from its output", async () => {
 });
 
 test.each([
-  [90, `${"cd".repeat(32)}\n`, "", `has the SHA-256 checksum ${"cd".repeat(32)}, not ${"ab".repeat(32)}.`],
+  [
+    90,
+    `${"cd".repeat(32)}\n`,
+    "",
+    `has the SHA-256 checksum ${"cd".repeat(32)}, not ${"ab".repeat(32)}.`,
+  ],
   [1, "starting\n", "no docker\n", "failed to print its version with --version: no docker."],
   [1, "no docker\n", "", "failed to print its version with --version: no docker."],
 ])("a script that ends with %d and %j is an error", async (status, stdout, stderr, text) => {
@@ -66,7 +83,11 @@ async function checkWithoutDocker(plan: Partial<InstallPlan>, status = 1) {
     const name = argv.find((word) => word.startsWith("e2e-"))!;
     ran.push(name);
     const isReady = name === "e2e-prepare" || ran.includes("e2e-prepare");
-    return { status: isReady ? 0 : status, stdout: '{"variant": "oss", "version": "1.9"}', stderr: "" };
+    return {
+      status: isReady ? 0 : status,
+      stdout: '{"variant": "oss", "version": "1.9"}',
+      stderr: "",
+    };
   };
   const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
   const runtime = { connections, clock: systemClock, progress: silentProgress };
@@ -81,6 +102,12 @@ test("where only running an artifact shows its layout, the node gets Docker if i
   const ran = ["e2e-version", "e2e-prepare", "e2e-version"];
   expect(await checkWithoutDocker({ layout: undefined })).toMatchObject([found, ran]);
   const failed = { id: "artifact-invalid" };
-  expect(await checkWithoutDocker({ layout: layoutOf("cluster") })).toMatchObject([failed, ["e2e-version"]]);
-  expect(await checkWithoutDocker({ layout: undefined }, 90)).toMatchObject([failed, ["e2e-version"]]);
+  expect(await checkWithoutDocker({ layout: layoutOf("cluster") })).toMatchObject([
+    failed,
+    ["e2e-version"],
+  ]);
+  expect(await checkWithoutDocker({ layout: undefined }, 90)).toMatchObject([
+    failed,
+    ["e2e-version"],
+  ]);
 });

@@ -22,16 +22,30 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       await onOutput?.("stdout", output);
       return { status: statuses[tries - 1] ?? 0, stdout: "", stderr: "curl: (6) no such host\n" };
     },
-    upload: async (_: unknown, { onProgress }: { readonly onProgress?: (sent: number, total: number) => void }) => {
+    upload: async (
+      _: unknown,
+      { onProgress }: { readonly onProgress?: (sent: number, total: number) => void },
+    ) => {
       done.push("upload");
       onProgress?.(5e6, 20e6);
     },
   } as unknown as Connection;
   const { progress: silent, told } = recordingProgress();
-  const detail = (level: number, text: string): void => void told.push(`-${"v".repeat(level)}: ${text}`);
+  const detail = (level: number, text: string): void =>
+    void told.push(`-${"v".repeat(level)}: ${text}`);
   const progress = { ...silent, detail };
-  const step = { update: (text: string) => void texts.push(text), done: () => {}, [Symbol.dispose]: () => {} };
-  const context: PhaseContext = { node: {} as NodeRecord, reference: "master_0", connection, step, progress };
+  const step = {
+    update: (text: string) => void texts.push(text),
+    done: () => {},
+    [Symbol.dispose]: () => {},
+  };
+  const context: PhaseContext = {
+    node: {} as NodeRecord,
+    reference: "master_0",
+    connection,
+    step,
+    progress,
+  };
   const phase = fetchArtifact({
     artifact: { kind: "url", url, shown: url },
     download: async (onProgress) => {
@@ -49,7 +63,11 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
 const fromHere = ["download", "creating the installer's folder", "upload"];
 
 test("a node that can download the artifact does, and shows how far it is", async () => {
-  const { done, told, texts } = await fetchOn([0], elsewhere, "size: 1000 2000000\nsize: 12000000 310000000\n");
+  const { done, told, texts } = await fetchOn(
+    [0],
+    elsewhere,
+    "size: 1000 2000000\nsize: 12000000 310000000\n",
+  );
   expect([done, told]).toEqual([["downloading the artifact"], []]);
   expect(texts).toEqual(["12 of 310 MB"]);
 });
@@ -59,26 +77,36 @@ test("from a server that doesn't say how long the artifact is, it shows how much
 });
 
 test("a node that lacks curl tries again once it is prepared", async () => {
-  expect((await fetchOn([127, 0])).done).toEqual(["downloading the artifact", "downloading the artifact"]);
+  expect((await fetchOn([127, 0])).done).toEqual([
+    "downloading the artifact",
+    "downloading the artifact",
+  ]);
 });
 
 test.each([
   ["downloads nothing", [6]],
   ["downloads nothing once it has curl", [127, 6]],
-])("for a node that %s, this machine downloads and uploads it, and -v says why", async (_, statuses) => {
-  const { done, told, texts } = await fetchOn(statuses);
-  expect(done).toEqual([...statuses.map(() => "downloading the artifact"), ...fromHere]);
-  expect(told).toHaveLength(1);
-  expect(unmarked(told[0]!)).toStartWith("-v: master_0 cannot download the artifact (curl: (6) no such host)");
-  expect(texts).toEqual(["2.5 MB to this machine", "5.0 of 20 MB to master_0"]);
-});
-
-test.each(["http://localhost/a", "http://x.localhost/a", "http://127.0.0.1:8000/a", "http://[::1]/a"])(
-  "no node downloads %s, which is another machine there",
-  async (url) => {
-    expect((await fetchOn([], url)).done).toEqual(fromHere);
+])(
+  "for a node that %s, this machine downloads and uploads it, and -v says why",
+  async (_, statuses) => {
+    const { done, told, texts } = await fetchOn(statuses);
+    expect(done).toEqual([...statuses.map(() => "downloading the artifact"), ...fromHere]);
+    expect(told).toHaveLength(1);
+    expect(unmarked(told[0]!)).toStartWith(
+      "-v: master_0 cannot download the artifact (curl: (6) no such host)",
+    );
+    expect(texts).toEqual(["2.5 MB to this machine", "5.0 of 20 MB to master_0"]);
   },
 );
+
+test.each([
+  "http://localhost/a",
+  "http://x.localhost/a",
+  "http://127.0.0.1:8000/a",
+  "http://[::1]/a",
+])("no node downloads %s, which is another machine there", async (url) => {
+  expect((await fetchOn([], url)).done).toEqual(fromHere);
+});
 
 test.each(["http://128.0.0.1/a", "http://127.example.com/a", "http://localhost.example.com/a"])(
   "a node downloads %s",

@@ -8,7 +8,9 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 /** Generates on a node where the artifact's --genconf ends like this. */
 function generateWith(status: number, stdout: string) {
   const run = async ({ argv }: RemoteCommand) =>
-    argv.includes("e2e-genconf") ? { status, stdout, stderr: "" } : { status: 0, stdout: "", stderr: "" };
+    argv.includes("e2e-genconf")
+      ? { status, stdout, stderr: "" }
+      : { status: 0, stdout: "", stderr: "" };
   const step = { update: () => {}, done: () => {}, [Symbol.dispose]: () => {} };
   const context = {
     connection: { run } as unknown as Connection,
@@ -35,7 +37,10 @@ test("an artifact that wrote no install script is not complete", async () => {
 
 test("a full disk is reported as such, with the last lines", async () => {
   const failure = await failureOf(generateWith(91, output));
-  expect(failure).toMatchObject({ id: "install-failed", hint: expect.stringContaining("larger disk") });
+  expect(failure).toMatchObject({
+    id: "install-failed",
+    hint: expect.stringContaining("larger disk"),
+  });
   expect(failure.facts).toEqual({ node: "master_0", output: lines.slice(10) });
 });
 
@@ -44,6 +49,11 @@ test.each([
   ["", ["  (it exited with status 1 and printed nothing)"], []],
 ])("what the artifact refuses is quoted", async (stdout, shown, kept) => {
   const failure = await failureOf(generateWith(1, stdout));
-  expect(failure).toMatchObject({ id: "configuration-refused", facts: { status: 1, output: kept } });
-  expect(failure.message).toBe(["The artifact refused the cluster configuration:", ...shown].join("\n"));
+  expect(failure).toMatchObject({
+    id: "configuration-refused",
+    facts: { status: 1, output: kept },
+  });
+  expect(failure.message).toBe(
+    ["The artifact refused the cluster configuration:", ...shown].join("\n"),
+  );
 });

@@ -2,7 +2,10 @@ import { layoutOf } from "../../../support/layout-of.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { describe, expect, test } from "bun:test";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { bootstrapOriginOf, genconfFiles } from "../../../../src/platform/configuration/install-configuration.ts";
+import {
+  bootstrapOriginOf,
+  genconfFiles,
+} from "../../../../src/platform/configuration/install-configuration.ts";
 import type { PlanForNodes } from "../../../../src/platform/install/install-plan.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import { curlConfig, megabytes } from "../../../../src/platform/install/fetch-artifact.ts";
@@ -10,7 +13,12 @@ import { installRunner } from "../../../../src/platform/install/start-install.ts
 import { upgradeRunner } from "../../../../src/platform/upgrade/start-upgrade.ts";
 import { reasonOf } from "../../../../src/platform/install/phase.ts";
 import { bootstrapPort } from "../../../../src/platform/install/bootstrap/serve.ts";
-import { added, exampleCluster, examplePlan, exampleTraits } from "../../../support/install-example.ts";
+import {
+  added,
+  exampleCluster,
+  examplePlan,
+  exampleTraits,
+} from "../../../support/install-example.ts";
 
 const node = (role: NodeRecord["role"], privateAddress: string | undefined): NodeRecord => ({
   id: `i-${role}`,
@@ -22,7 +30,10 @@ const node = (role: NodeRecord["role"], privateAddress: string | undefined): Nod
   ssh: { host: "h", port: 22, user: "u" },
   web: { host: "h", httpPort: 80, httpsPort: 443 },
 });
-const cluster = exampleCluster([node("master", "10.0.0.1"), node("agent", "10.0.0.2")], "enterprise");
+const cluster = exampleCluster(
+  [node("master", "10.0.0.1"), node("agent", "10.0.0.2")],
+  "enterprise",
+);
 
 const facts = {
   resolvers: ["10.0.0.53"],
@@ -38,7 +49,11 @@ const planForNodes = (changes: Partial<PlanForNodes>): PlanForNodes => ({
 });
 
 async function configOf(changes: Partial<PlanForNodes>): Promise<unknown> {
-  const files = await genconfFiles(planForNodes({ variant: "enterprise", ...changes }), cluster, facts);
+  const files = await genconfFiles(
+    planForNodes({ variant: "enterprise", ...changes }),
+    cluster,
+    facts,
+  );
   const [config] = files;
   expect(config).toMatchObject({ path: "config.yaml", mode: 0o600 });
   return Bun.YAML.parse((config!.source as { text: string }).text);
@@ -46,7 +61,11 @@ async function configOf(changes: Partial<PlanForNodes>): Promise<unknown> {
 
 describe("what goes into genconf", () => {
   test("holds the license, and the security mode over the user's own configuration", async () => {
-    const configuration = { ...added({ security: "permissive" }), licenseKey: "key", securityMode: "strict" } as const;
+    const configuration = {
+      ...added({ security: "permissive" }),
+      licenseKey: "key",
+      securityMode: "strict",
+    } as const;
     expect(await configOf({ configuration })).toMatchObject({
       bootstrap_url: "http://10.0.0.1:18080/0123456789abcdef",
       master_list: ["10.0.0.1"],
@@ -59,7 +78,9 @@ describe("what goes into genconf", () => {
   });
 
   test("is the library's own configuration alone where that is given", async () => {
-    expect(await configOf({ configuration: { kind: "complete", values: { a: 1 } } })).toEqual({ a: 1 });
+    expect(await configOf({ configuration: { kind: "complete", values: { a: 1 } } })).toEqual({
+      a: 1,
+    });
   });
 
   test.each([
@@ -67,17 +88,24 @@ describe("what goes into genconf", () => {
     ["http://10.0.0.1:18080/", "http://10.0.0.1:18080/0123456789abcdef"],
     ["http://10.0.0.1:80", "http://10.0.0.1:80"],
     ["http://example.org/own", "http://example.org/own"],
-  ])("leads to the secret path where the library's configuration names our server: %s", async (given, expected) => {
-    const configuration = { kind: "complete", values: { bootstrap_url: given } } as const;
-    expect(await configOf({ configuration })).toEqual({ bootstrap_url: expected });
-  });
+  ])(
+    "leads to the secret path where the library's configuration names our server: %s",
+    async (given, expected) => {
+      const configuration = { kind: "complete", values: { bootstrap_url: given } } as const;
+      expect(await configOf({ configuration })).toEqual({ bootstrap_url: expected });
+    },
+  );
 
   test("names the public detector where there is one, the user's before the backend's", async () => {
     expect(await configOf({})).not.toHaveProperty("ip_detect_public_filename");
     expect(await configOf({ ipDetectPublic: "#!/bin/sh\n" })).toMatchObject({
       ip_detect_public_filename: "genconf/ip-detect-public",
     });
-    const ofBackend = await genconfFiles(planForNodes({ ipDetectPublic: "#!/bin/sh\n" }), cluster, facts);
+    const ofBackend = await genconfFiles(
+      planForNodes({ ipDetectPublic: "#!/bin/sh\n" }),
+      cluster,
+      facts,
+    );
     const source = { text: "#!/bin/sh\n" };
     expect(ofBackend).toContainEqual({ path: "ip-detect-public", source, mode: 0o755 });
     const own = {
@@ -96,22 +124,32 @@ describe("what goes into genconf", () => {
   });
 
   test("needs a private address of every node", () => {
-    expect(() => bootstrapOriginOf(node("master", undefined))).toThrow("master_0 (i-master) has no private address.");
+    expect(() => bootstrapOriginOf(node("master", undefined))).toThrow(
+      "master_0 (i-master) has no private address.",
+    );
   });
 });
 
 test("the bootstrap server's port is none that a platform or its users need", () => {
   const port = bootstrapPort(layouts);
-  for (const layout of layouts) expect([...layout.masterPorts, ...layout.publicPorts]).not.toContain(port);
+  for (const layout of layouts)
+    expect([...layout.masterPorts, ...layout.publicPorts]).not.toContain(port);
   const taken = { ...layouts[0], masterPorts: [port, port + 1], publicPorts: [port + 2] };
   expect(bootstrapPort([taken])).toBe(port + 3);
 });
 
 test("a node waits for whole seconds, because its shell cannot add fractions, and for a minute at least", () => {
   const [url, layout] = ["http://10.0.0.1:18080/0123456789abcdef", layoutOf("folder")];
-  const upgrade = upgradeRunner(layout.upgrade!, "agent", { url, script: "upgrade.sh", from: "1", to: "2" });
+  const upgrade = upgradeRunner(layout.upgrade!, "agent", {
+    url,
+    script: "upgrade.sh",
+    from: "1",
+    to: "2",
+  });
   for (const text of [installRunner(layout, "agent", { url, release: "1" }), upgrade]) {
-    const limits = [...text.matchAll(/^[A-Z]+_SECONDS=(.*)$/gm)].map(([, seconds]) => Number(seconds));
+    const limits = [...text.matchAll(/^[A-Z]+_SECONDS=(.*)$/gm)].map(([, seconds]) =>
+      Number(seconds),
+    );
     expect(limits.length).toBeGreaterThan(1);
     for (const seconds of limits)
       expect([seconds, Number.isInteger(seconds) && seconds >= 60]).toEqual([seconds, true]);
@@ -135,9 +173,17 @@ test.each([
 });
 
 describe("why a script failed", () => {
-  const result = (stdout: string, stderr: string): Parameters<typeof reasonOf>[0] => ({ status: 4, stdout, stderr });
+  const result = (stdout: string, stderr: string): Parameters<typeof reasonOf>[0] => ({
+    status: 4,
+    stdout,
+    stderr,
+  });
   test.each([
-    ["its own word", result("now: working\n", "noise\nfailed: no Python\nlater noise\n"), "no Python"],
+    [
+      "its own word",
+      result("now: working\n", "noise\nfailed: no Python\nlater noise\n"),
+      "no Python",
+    ],
     ["else the last line", result("one\n", "E: no mirror.\n\n"), "E: no mirror"],
     ["else its status", result("now: working\n", ""), "it exited with status 4"],
   ])("%s", (_name, ended, reason) => {
@@ -145,6 +191,8 @@ describe("why a script failed", () => {
   });
   test("dots without end do not keep it busy", () => {
     expect(unmarked(reasonOf(result("", `${".".repeat(600_000)}x`)))).toStartWith("....");
-    expect(unmarked(reasonOf(result("", `no${".".repeat(600_000)}`))).length).toBeLessThanOrEqual(500);
+    expect(unmarked(reasonOf(result("", `no${".".repeat(600_000)}`))).length).toBeLessThanOrEqual(
+      500,
+    );
   });
 });

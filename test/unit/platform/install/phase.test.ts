@@ -10,7 +10,10 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const node = { id: "i-0", role: "master", index: 0 } as NodeRecord;
-const phase: Phase<string> = { title: "Work", run: async ({ reference }) => `done on ${reference}` };
+const phase: Phase<string> = {
+  title: "Work",
+  run: async ({ reference }) => `done on ${reference}`,
+};
 
 /** Runs the phase on a node that cannot be reached until a time, in seconds from the start. Sleeping takes no time. */
 function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
@@ -29,13 +32,16 @@ function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
 
 const lost = new ClusterError("connection-failed", "The connection was lost.", { transient: true });
 
-test.each([0, 1, 20, 60, 105])("a node that is back after %d s goes on within 10 s", async (seconds) => {
-  const { result, clock, steps, updates } = runOnLostNode(seconds, lost);
-  expect(await result).toBe("done on master_0");
-  expect(steps).toEqual(["Work master_0: done"]);
-  expect(updates[0]).toBe(seconds === 0 ? undefined : lost.message);
-  expect(clock.nowMs).toBeWithin(seconds * 1000, seconds * 1000 + 10_001);
-});
+test.each([0, 1, 20, 60, 105])(
+  "a node that is back after %d s goes on within 10 s",
+  async (seconds) => {
+    const { result, clock, steps, updates } = runOnLostNode(seconds, lost);
+    expect(await result).toBe("done on master_0");
+    expect(steps).toEqual(["Work master_0: done"]);
+    expect(updates[0]).toBe(seconds === 0 ? undefined : lost.message);
+    expect(clock.nowMs).toBeWithin(seconds * 1000, seconds * 1000 + 10_001);
+  },
+);
 
 test("a node that restarts its SSH server is asked again soon", async () => {
   const { result, clock } = runOnLostNode(0.5, lost);
@@ -52,8 +58,14 @@ test("a node that stays lost is given up after two minutes, with the loss as the
 
 test.each([
   ["a refused key", new ClusterError("host-key-changed", "Another key.", {})],
-  ["a login that stays refused", new ClusterError("connection-failed", "Refused.", { transient: false })],
-  ["a command that may succeed later", new ClusterError("remote-command-failed", "Busy.", { transient: true })],
+  [
+    "a login that stays refused",
+    new ClusterError("connection-failed", "Refused.", { transient: false }),
+  ],
+  [
+    "a command that may succeed later",
+    new ClusterError("remote-command-failed", "Busy.", { transient: true }),
+  ],
 ])("%s is no lost connection: the phase fails at once", async (_, failure) => {
   const { result, seen } = runOnLostNode(1000, failure);
   expect(await failureOf(result)).toBe(failure);
@@ -72,7 +84,9 @@ test("while a node is lost, each new failure is shown", async () => {
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, updates } = recordingProgress();
   const clock = scriptedClock();
-  expect(await runPhase(phase, node, { connections, clock, progress }, neverAborted)).toBe("done on master_0");
+  expect(await runPhase(phase, node, { connections, clock, progress }, neverAborted)).toBe(
+    "done on master_0",
+  );
   expect(updates).toEqual(["It was lost.", "It refuses.", "It is starting."]);
 });
 
@@ -85,7 +99,9 @@ test("after an interruption, a lost node is not waited for", async () => {
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, steps, updates } = recordingProgress();
   const clock = scriptedClock();
-  const failure = await failureOf(runPhase(phase, node, { connections, clock, progress }, stop.signal));
+  const failure = await failureOf(
+    runPhase(phase, node, { connections, clock, progress }, stop.signal),
+  );
   expect(failure.message).toBe("interrupted");
   expect([steps, updates]).toEqual([["Work master_0: failed"], []]);
 });
@@ -135,13 +151,29 @@ test("what a script does now is shown line by line, however its output is cut", 
 const many = Array.from({ length: 30 }, (_, index) => `line ${index}`);
 
 test.each([
-  ["its own message", ["now: x\n", "failed: no space.\ncleanup\n"], "no space", ["failed: no space.", "cleanup"]],
+  [
+    "its own message",
+    ["now: x\n", "failed: no space.\ncleanup\n"],
+    "no space",
+    ["failed: no space.", "cleanup"],
+  ],
   ["the last line of its errors", ["now: x\nout\n", "err\n"], "err", ["err"]],
-  ["the last line of its output", ["first\nlast\nnow: x\n", ""], "last", ["first", "last", "now: x"]],
+  [
+    "the last line of its output",
+    ["first\nlast\nnow: x\n", ""],
+    "last",
+    ["first", "last", "now: x"],
+  ],
   ["its status", ["now: x\n\n", ""], "it exited with status 3", ["now: x"]],
   ["the last of many lines", [`${many.join("\n")}\n`, ""], "line 29", many.slice(10)],
-] as const)("a script that fails is reported with %s", async (_, [stdout, stderr], reason, output) => {
-  const { ended } = await runScript([], { status: 3, stdout, stderr });
-  expect(ended).toMatchObject({ id: "install-failed", message: `master_0 could not be prepared: ${reason}.` });
-  expect(ended).toMatchObject({ facts: { status: 3, output } });
-});
+] as const)(
+  "a script that fails is reported with %s",
+  async (_, [stdout, stderr], reason, output) => {
+    const { ended } = await runScript([], { status: 3, stdout, stderr });
+    expect(ended).toMatchObject({
+      id: "install-failed",
+      message: `master_0 could not be prepared: ${reason}.`,
+    });
+    expect(ended).toMatchObject({ facts: { status: 3, output } });
+  },
+);

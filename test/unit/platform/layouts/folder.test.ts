@@ -18,7 +18,10 @@ test("a folder's layout has what its facts ask for", () => {
   expect(layout).toMatchObject({
     publicPorts: [8443, 2379],
     kernelModules: ["ip_vs"],
-    web: { endpoint: { scheme: "https", port: 8443, path: "/ui" }, authority: { file: "/etc/ca.pem" } },
+    web: {
+      endpoint: { scheme: "https", port: 8443, path: "/ui" },
+      authority: { file: "/etc/ca.pem" },
+    },
     release: undefined,
   });
   expect(layout.needs).toContain("docker");

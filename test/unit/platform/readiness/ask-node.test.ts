@@ -5,7 +5,12 @@ import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { fastClock } from "../../../support/scripted-clock.ts";
 
-const node = { role: "master", index: 0, state: "running", ssh: { host: "192.0.2.1" } } as NodeRecord;
+const node = {
+  role: "master",
+  index: 0,
+  state: "running",
+  ssh: { host: "192.0.2.1" },
+} as NodeRecord;
 
 test.each([
   ["", "the check failed: its answer is empty"],
@@ -21,7 +26,8 @@ test.each([
 });
 
 describe("a node whose check may take longer than usual", () => {
-  const needs = (seconds: number): string => `layout=folder\nstatus=exit 0\nunit=active\ncheck.limit=${seconds}\n`;
+  const needs = (seconds: number): string =>
+    `layout=folder\nstatus=exit 0\nunit=active\ncheck.limit=${seconds}\n`;
   const passed = "layout=folder\nstatus=exit 0\nunit=active\ncheck.status=0\n";
 
   /** The verdict, and for each question the check's limit and the milliseconds until the node must have answered. */
@@ -35,7 +41,10 @@ describe("a node whose check may take longer than usual", () => {
     };
     const connections = { connect: async () => ({ run }) as Connection } as never;
     const question = { connections, clock: fastClock, looks: 2, lookPauseMs: 0 };
-    const limited = deadlineMs === undefined ? question : { ...question, deadlineMs: fastClock.now() + deadlineMs };
+    const limited =
+      deadlineMs === undefined
+        ? question
+        : { ...question, deadlineMs: fastClock.now() + deadlineMs };
     return { answer: await askNode(node, limited, neverAborted), questions };
   }
 
@@ -50,7 +59,10 @@ describe("a node whose check may take longer than usual", () => {
 
   test("is asked once more only, whatever it answers", async () => {
     const { answer, questions } = await asked([needs(90), needs(120)]);
-    expect(answer.verdict).toEqual({ kind: "waiting", reason: "the platform's own check does not finish" });
+    expect(answer.verdict).toEqual({
+      kind: "waiting",
+      reason: "the platform's own check does not finish",
+    });
     expect(questions).toHaveLength(2);
   });
 
@@ -62,7 +74,10 @@ describe("a node whose check may take longer than usual", () => {
   test("waits for its check if the deadline comes first", async () => {
     const { answer, questions } = await asked([needs(90)], 50);
     expect(answer).toMatchObject({ isCutShort: true, report: { layout: "folder" } });
-    expect(answer.verdict).toEqual({ kind: "waiting", reason: "the platform's own check does not finish" });
+    expect(answer.verdict).toEqual({
+      kind: "waiting",
+      reason: "the platform's own check does not finish",
+    });
     expect(questions.map(([seconds]) => seconds)).toEqual(["20", "90"]);
   });
 });

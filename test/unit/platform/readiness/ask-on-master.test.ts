@@ -11,7 +11,12 @@ const { signal } = new AbortController();
 /** Asks on a master to which a connection fails. */
 function ask(failure: Error) {
   const connections = { connect: async () => Promise.reject(failure) } as unknown as ConnectionPool;
-  return askOnMaster({} as NodeRecord, { release: layouts[0].release!, loginBody: "{}" }, connections, signal);
+  return askOnMaster(
+    {} as NodeRecord,
+    { release: layouts[0].release!, loginBody: "{}" },
+    connections,
+    signal,
+  );
 }
 
 test.each([
@@ -28,7 +33,12 @@ test("after an interruption, a lost connection is no answer", async () => {
     throw new ClusterError("connection-failed", "It is gone.", { transient: true });
   };
   const question = { release: layouts[0].release!, loginBody: "{}" };
-  const asking = askOnMaster({} as NodeRecord, question, { connect } as unknown as ConnectionPool, stop.signal);
+  const asking = askOnMaster(
+    {} as NodeRecord,
+    question,
+    { connect } as unknown as ConnectionPool,
+    stop.signal,
+  );
   expect((await failureOf(asking)).message).toBe("interrupted");
 });
 
@@ -39,7 +49,10 @@ test("another failure ends the wait", async () => {
 });
 
 test.each([
-  ["login 200\nagents 200\n[]", { login: { status: 200, body: "" }, agents: { status: 200, body: "[]" } }],
+  [
+    "login 200\nagents 200\n[]",
+    { login: { status: 200, body: "" }, agents: { status: 200, body: "[]" } },
+  ],
   ["login 401\n", { login: { status: 401, body: "" }, agents: undefined }],
   ["login 000\n", { login: { problem: "no answer on the master itself" }, agents: undefined }],
   ["Welcome\nlogin 200\n", undefined],

@@ -32,9 +32,21 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
     { status: "", unit: "inactive" },
     { kind: "ready" },
   ],
-  ["no layout", { layout: "", status: "", unit: "inactive", checkStatus: undefined }, waiting("not installed yet")],
-  ["an installer at work", { status: "running", checkStatus: undefined }, waiting("the installer is running")],
-  ["an installer that was just begun", { status: "", checkStatus: undefined }, waiting("the installer is running")],
+  [
+    "no layout",
+    { layout: "", status: "", unit: "inactive", checkStatus: undefined },
+    waiting("not installed yet"),
+  ],
+  [
+    "an installer at work",
+    { status: "running", checkStatus: undefined },
+    waiting("the installer is running"),
+  ],
+  [
+    "an installer that was just begun",
+    { status: "", checkStatus: undefined },
+    waiting("the installer is running"),
+  ],
   [
     "an installer that is about to work",
     { status: "running", unit: "activating" },
@@ -46,20 +58,47 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
     waiting("dcos-setup is running"),
   ],
   ["an idle unit after it", { setup: { "dcos-setup": "inactive" } }, { kind: "ready" }],
-  ["an installer that failed", { status: "exit 7", unit: "failed" }, failed("the install script exited with status 7")],
-  ["an installer without its unit", { status: "running", unit: "inactive" }, failed("the installer was interrupted")],
+  [
+    "an installer that failed",
+    { status: "exit 7", unit: "failed" },
+    failed("the install script exited with status 7"),
+  ],
+  [
+    "an installer without its unit",
+    { status: "running", unit: "inactive" },
+    failed("the installer was interrupted"),
+  ],
   [
     "a unit at work after it",
     { setup: { "dcos-setup": "activating" }, checkStatus: undefined },
     waiting("dcos-setup is running"),
   ],
-  ["a failed unit after it", { setup: { "dcos-setup": "failed" } }, failed("the unit dcos-setup failed")],
-  ["no check yet", { checkStatus: undefined }, waiting("the platform's own check is not installed yet")],
-  ["a check without end", { checkStatus: 124 }, waiting("the platform's own check does not finish")],
-  ["a warning", { checkStatus: 1, checkOutput: "a\nlow on disk\n" }, waiting("its check says: low on disk")],
+  [
+    "a failed unit after it",
+    { setup: { "dcos-setup": "failed" } },
+    failed("the unit dcos-setup failed"),
+  ],
+  [
+    "no check yet",
+    { checkStatus: undefined },
+    waiting("the platform's own check is not installed yet"),
+  ],
+  [
+    "a check without end",
+    { checkStatus: 124 },
+    waiting("the platform's own check does not finish"),
+  ],
+  [
+    "a warning",
+    { checkStatus: 1, checkOutput: "a\nlow on disk\n" },
+    waiting("its check says: low on disk"),
+  ],
   [
     "the first complaint among several lines",
-    { checkStatus: 2, checkOutput: "ok: a runs\ncritical: b is down\ncritical: c is down\nok: d runs\n" },
+    {
+      checkStatus: 2,
+      checkOutput: "ok: a runs\ncritical: b is down\ncritical: c is down\nok: d runs\n",
+    },
     waiting("its check says: critical: b is down"),
   ],
   ["a mute check", { checkStatus: 2 }, waiting("its check says: status 2")],
@@ -120,18 +159,26 @@ test("the layout of a platform that is a folder, and its TLS, are as its facts s
   const layout = reportedLayout({ layout: "folder", facts: platformHead(facts!) })!;
   expect(layout.web?.endpoint?.port).toBe(80);
   expect(hasTls(layout, { isTlsEnabled: true })).toBeFalse();
-  const secure = { ...facts!, web: { ...facts!.web!, scheme: "https", certificate: "/ca.pem" } as const };
+  const secure = {
+    ...facts!,
+    web: { ...facts!.web!, scheme: "https", certificate: "/ca.pem" } as const,
+  };
   expect(
-    hasTls(reportedLayout({ layout: "folder", facts: platformHead(secure) })!, { isTlsEnabled: false }),
+    hasTls(reportedLayout({ layout: "folder", facts: platformHead(secure) })!, {
+      isTlsEnabled: false,
+    }),
   ).toBeTrue();
   expect(reportedLayout({ layout: "folder", facts: "{" })).toBeUndefined();
 });
 
-test.each([true, false, undefined])("the TLS of a release is as it reports it: %p", (isTlsEnabled) => {
-  const layout = reportedLayout({ layout: "cluster", facts: "" })!;
-  expect([layout.name, hasTls(layout, { isTlsEnabled })]).toEqual(["cluster", isTlsEnabled]);
-  expect(reportedLayout({ layout: "", facts: "" })).toBeUndefined();
-});
+test.each([true, false, undefined])(
+  "the TLS of a release is as it reports it: %p",
+  (isTlsEnabled) => {
+    const layout = reportedLayout({ layout: "cluster", facts: "" })!;
+    expect([layout.name, hasTls(layout, { isTlsEnabled })]).toEqual(["cluster", isTlsEnabled]);
+    expect(reportedLayout({ layout: "", facts: "" })).toBeUndefined();
+  },
+);
 
 test("3000 hostile checks and logs say nothing but what a check and a log say", () => {
   for (const text of hostileOutputs(12, 3000)) {
@@ -141,8 +188,16 @@ test("3000 hostile checks and logs say nothing but what a check and a log say", 
         .map((line) => `${key}=${line}\n`)
         .join("");
     const head = "layout=cluster\nstatus=running\nunit=active\ncheck.status=7\n";
-    const { checkOutput, log, ...others } = parseNodeReport(`${head}${lines("check")}${lines("log")}`);
-    const said = { layout: "cluster", status: "running", unit: "active", setup: {}, checkStatus: 7 };
+    const { checkOutput, log, ...others } = parseNodeReport(
+      `${head}${lines("check")}${lines("log")}`,
+    );
+    const said = {
+      layout: "cluster",
+      status: "running",
+      unit: "active",
+      setup: {},
+      checkStatus: 7,
+    };
     expect(others).toEqual({ ...said, isTlsEnabled: undefined, facts: "" });
     expect(checkOutput.split("\n").length).toBe(text.split("\n").length);
     expect(log.length).toBe(Math.min(20, text.split("\n").length));
@@ -171,11 +226,17 @@ test.each([
 test.each([
   [
     "in JSON",
-    JSON.stringify({ checks: { [`a\nWarning: b${"c".repeat(4_000_000)}`]: { status: 1, output: "x\n::error::y" } } }),
+    JSON.stringify({
+      checks: { [`a\nWarning: b${"c".repeat(4_000_000)}`]: { status: 1, output: "x\n::error::y" } },
+    }),
   ],
   ["as text", `\u001B[2Jcritical: ${"x".repeat(4_000_000)}\r::error::y`],
 ])("a check's complaint %s is one short line", (_name, checkOutput) => {
-  const report = { ...parseNodeReport("layout=cluster\nstatus=exit 0\n"), checkStatus: 1, checkOutput };
+  const report = {
+    ...parseNodeReport("layout=cluster\nstatus=exit 0\n"),
+    checkStatus: 1,
+    checkOutput,
+  };
   const verdict = judgeNode(report);
   const reason = verdict.kind === "waiting" ? verdict.reason : "";
   expect(reason).toStartWith("its check says: ");

@@ -40,7 +40,10 @@ test.each([
   ["is incomplete", async () => ({ status: 0, stdout: "-----BEGIN CERTIFICATE-----\nMIIB" })],
   [
     "lacks the end of its chain",
-    async () => ({ status: 0, stdout: `${rootCertificates[0]}\n-----BEGIN CERTIFICATE-----\nMIIB` }),
+    async () => ({
+      status: 0,
+      stdout: `${rootCertificates[0]}\n-----BEGIN CERTIFICATE-----\nMIIB`,
+    }),
   ],
   ["is lost", failing(new ClusterError("connection-failed", "It is gone.", { transient: true }))],
   ["takes too long", failing(new ClusterError("deadline-passed", "Too slow."))],

@@ -17,9 +17,14 @@ test("each node has a line with its whole reason", () => {
 test("many nodes have a line for each reason", () => {
   const many = Array.from({ length: 50 }, (_, index) => [`agent_${index}`, "x"] as const);
   expect(waitsText(waits(...many), 50)).toBe("waiting for 50 nodes:\n  all 50 nodes: x");
-  expect(waitsText(waits(...many), 60)).toBe("waiting for 50 nodes:\n  agent_0, agent_1, agent_2 and 47 more: x");
+  expect(waitsText(waits(...many), 60)).toBe(
+    "waiting for 50 nodes:\n  agent_0, agent_1, agent_2 and 47 more: x",
+  );
   const some = [...many.slice(0, 6), ...[6, 7, 8].map((index) => [`agent_${index}`, "y"] as const)];
   expect(waitsText(waits(...some), 9)).toEndWith("\n  agent_6, agent_7, agent_8: y");
-  const reasons = Array.from({ length: 10 }, (_, index) => [`agent_${index}`, `r${index}`] as const);
+  const reasons = Array.from(
+    { length: 10 },
+    (_, index) => [`agent_${index}`, `r${index}`] as const,
+  );
   expect(waitsText(waits(...reasons), 60)).toEndWith("\n  agent_7: r7\n  and 2 other reasons");
 });

@@ -40,7 +40,9 @@ test("the answer of a backend that takes its time counts", async () => {
 
 test("an outage is tolerated, a refusal isn't", async () => {
   const outage = new ClusterError("cloud-failed", "no answer", { transient: true });
-  expect(await dueWatch(async () => Promise.reject(outage)).current(false, neverAborted)).toBe(cluster);
+  expect(await dueWatch(async () => Promise.reject(outage)).current(false, neverAborted)).toBe(
+    cluster,
+  );
   const refusal = new ClusterError("not-permitted", "no");
   const thrown = await dueWatch(async () => Promise.reject(refusal))
     .current(false, neverAborted)
@@ -80,7 +82,11 @@ test("the backend is asked every 15 s, and every 3 s where a node does not answe
 });
 
 test.each([
-  ["is ending", [node(0), node(1, { state: "ending", stateReason: "spot" })], "agent_1 (i-1) is gone: spot"],
+  [
+    "is ending",
+    [node(0), node(1, { state: "ending", stateReason: "spot" })],
+    "agent_1 (i-1) is gone: spot",
+  ],
   ["has ended", [node(0), node(1, { state: "ended" })], "agent_1 (i-1) is gone."],
   ["is not there any more", [node(0)], "agent_1 (i-1) is gone."],
 ])("a machine that %s fails the wait and is named", async (_, nodes, named) => {

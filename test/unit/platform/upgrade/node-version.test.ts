@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
 import { platformHead } from "../../../../src/platform/folder/platform-file.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { parseNodeVersion, readNodeVersion } from "../../../../src/platform/upgrade/node-version.ts";
+import {
+  parseNodeVersion,
+  readNodeVersion,
+} from "../../../../src/platform/upgrade/node-version.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -45,13 +48,23 @@ test.each([
   ["exit 0", "inactive", "succeeded"],
   ["exit 1", "active", "failed"],
   ["exit zero", "inactive", "none"],
-] as const)("a status of %j with a unit that is %s is an upgrade that is %s", (status, unit, state) => {
-  expect(parseNodeVersion(`status=${status}\nunit=${unit}\n`).upgrade.state).toBe(state);
-});
+] as const)(
+  "a status of %j with a unit that is %s is an upgrade that is %s",
+  (status, unit, state) => {
+    expect(parseNodeVersion(`status=${status}\nunit=${unit}\n`).upgrade.state).toBe(state);
+  },
+);
 
 test("an answer of any other form says nothing", () => {
   const nothing = { layout: "", name: "", version: "", facts: undefined };
-  for (const text of ["", "version", "version=[1]", "version={", "layout=a b\nfacts={}", 'version={"version": 2}'])
+  for (const text of [
+    "",
+    "version",
+    "version=[1]",
+    "version={",
+    "layout=a b\nfacts={}",
+    'version={"version": 2}',
+  ])
     expect(parseNodeVersion(text)).toMatchObject(nothing);
 });
 
@@ -69,6 +82,9 @@ test("a node that can't be asked for its version is an error with the reason", a
   const node = { role: "agent", index: 2 } as NodeRecord;
   const failure = await failureOf(readNodeVersion(node, connections, neverAborted));
   const output = ["line 4", "line 5", "line 6", "line 7", "line 8"];
-  expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "agent_2", status: 1, output } });
+  expect(failure).toMatchObject({
+    id: "remote-command-failed",
+    facts: { node: "agent_2", status: 1, output },
+  });
   expect(failure.message).toEndWith("line 8.");
 });

@@ -20,10 +20,17 @@ const firstMaster: NodeRecord = {
 
 test("a first master that never answers the request for the lock is an error, not a silent wait", async () => {
   const run = (_: unknown, signal: AbortSignal) =>
-    new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    new Promise((_resolve, reject) =>
+      signal.addEventListener("abort", () => reject(signal.reason)),
+    );
   const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
   const clock = scriptedClock();
-  const request = { cluster: exampleCluster([firstMaster], "oss"), firstMaster, connections, clock };
+  const request = {
+    cluster: exampleCluster([firstMaster], "oss"),
+    firstMaster,
+    connections,
+    clock,
+  };
   const failure = await failureOf(withUpgradeLock(request, async () => "upgraded", neverAborted));
   expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "master_0" } });
   expect(clock.nowMs).toBeGreaterThan(60_000);

@@ -7,7 +7,10 @@ import { failureOf } from "../../../support/failure-of.ts";
 function openQueue() {
   const stop = new AbortController();
   const state = { isFlowing: true };
-  const channel = { pause: () => (state.isFlowing = false), resume: () => (state.isFlowing = true) };
+  const channel = {
+    pause: () => (state.isFlowing = false),
+    resume: () => (state.isFlowing = true),
+  };
   const queue = byteQueue(channel as unknown as CommandChannel, stop.signal);
   return { queue, stop, state, chunks: queue.chunks() };
 }

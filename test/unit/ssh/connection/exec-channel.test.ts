@@ -15,7 +15,11 @@ test("a command on a connection that is just being lost fails as a lost connecti
   };
   const link = { exec, target } as unknown as Link;
   const failure = await failureOf(openChannel(link, "true", () => "begun", signal));
-  expect(failure).toMatchObject({ id: "connection-failed", transient: true, facts: { node: "master_0" } });
+  expect(failure).toMatchObject({
+    id: "connection-failed",
+    transient: true,
+    facts: { node: "master_0" },
+  });
 });
 
 /** A channel that takes one chunk at a time. */
@@ -52,7 +56,8 @@ test("the next chunk is written only when the node has read the one before", asy
   const { channel, feeding } = await feedUntil(() => {});
   expect(channel.written).toEqual(["a"]);
   channel.emit("drain");
-  while (channel.written.length < 2 || channel.listenerCount("drain") === 0) await new Promise(setImmediate);
+  while (channel.written.length < 2 || channel.listenerCount("drain") === 0)
+    await new Promise(setImmediate);
   channel.emit("drain");
   expect(await feeding).toBe("fed");
   expect(channel.written).toEqual(["a", "b", "end"]);
@@ -69,7 +74,9 @@ test("an abort ends the wait for a node that reads no more", async () => {
 test("nothing is started once the signal is aborted", async () => {
   const started: string[] = [];
   const link = { exec: (line: string) => started.push(line), target } as unknown as Link;
-  const failure = await failureOf(openChannel(link, "true", () => "begun", AbortSignal.abort(new Error("enough"))));
+  const failure = await failureOf(
+    openChannel(link, "true", () => "begun", AbortSignal.abort(new Error("enough"))),
+  );
   expect(failure.message).toBe("enough");
   expect(started).toEqual([]);
 });

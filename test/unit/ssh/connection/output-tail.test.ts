@@ -22,7 +22,8 @@ function objects(): number {
 test("a text in very small pieces takes hardly more memory than in one", () => {
   const tail = createOutputTail(1_000_000);
   const before = objects();
-  for (let number = 0; number < 200_000; number += 1) tail.add(Buffer.from(String(100_000 + number)).toString());
+  for (let number = 0; number < 200_000; number += 1)
+    tail.add(Buffer.from(String(100_000 + number)).toString());
   expect(objects() - before).toBeLessThan(20_000);
   expect(tail.text()).toHaveLength(1_000_000);
   expect(tail.text()).toEndWith("299998299999");
@@ -31,7 +32,8 @@ test("a text in very small pieces takes hardly more memory than in one", () => {
 test("of an endless text, only the end stays in the memory", () => {
   const tail = createOutputTail(1_000);
   const before = objects();
-  for (let number = 0; number < 10_000; number += 1) tail.add(Buffer.alloc(5_000, `${number}.`).toString());
+  for (let number = 0; number < 10_000; number += 1)
+    tail.add(Buffer.alloc(5_000, `${number}.`).toString());
   expect(objects() - before).toBeLessThan(6_000);
   expect(tail.text()).toHaveLength(1_000);
 });

@@ -14,7 +14,8 @@ function read(text: string, length: number, endsAtBegin = false) {
     onMark: (each) => void marks.push(each),
     onOutput: (each) => void output.push(each),
   });
-  for (let start = 0; start < text.length; start += length) reader.add(text.slice(start, start + length));
+  for (let start = 0; start < text.length; start += length)
+    reader.add(text.slice(start, start + length));
   reader.end();
   return { marks, output: output.join(""), noise: reader.noise() };
 }
@@ -56,10 +57,17 @@ describe.each([1, 3, 1000])("in pieces of %d characters", (length) => {
     ["another word", mark("started")],
     ["no number", mark("end")],
     ["a status that is none", mark("end 256")],
-    ["a shell that shows what it runs", `+ printf '\\036%s\\n' "${token} end 0"\n+ sh ${token} 12\n`],
+    [
+      "a shell that shows what it runs",
+      `+ printf '\\036%s\\n' "${token} end 0"\n+ sh ${token} 12\n`,
+    ],
     ["a line that never ends", `\u001e${token} end ${"0".repeat(400)}`],
   ])("%s is no mark", (_, text) => {
-    expect(read(mark("begun") + text, length)).toEqual({ marks: [{ kind: "begun" }], output: text, noise: undefined });
+    expect(read(mark("begun") + text, length)).toEqual({
+      marks: [{ kind: "begun" }],
+      output: text,
+      noise: undefined,
+    });
   });
 
   test("without a mark, all is noise, of which the end is kept", () => {

@@ -1,6 +1,9 @@
 import { spawn } from "node:child_process";
 import { expect, test } from "bun:test";
-import { renderSessionScript, type SessionSettings } from "../../../../src/ssh/session/session-line.ts";
+import {
+  renderSessionScript,
+  type SessionSettings,
+} from "../../../../src/ssh/session/session-line.ts";
 
 const missingFolderHint = "Make it.";
 const bare: SessionSettings = {
@@ -11,7 +14,8 @@ const bare: SessionSettings = {
 };
 
 test("one word is a shell line, in the home directory", () => {
-  expect(renderSessionScript({ settings: [bare], words: ["echo 'a' | wc"], missingFolderHint })).toMatchInlineSnapshot(`
+  expect(renderSessionScript({ settings: [bare], words: ["echo 'a' | wc"], missingFolderHint }))
+    .toMatchInlineSnapshot(`
     "if :; then
     cd
     fi
@@ -29,8 +33,13 @@ test("several words stand as they are, in the settings that fit the node", () =>
     variables: { A: "it's", B: "" },
     workingDirectory: "/opt/first/tests",
   };
-  expect(renderSessionScript({ settings: [first, bare], words: ["pytest", "-k", "a or b"], missingFolderHint }))
-    .toMatchInlineSnapshot(`
+  expect(
+    renderSessionScript({
+      settings: [first, bare],
+      words: ["pytest", "-k", "a or b"],
+      missingFolderHint,
+    }),
+  ).toMatchInlineSnapshot(`
     "if [ -e /opt/first ]; then
     if [ -r '/opt/first/environment export' ]; then . '/opt/first/environment export'; fi
     export A='it'\\''s'
@@ -52,8 +61,13 @@ test.each(["bash", "sh"])(
     const interrupted = async (line: string) => {
       const script = renderSessionScript({ settings: [], words: [line], missingFolderHint });
       // As on a terminal, the whole group gets the signal.
-      const child = spawn(shell, ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
-      const ended = new Promise<unknown>((resolve) => child.once("exit", (code, signal) => resolve(code ?? signal)));
+      const child = spawn(shell, ["-c", script], {
+        detached: true,
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      const ended = new Promise<unknown>((resolve) =>
+        child.once("exit", (code, signal) => resolve(code ?? signal)),
+      );
       await new Promise((resolve) => child.stdout.once("data", resolve));
       // Bash loses a signal that comes while it starts a program.
       await Bun.sleep(300);
@@ -67,7 +81,9 @@ test.each(["bash", "sh"])(
     expect(await interrupted("echo up; while :; do :; done")).toBe(130);
     // The nodes' shell is bash where there is one.
     if (shell === "bash")
-      expect(await interrupted(`${shell} -c 'trap "exit 7" INT; echo up; sleep 60 & wait'`)).toBe(7);
+      expect(await interrupted(`${shell} -c 'trap "exit 7" INT; echo up; sleep 60 & wait'`)).toBe(
+        7,
+      );
   },
   30_000,
 );

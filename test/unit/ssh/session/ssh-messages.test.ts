@@ -9,7 +9,10 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 /** Releases twice what ssh has written. Returns what was printed, and whether there were no messages. */
 async function release(written: string | undefined) {
   await using folder = await scratchFolder();
-  const [log, stderr] = ["log", "stderr"].map((name) => join(folder.path, name)) as [string, string];
+  const [log, stderr] = ["log", "stderr"].map((name) => join(folder.path, name)) as [
+    string,
+    string,
+  ];
   await using output = await open(stderr, "w");
   const messages = createSshMessages(log, output.fd);
   expect(messages.options).toEqual(["-E", log]);
@@ -23,7 +26,10 @@ async function release(written: string | undefined) {
 }
 
 test("ssh's messages are printed once", async () => {
-  expect(await release("Permission denied.\n")).toEqual({ printed: "ssh: Permission denied.\n", isEmpty: false });
+  expect(await release("Permission denied.\n")).toEqual({
+    printed: "ssh: Permission denied.\n",
+    isEmpty: false,
+  });
 });
 
 test.each([undefined, ""])("without messages (%j), nothing is printed", async (written) => {
@@ -41,7 +47,9 @@ test("messages about a shared connection are left out, because ssh then logs in 
 test("whoever answers on the node's address can print no line of its own, and nothing that acts on a terminal or a CI system", async () => {
   const said =
     "Received disconnect from 192.0.2.1 port 22:2: x\r\nWarning: run curl\u001B[2J\b\n::set-output name=a::b\n";
-  const { printed } = await release(`ssh: connect to host 192.0.2.1 port 22: Connection refused\n${said}`);
+  const { printed } = await release(
+    `ssh: connect to host 192.0.2.1 port 22: Connection refused\n${said}`,
+  );
   expect(printed.split("\n")).toEqual([
     "ssh: connect to host 192.0.2.1 port 22: Connection refused",
     "ssh: Received disconnect from 192.0.2.1 port 22:2: x",

@@ -13,7 +13,9 @@ test("only regular files have a checksum: a pipe or a device would be read for e
   await Bun.$`mkfifo ${pipe}`;
   for (const path of [pipe, "/dev/zero"])
     expect(await failureOf(sha256OfFile(path, neverAborted))).toMatchObject({ code: "EINVAL" });
-  expect(await failureOf(sha256OfFile(scratch.path, neverAborted))).toMatchObject({ code: "EISDIR" });
+  expect(await failureOf(sha256OfFile(scratch.path, neverAborted))).toMatchObject({
+    code: "EISDIR",
+  });
   await writeFile(file, "abc");
   expect(await sha256OfFile(file, neverAborted)).toBe(
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
@@ -23,7 +25,8 @@ test("only regular files have a checksum: a pipe or a device would be read for e
 const chunks = async function* (...texts: readonly string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 };
-const textOf = (parts: readonly Uint8Array[]): readonly string[] => parts.map((part) => Buffer.from(part).toString());
+const textOf = (parts: readonly Uint8Array[]): readonly string[] =>
+  parts.map((part) => Buffer.from(part).toString());
 
 test("a source gives the pieces that are asked for, however its chunks are cut", async () => {
   const source = byteSource(chunks("ab", "", "cdef", "gh"));

@@ -58,7 +58,8 @@ test.each([
   await mkdir(deepest, { recursive: true });
   await writeFile(join(deepest, "file"), "");
   const { value, problems } = await tree.list();
-  if (problem === undefined) expect(value?.map(({ path }) => path)).toEqual(["b", `${"d/".repeat(count)}file`]);
+  if (problem === undefined)
+    expect(value?.map(({ path }) => path)).toEqual(["b", `${"d/".repeat(count)}file`]);
   else expect(problems).toEqual([expect.stringContaining(problem)]);
 });
 
@@ -98,7 +99,8 @@ test("a folder with more paths than anybody can follow is a problem", async () =
   await using tree = await makeTree([]);
   for (let level = 0; level < 30; level += 1) {
     await mkdir(join(tree.root, `f${level}`));
-    for (const name of ["a", "b"]) await symlink(`../f${level + 1}`, join(tree.root, `f${level}`, name));
+    for (const name of ["a", "b"])
+      await symlink(`../f${level + 1}`, join(tree.root, `f${level}`, name));
   }
   await mkdir(join(tree.root, "f30"));
   const { problems } = await tree.list();
@@ -109,13 +111,18 @@ test("a folder with more paths than anybody can follow is a problem", async () =
 
 test("of many problems the first ones are listed, and an abort ends the listing", async () => {
   const names = Array.from({ length: 50 }, (_, index) => `link${index}`);
-  await using tree = await makeTree(["b"], Object.fromEntries(names.map((name) => [name, "nowhere"])));
+  await using tree = await makeTree(
+    ["b"],
+    Object.fromEntries(names.map((name) => [name, "nowhere"])),
+  );
   expect((await tree.list()).problems).toHaveLength(20);
   const controller = new AbortController();
   const isSkipped = (): boolean => {
     controller.abort(new Error("interrupted"));
     return false;
   };
-  const failure = await failureOf(listFiles(tree.root, { boundary: tree.root, isSkipped }, controller.signal));
+  const failure = await failureOf(
+    listFiles(tree.root, { boundary: tree.root, isSkipped }, controller.signal),
+  );
   expect(failure.message).toBe("interrupted");
 });

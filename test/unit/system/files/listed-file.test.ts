@@ -38,7 +38,10 @@ async function makeFolders() {
 const contentsOf = async (file: FileFacts): Promise<string> =>
   Buffer.concat(await Array.fromAsync(readListed(file))).toString();
 
-const replacements: readonly [string, (file: string, shared: string, own: string) => Promise<void>][] = [
+const replacements: readonly [
+  string,
+  (file: string, shared: string, own: string) => Promise<void>,
+][] = [
   [
     "a folder by a link",
     async (_file, shared, own) => {
@@ -60,9 +63,18 @@ const replacements: readonly [string, (file: string, shared: string, own: string
       await symlink(own, shared);
     },
   ],
-  ["the file by a link", async (file, _shared, own) => replace(file, () => symlink(join(own, "inner/file"), file))],
-  ["the file by a hard link", async (file, _shared, own) => replace(file, () => link(join(own, "inner/file"), file))],
-  ["the file by a pipe", async (file) => replace(file, async () => void (await Bun.$`mkfifo ${file}`))],
+  [
+    "the file by a link",
+    async (file, _shared, own) => replace(file, () => symlink(join(own, "inner/file"), file)),
+  ],
+  [
+    "the file by a hard link",
+    async (file, _shared, own) => replace(file, () => link(join(own, "inner/file"), file)),
+  ],
+  [
+    "the file by a pipe",
+    async (file) => replace(file, async () => void (await Bun.$`mkfifo ${file}`)),
+  ],
   ["the file by a device", async (file) => replace(file, () => symlink("/dev/zero", file))],
   ["the file by a folder", async (file) => replace(file, () => mkdir(file).then(() => {}))],
   ["the contents of the file", async (file) => writeFile(file, secret)],
@@ -74,15 +86,23 @@ async function replace(file: string, make: () => Promise<void>): Promise<void> {
   await make();
 }
 
-test.each(replacements)("nothing is read if somebody replaces %s after the listing", async (_what, change) => {
-  await using folders = await makeFolders();
-  const { shared, own } = folders;
-  const { value: listed } = await listFiles(shared, {}, neverAborted);
-  await change(join(shared, "inner/file"), shared, own);
-  const error = await failureOf(contentsOf(listed![0]!));
-  expect(error).toMatchObject({ id: "transfer-failed", hint: expect.stringContaining("Try again") });
-  expect(error.message).toStartWith(`${join(shared, "inner/file")} is no longer the file that was listed`);
-});
+test.each(replacements)(
+  "nothing is read if somebody replaces %s after the listing",
+  async (_what, change) => {
+    await using folders = await makeFolders();
+    const { shared, own } = folders;
+    const { value: listed } = await listFiles(shared, {}, neverAborted);
+    await change(join(shared, "inner/file"), shared, own);
+    const error = await failureOf(contentsOf(listed![0]!));
+    expect(error).toMatchObject({
+      id: "transfer-failed",
+      hint: expect.stringContaining("Try again"),
+    });
+    expect(error.message).toStartWith(
+      `${join(shared, "inner/file")} is no longer the file that was listed`,
+    );
+  },
+);
 
 test("a listed file that is unchanged is read, also one behind a link within the folder", async () => {
   await using folders = await makeFolders();
@@ -112,7 +132,8 @@ test.each<[string, (shared: string) => Promise<readonly FileFacts[]>]>([
   [
     "--copy-to-master with a file",
     async (shared) =>
-      (await listCopyToMaster({ source: join(shared, "inner/file"), target: "/x" }, neverAborted)).value!,
+      (await listCopyToMaster({ source: join(shared, "inner/file"), target: "/x" }, neverAborted))
+        .value!,
   ],
   ["an artifact", async (shared) => [(await readFileStart(join(shared, "inner/file"))).file]],
 ])("what %s has checked is what is sent, or nothing", async (_option, list) => {
@@ -129,10 +150,17 @@ test("a platform's own files are read as they were listed", async () => {
   await using folders = await makeFolders();
   const { shared } = folders;
   await writeFile(join(shared, "platform.yaml"), "name: sample\nversion: '1'\n");
-  for (const name of ["install", "check"]) await writeFile(join(shared, name), "#!/bin/sh\n", { mode: 0o755 });
+  for (const name of ["install", "check"])
+    await writeFile(join(shared, name), "#!/bin/sh\n", { mode: 0o755 });
   const { value } = await readPlatformFolder(shared, neverAborted);
-  expect(value!.files.map(({ path }) => path)).toEqual(["check", "inner/file", "install", "platform.yaml"]);
-  for (const { source } of value!.files) expect("file" in source && source.file.inode).toBeGreaterThan(0);
+  expect(value!.files.map(({ path }) => path)).toEqual([
+    "check",
+    "inner/file",
+    "install",
+    "platform.yaml",
+  ]);
+  for (const { source } of value!.files)
+    expect("file" in source && source.file.inode).toBeGreaterThan(0);
 });
 
 test("each listed file is read once for its sum, and a large one can be given up", async () => {
@@ -148,5 +176,7 @@ test("each listed file is read once for its sum, and a large one can be given up
   expect(await sums(file, neverAborted)).toBe(expected);
   expect((await failureOf(createFileSums()(file, neverAborted))).id).toBe("transfer-failed");
   const aborted = AbortSignal.abort(new Error("enough"));
-  expect((await failureOf(sha256OfListed(await factsOfFile(path), aborted))).message).toBe("enough");
+  expect((await failureOf(sha256OfListed(await factsOfFile(path), aborted))).message).toBe(
+    "enough",
+  );
 });

@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { type FileHandle, chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  type FileHandle,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import {
   errorCode,
@@ -65,7 +74,10 @@ test("nothing is written under another name", async () => {
 test("a file that can't be written leaves nothing", async () => {
   await using scratch = await scratchFolder();
   await mkdir(join(scratch.path, "taken"));
-  expect(await failureOf(writePrivateFileIn(scratch.path, "taken", "text"))).toHaveProperty("code", "EISDIR");
+  expect(await failureOf(writePrivateFileIn(scratch.path, "taken", "text"))).toHaveProperty(
+    "code",
+    "EISDIR",
+  );
   expect(await readdir(scratch.path)).toEqual(["taken"]);
 });
 
@@ -80,25 +92,31 @@ test("folders and files are private, also those that were not", async () => {
   await writeFile(join(folder, "file"), "older", { mode: 0o644 });
   await writePrivateFileIn(folder, "file", "text");
   expect((await stat(join(folder, "file"))).mode & 0o777).toBe(0o600);
-  expect([await readFile(join(folder, "file"), "utf8"), await readdir(folder)]).toEqual(["text", ["file"]]);
+  expect([await readFile(join(folder, "file"), "utf8"), await readdir(folder)]).toEqual([
+    "text",
+    ["file"],
+  ]);
 });
 
 test.each([
   [undefined, [null, null, null]],
   [10, [10, 13, 16]],
-] as const)("a disk that takes three bytes at a time gets all of them (from %p)", async (position, expected) => {
-  const written: string[] = [];
-  const positions: (number | null)[] = [];
-  const write = async (bytes: Uint8Array, offset: number, length: number, at: number | null) => {
-    const bytesWritten = Math.min(length, 3);
-    written.push(Buffer.from(bytes).toString("utf8", offset, offset + bytesWritten));
-    positions.push(at);
-    return { bytesWritten };
-  };
-  await writeAll({ write } as unknown as FileHandle, Buffer.from("abcdefgh"), position);
-  expect(written).toEqual(["abc", "def", "gh"]);
-  expect(positions).toEqual([...expected]);
-});
+] as const)(
+  "a disk that takes three bytes at a time gets all of them (from %p)",
+  async (position, expected) => {
+    const written: string[] = [];
+    const positions: (number | null)[] = [];
+    const write = async (bytes: Uint8Array, offset: number, length: number, at: number | null) => {
+      const bytesWritten = Math.min(length, 3);
+      written.push(Buffer.from(bytes).toString("utf8", offset, offset + bytesWritten));
+      positions.push(at);
+      return { bytesWritten };
+    };
+    await writeAll({ write } as unknown as FileHandle, Buffer.from("abcdefgh"), position);
+    expect(written).toEqual(["abc", "def", "gh"]);
+    expect(positions).toEqual([...expected]);
+  },
+);
 
 test("a temporary folder is ours only by its name, and if nobody else can write to it", async () => {
   await using scratch = await scratchFolder();
@@ -110,9 +128,11 @@ test("a temporary folder is ours only by its name, and if nobody else can write 
   }
   await chmod(own.path, 0o755);
   expect(await isOwnTemporaryFolder(own.path)).toBe(true);
-  const [link, file, longer] = ["cluster-e2e-link00", "cluster-e2e-file00", "cluster-e2e-longer0"].map((name) =>
-    join(scratch.path, name),
-  ) as [string, string, string];
+  const [link, file, longer] = [
+    "cluster-e2e-link00",
+    "cluster-e2e-file00",
+    "cluster-e2e-longer0",
+  ].map((name) => join(scratch.path, name)) as [string, string, string];
   await symlink(own.path, link);
   await writeFile(file, "");
   await mkdir(longer);
@@ -122,7 +142,9 @@ test("a temporary folder is ours only by its name, and if nobody else can write 
 
 test("what is at a path", async () => {
   await using scratch = await scratchFolder();
-  const [file, link, dangling, absent] = ["file", "link", "dangling", "absent"].map((name) => join(scratch.path, name));
+  const [file, link, dangling, absent] = ["file", "link", "dangling", "absent"].map((name) =>
+    join(scratch.path, name),
+  );
   await writeFile(file!, "", { mode: 0o600 });
   await symlink(file!, link!);
   await symlink(absent!, dangling!);
@@ -140,7 +162,12 @@ test("an error's code is its own, or its cause's", () => {
   const own = Object.assign(new Error("a"), { code: "ENOENT" });
   expect(errorCode(own)).toBe("ENOENT");
   expect(errorCode(new Error("b", { cause: own }))).toBe("ENOENT");
-  for (const other of [new Error("c"), Object.assign(new Error("d"), { code: 7 }), { code: "ENOENT" }, undefined])
+  for (const other of [
+    new Error("c"),
+    Object.assign(new Error("d"), { code: 7 }),
+    { code: "ENOENT" },
+    undefined,
+  ])
     expect(errorCode(other)).toBeUndefined();
 });
 

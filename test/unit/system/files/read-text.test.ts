@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { readBody, readOwnText, readOwnTextIfThere, readText } from "../../../../src/system/files/read-text.ts";
+import {
+  readBody,
+  readOwnText,
+  readOwnTextIfThere,
+  readText,
+} from "../../../../src/system/files/read-text.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -12,12 +17,17 @@ test("a text is read up to its limit, and a longer one is refused", async () => 
   await Bun.write(path, "é".repeat(50_000));
   expect(await readText(path, 100_000, signal)).toBe("é".repeat(50_000));
   expect(await readOwnText(path)).toBe("é".repeat(50_000));
-  expect(await failureOf(readText(path, 99_999, signal))).toMatchObject({ name: "TooLong", code: "EFBIG" });
+  expect(await failureOf(readText(path, 99_999, signal))).toMatchObject({
+    name: "TooLong",
+    code: "EFBIG",
+  });
 });
 
 test("a file without an end is refused, and a pipe that nobody writes to can be given up", async () => {
   await using folder = await scratchFolder();
-  expect(await failureOf(readText("/dev/zero", 1_000_000, signal))).toMatchObject({ code: "EFBIG" });
+  expect(await failureOf(readText("/dev/zero", 1_000_000, signal))).toMatchObject({
+    code: "EFBIG",
+  });
   const pipe = join(folder.path, "pipe");
   await Bun.$`mkfifo ${pipe}`.quiet();
   const controller = new AbortController();

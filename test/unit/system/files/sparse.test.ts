@@ -9,7 +9,8 @@ const block = 64 * 1024;
 const refused = (): Error => new Error("refused");
 
 async function* inPieces(bytes: Buffer, length: number): AsyncGenerator<Buffer> {
-  for (let place = 0; place < bytes.length; place += length) yield bytes.subarray(place, place + length);
+  for (let place = 0; place < bytes.length; place += length)
+    yield bytes.subarray(place, place + length);
 }
 
 test("a mostly empty file is packed without its empty blocks, and unpacked as it was, with holes", async () => {
@@ -53,7 +54,8 @@ test("a block that is not in the file, and a part of a block, are refused", asyn
   const path = join(folder.path, "file");
   const frame = Buffer.alloc(block + 4, 1);
   frame.writeUInt32LE(2);
-  const unpack = async (bytes: Buffer) => unpackBlocks({ path, bytes: 2 * block }, inPieces(bytes, 1_000), refused);
+  const unpack = async (bytes: Buffer) =>
+    unpackBlocks({ path, bytes: 2 * block }, inPieces(bytes, 1_000), refused);
   expect(await failureOf(unpack(frame))).toMatchObject({ message: "refused" });
   frame.writeUInt32LE(1);
   await unpack(frame);
@@ -86,10 +88,16 @@ test("a failed write is thrown before all chunks are read, or at their end", asy
       yield Buffer.alloc(block, 1);
     }
   };
-  expect(await failureOf(writeSparse("/dev/full", counted(many)))).toMatchObject({ code: "ENOSPC" });
+  expect(await failureOf(writeSparse("/dev/full", counted(many)))).toMatchObject({
+    code: "ENOSPC",
+  });
   expect(read.chunks).toBeLessThan(many);
   expect(await failureOf(writeSparse("/dev/full", counted(1)))).toMatchObject({ code: "ENOSPC" });
   const frame = Buffer.alloc(block + 4);
-  const unpacking = unpackBlocks({ path: "/dev/full", bytes: block }, inPieces(frame, frame.length), refused);
+  const unpacking = unpackBlocks(
+    { path: "/dev/full", bytes: block },
+    inPieces(frame, frame.length),
+    refused,
+  );
   expect(await failureOf(unpacking)).toMatchObject({ code: "ENOSPC" });
 });

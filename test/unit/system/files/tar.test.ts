@@ -6,13 +6,19 @@ import type { TarFile } from "../../../../src/system/files/tar.ts";
 import { tarStream, textFile } from "../../../../src/system/files/tar.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
-const file = (name: string, bytes: Uint8Array, mode = 0o644, modifiedMs = 1_600_000_000_999): TarFile => ({
+const file = (
+  name: string,
+  bytes: Uint8Array,
+  mode = 0o644,
+  modifiedMs = 1_600_000_000_999,
+): TarFile => ({
   name,
   mode,
   modifiedMs,
   sizeBytes: bytes.length,
   contents: async function* () {
-    for (let offset = 0; offset < bytes.length; offset += 1000) yield bytes.subarray(offset, offset + 1000);
+    for (let offset = 0; offset < bytes.length; offset += 1000)
+      yield bytes.subarray(offset, offset + 1000);
   },
 });
 
@@ -27,19 +33,45 @@ function* numbers(seed: number): Generator<number, never, undefined> {
   }
 }
 
-const alphabet = ["a", "Z", "9", "_", "-", ".", " ", "'", '"', "\\", "$", "\n", "\t", "é", "木", "😀", "=", "*", "%"];
+const alphabet = [
+  "a",
+  "Z",
+  "9",
+  "_",
+  "-",
+  ".",
+  " ",
+  "'",
+  '"',
+  "\\",
+  "$",
+  "\n",
+  "\t",
+  "é",
+  "木",
+  "😀",
+  "=",
+  "*",
+  "%",
+];
 
 function randomFiles(seed: number): readonly TarFile[] {
   const random = numbers(seed);
   const next = (below: number): number => random.next().value % below;
-  const word = (): string => Array.from({ length: 1 + next(12) }, () => alphabet[next(alphabet.length)]!).join("");
+  const word = (): string =>
+    Array.from({ length: 1 + next(12) }, () => alphabet[next(alphabet.length)]!).join("");
   const sizes = [0, 1, 511, 512, 513, 1024, 5000, 70_000];
   return Array.from({ length: 20 }, (_, index) => {
     const parts = Array.from({ length: 1 + next(15) }, () => `${word()}x`);
     const bytes = createHash("shake256", { outputLength: sizes[next(sizes.length)]! })
       .update(String(seed + index))
       .digest();
-    return file(`d${index}/${parts.join("/")}`, bytes, next(2) === 0 ? 0o644 : 0o755, next(1_700_000_000) * 1000);
+    return file(
+      `d${index}/${parts.join("/")}`,
+      bytes,
+      next(2) === 0 ? 0o644 : 0o755,
+      next(1_700_000_000) * 1000,
+    );
   });
 }
 
@@ -52,7 +84,11 @@ test.each([1, 2, 3, 4, 5, 6])(
     for (const { name, mode, modifiedMs, contents } of files) {
       const path = join(folder.path, name);
       const information = await stat(path);
-      expect([name, information.mode & 0o777, Math.floor(information.mtimeMs)]).toEqual([name, mode, modifiedMs]);
+      expect([name, information.mode & 0o777, Math.floor(information.mtimeMs)]).toEqual([
+        name,
+        mode,
+        modifiedMs,
+      ]);
       const expected = Buffer.concat(await Array.fromAsync(contents()));
       expect(expected.equals(await readFile(path))).toBe(true);
     }
@@ -61,7 +97,9 @@ test.each([1, 2, 3, 4, 5, 6])(
 
 test.each([99, 100, 101, 155, 256, 300])("a name of %d bytes survives", async (length) => {
   await using folder = await scratchFolder();
-  const name = `d/${"n".repeat(Math.min(length - 2, 250))}`.padEnd(length, "/n").replace(/\/$/, "m");
+  const name = `d/${"n".repeat(Math.min(length - 2, 250))}`
+    .padEnd(length, "/n")
+    .replace(/\/$/, "m");
   const path = join(folder.path, "a.tar");
   await Bun.write(path, await archive([file(name, new Uint8Array([1]))]));
   expect(await Bun.$`tar -t -f ${path}`.text()).toBe(`${name}\n`);
@@ -83,8 +121,13 @@ test("the same files give the same bytes, of root", async () => {
 });
 
 test("every field of a header is as POSIX has it", async () => {
-  const block = Buffer.from((await archive([file("a", new Uint8Array(9), 0o755, 1_600_000_000_000)])).subarray(0, 512));
-  const sum = block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
+  const block = Buffer.from(
+    (await archive([file("a", new Uint8Array(9), 0o755, 1_600_000_000_000)])).subarray(0, 512),
+  );
+  const sum = block.reduce(
+    (total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte),
+    0,
+  );
   const fields = [
     ["name", 0, 100, "a".padEnd(100, "\0")],
     ["mode", 100, 8, "0000755\0"],
@@ -99,22 +142,32 @@ test("every field of a header is as POSIX has it", async () => {
     ["uname", 265, 32, "root".padEnd(32, "\0")],
     ["gname", 297, 32, "root".padEnd(32, "\0")],
   ] as const;
-  expect(fields.map(([name, start, length]) => [name, block.toString("latin1", start, start + length)])).toEqual(
-    fields.map(([name, , , text]) => [name, text]),
-  );
+  expect(
+    fields.map(([name, start, length]) => [name, block.toString("latin1", start, start + length)]),
+  ).toEqual(fields.map(([name, , , text]) => [name, text]));
 });
 
 test("an extended header, and a time before 1970, have fields that every program reads", async () => {
   const bytes = Buffer.from(await archive([file("木", new Uint8Array(), 0o600, -1_500)]));
   const field = (block: number, start: number, end: number): string =>
     bytes.toString("latin1", 512 * block + start, 512 * block + end);
-  expect([field(0, 156, 157), field(0, 100, 107), field(0, 136, 147)]).toEqual(["x", "0000644", "00000000000"]);
-  expect([field(2, 156, 157), field(2, 100, 107), field(2, 136, 147)]).toEqual(["0", "0000600", "00000000000"]);
+  expect([field(0, 156, 157), field(0, 100, 107), field(0, 136, 147)]).toEqual([
+    "x",
+    "0000644",
+    "00000000000",
+  ]);
+  expect([field(2, 156, 157), field(2, 100, 107), field(2, 136, 147)]).toEqual([
+    "0",
+    "0000600",
+    "00000000000",
+  ]);
 });
 
 test("the contents of a text are in the archive", async () => {
   const text = textFile({ name: "a", mode: 0o644, modifiedMs: 0, text: "größe" });
-  expect(Buffer.from(await archive([text])).toString("utf8", 512, 512 + text.sizeBytes)).toBe("größe");
+  expect(Buffer.from(await archive([text])).toString("utf8", 512, 512 + text.sizeBytes)).toBe(
+    "größe",
+  );
 });
 
 test.each([
@@ -123,10 +176,15 @@ test.each([
   ["a name that is too long", "n".repeat(101), 1_600_000_000_000, 1024],
   ["a name in another script", "木", 1_600_000_000_000, 1024],
   ["a time with milliseconds", "a", 1_600_000_000_123, 1024],
-])("%s: extended headers only where they are needed", async (_, name, modifiedMs, extendedBytes) => {
-  // A header, a block of contents, and two blocks that end the archive.
-  expect(await archive([file(name, new Uint8Array(1), 0o644, modifiedMs)])).toHaveLength(extendedBytes + 4 * 512);
-});
+])(
+  "%s: extended headers only where they are needed",
+  async (_, name, modifiedMs, extendedBytes) => {
+    // A header, a block of contents, and two blocks that end the archive.
+    expect(await archive([file(name, new Uint8Array(1), 0o644, modifiedMs)])).toHaveLength(
+      extendedBytes + 4 * 512,
+    );
+  },
+);
 
 test("times are kept to the millisecond, and a folder is a folder", async () => {
   await using folder = await scratchFolder();
@@ -159,7 +217,8 @@ test.skipIf(Bun.which("python3") === null)("Python's tarfile reads it too", asyn
   await using folder = await scratchFolder();
   await mkdir(join(folder.path, "out"));
   await Bun.write(join(folder.path, "a.tar"), await archive(randomFiles(7)));
-  const script = "import sys, tarfile, json; print(json.dumps([m.name for m in tarfile.open(sys.argv[1])]))";
+  const script =
+    "import sys, tarfile, json; print(json.dumps([m.name for m in tarfile.open(sys.argv[1])]))";
   expect(JSON.parse(await Bun.$`python3 -c ${script} ${folder.path}/a.tar`.text())).toEqual(
     randomFiles(7).map(({ name }) => name),
   );
@@ -183,6 +242,8 @@ test("of a file that never ends, no more is sent than was announced", async () =
     for (; read.chunks < 100; read.chunks += 1) yield new Uint8Array(1000);
   };
   const stream = tarStream([{ ...file("a", new Uint8Array(3000)), contents }]);
-  expect(await Array.fromAsync(stream).catch((error: unknown) => error)).toMatchObject({ id: "transfer-failed" });
+  expect(await Array.fromAsync(stream).catch((error: unknown) => error)).toMatchObject({
+    id: "transfer-failed",
+  });
   expect(read.chunks).toBe(3);
 });

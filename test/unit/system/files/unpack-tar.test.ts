@@ -7,7 +7,13 @@ import { ArchiveProblem, IncompleteArchive } from "../../../../src/system/files/
 import { readTar, unpackTar } from "../../../../src/system/files/read-tar.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { endOfArchive, paxRecord, rawArchive, rawEntry, type RawEntry } from "../../../support/tar-blocks.ts";
+import {
+  endOfArchive,
+  paxRecord,
+  rawArchive,
+  rawEntry,
+  type RawEntry,
+} from "../../../support/tar-blocks.ts";
 
 const { signal } = new AbortController();
 const limits = { entries: 20, totalBytes: 10_000 };
@@ -27,7 +33,9 @@ async function* chunked(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, und
 /** Unpacks in a folder of its own, and fails if anything appears there beside the target. */
 async function problemOf(bytes: Uint8Array): Promise<Error> {
   await using scratch = await scratchFolder();
-  const failure = await failureOf(unpackTar(chunked(bytes), join(scratch.path, "target"), limits, signal));
+  const failure = await failureOf(
+    unpackTar(chunked(bytes), join(scratch.path, "target"), limits, signal),
+  );
   expect((await readdir(scratch.path)).filter((name) => name !== "target")).toEqual([]);
   return failure;
 }
@@ -45,9 +53,17 @@ test("what tar packs arrives: names, contents, permissions and links", async () 
     await Bun.write(join(source, name!), text!);
   }
   await Bun.$`cd ${source} && chmod 4755 sub/big && chmod 400 sub/empty && ln -s ../${long} sub/link && ln -s sub dir && ln sub/big hard && ln -s nowhere broken`;
-  const bytes = await Bun.$`tar -c --format=posix --hard-dereference -f - -C ${source} .`.arrayBuffer();
+  const bytes =
+    await Bun.$`tar -c --format=posix --hard-dereference -f - -C ${source} .`.arrayBuffer();
   const target = join(scratch.path, "target");
-  expect(await unpackTar(chunked(new Uint8Array(bytes)), target, { ...limits, totalBytes: 20_000 }, signal)).toEqual({
+  expect(
+    await unpackTar(
+      chunked(new Uint8Array(bytes)),
+      target,
+      { ...limits, totalBytes: 20_000 },
+      signal,
+    ),
+  ).toEqual({
     files: 5,
     bytes: 10_002,
   });
@@ -93,7 +109,12 @@ test("an archive at the limits is unpacked, and each entry has its own name and 
 test("a single file arrives under the target's name, whatever the archive calls it", async () => {
   await using scratch = await scratchFolder();
   const target = join(scratch.path, "target");
-  await unpackTar(chunked(rawArchive({ name: "../../etc/passwd", contents: "text" })), target, limits, signal);
+  await unpackTar(
+    chunked(rawArchive({ name: "../../etc/passwd", contents: "text" })),
+    target,
+    limits,
+    signal,
+  );
   expect(await readdir(scratch.path)).toEqual(["target"]);
   expect(await readFile(target, "utf8")).toBe("text");
 });
@@ -103,12 +124,20 @@ test.each([
   ["a path upwards in the middle", [folder, { name: "./a/../../x" }], "is not a plain name"],
   ["an absolute path", [folder, { name: "/x" }], "is not a plain name"],
   ["an absolute path after the dot", [folder, { name: ".//x" }], "is not a plain name"],
-  ["a path upwards in a pax record", [folder, pax(["path", "../x"]), { name: "x" }], "is not a plain name"],
+  [
+    "a path upwards in a pax record",
+    [folder, pax(["path", "../x"]), { name: "x" }],
+    "is not a plain name",
+  ],
   ["a NUL in a pax record", [folder, pax(["path", "x\0y"]), { name: "x" }], "is not a plain name"],
   ["a control character", [folder, { name: "./a\u001b[2J" }], "is not a plain name"],
   ["a line break", [folder, { name: "./a\nb" }], "is not a plain name"],
   ["reversed text", [folder, { name: "./a\u202eb" }], "is not a plain name"],
-  ["a name that is too long", [folder, pax(["path", `./${"n".repeat(256)}`]), { name: "x" }], "is not a plain name"],
+  [
+    "a name that is too long",
+    [folder, pax(["path", `./${"n".repeat(256)}`]), { name: "x" }],
+    "is not a plain name",
+  ],
   [
     "a long name above another",
     [folder, pax(["path", `./${"n".repeat(256)}/a`]), { name: "x" }],
@@ -122,12 +151,24 @@ test.each([
   ["a second file", [{ name: "a" }, { name: "b" }], "is in no folder"],
   ["a link instead of the file", [link("a", "/etc/passwd")], 'it begins with "a"'],
   ["a folder of another name", [{ name: "x/", type: "5" }], 'it begins with "x/"'],
-  ["an absolute link", [folder, link("./a", "/etc/passwd")], 'leads out of the folder, to "/etc/passwd"'],
+  [
+    "an absolute link",
+    [folder, link("./a", "/etc/passwd")],
+    'leads out of the folder, to "/etc/passwd"',
+  ],
   ["a link upwards", [folder, link("./a", "../x")], "leads out of the folder"],
-  ["a link through another", [folder, link("./a", "b/../.."), link("./b", ".")], "leads out of the folder"],
+  [
+    "a link through another",
+    [folder, link("./a", "b/../.."), link("./b", ".")],
+    "leads out of the folder",
+  ],
   ["a link in circles", [folder, link("./a", "b"), link("./b", "a")], "leads out of the folder"],
   ["a link to nothing", [folder, link("./a", "")], "is not a plain path"],
-  ["a long name in a link", [folder, pax(["linkpath", "n".repeat(256)]), link("./a", "")], "is not a plain path"],
+  [
+    "a long name in a link",
+    [folder, pax(["linkpath", "n".repeat(256)]), link("./a", "")],
+    "is not a plain path",
+  ],
   [
     "a link to a path that is too long",
     [folder, pax(["linkpath", `${"n/".repeat(2047)}xy`]), link("./a", "")],
@@ -139,25 +180,60 @@ test.each([
     [folder, { name: "./a", type: "1", linkTarget: "/etc/passwd" }],
     "neither a file, a folder nor a link",
   ],
-  ["a character device", [folder, { name: "./a", type: "3" }], "neither a file, a folder nor a link"],
+  [
+    "a character device",
+    [folder, { name: "./a", type: "3" }],
+    "neither a file, a folder nor a link",
+  ],
   ["a block device", [folder, { name: "./a", type: "4" }], "neither a file, a folder nor a link"],
   ["a FIFO", [folder, { name: "./a", type: "6" }], "neither a file, a folder nor a link"],
-  ["too many files", [folder, ...Array.from({ length: 20 }, (_, n) => ({ name: `./${n}` }))], "more than 20 files"],
-  ["too many bytes", [folder, { name: "./a", contents: "x".repeat(10_001) }], "more than 10000 bytes"],
-  ["a claim of too many bytes", [folder, { name: "./a", claimedSize: 0o77777777777 }], "more than 10000 bytes"],
-  ["a pax claim of too many bytes", [folder, pax(["size", "999999999999999"]), { name: "a" }], "more than 10000 bytes"],
+  [
+    "too many files",
+    [folder, ...Array.from({ length: 20 }, (_, n) => ({ name: `./${n}` }))],
+    "more than 20 files",
+  ],
+  [
+    "too many bytes",
+    [folder, { name: "./a", contents: "x".repeat(10_001) }],
+    "more than 10000 bytes",
+  ],
+  [
+    "a claim of too many bytes",
+    [folder, { name: "./a", claimedSize: 0o77777777777 }],
+    "more than 10000 bytes",
+  ],
+  [
+    "a pax claim of too many bytes",
+    [folder, pax(["size", "999999999999999"]), { name: "a" }],
+    "more than 10000 bytes",
+  ],
   ["a negative size", [folder, pax(["size", "-1"]), { name: "a" }], "damaged"],
   ["large metadata", [{ ...pax(["comment", "x".repeat(65_536)]) }, folder], "damaged"],
   ["much metadata", [...Array.from({ length: 5 }, () => pax(["path", "./"])), folder], "damaged"],
-  ["a pax record beyond its header", [{ name: "pax", type: "x", contents: "99 path=x\n" }, folder], "damaged"],
-  ["a pax record without a length", [{ name: "pax", type: "x", contents: "path=x\n" }, folder], "damaged"],
-  ["a pax record of no length", [{ name: "pax", type: "x", contents: "0 path=x\n" }, folder], "damaged"],
+  [
+    "a pax record beyond its header",
+    [{ name: "pax", type: "x", contents: "99 path=x\n" }, folder],
+    "damaged",
+  ],
+  [
+    "a pax record without a length",
+    [{ name: "pax", type: "x", contents: "path=x\n" }, folder],
+    "damaged",
+  ],
+  [
+    "a pax record of no length",
+    [{ name: "pax", type: "x", contents: "0 path=x\n" }, folder],
+    "damaged",
+  ],
   ["nothing", [], "the archive is empty"],
-] satisfies [string, RawEntry[], string][])("an archive with %s is rejected", async (_name, entries, reason) => {
-  const failure = await problemOf(rawArchive(...entries));
-  expect(failure).toBeInstanceOf(ArchiveProblem);
-  expect(unmarked(failure.message)).toContain(reason);
-});
+] satisfies [string, RawEntry[], string][])(
+  "an archive with %s is rejected",
+  async (_name, entries, reason) => {
+    const failure = await problemOf(rawArchive(...entries));
+    expect(failure).toBeInstanceOf(ArchiveProblem);
+    expect(unmarked(failure.message)).toContain(reason);
+  },
+);
 
 test("bytes that are no archive, names that are not UTF-8 and endless padding are rejected", async () => {
   const latin1 = rawEntry({ name: "x" });
@@ -210,18 +286,25 @@ test("an archive with too many levels of folders, or too much text in links, is 
     await using scratch = await scratchFolder();
     const many = { entries: 2000, totalBytes: 0 };
     const bytes = rawArchive(folder, ...entries);
-    const failure = await failureOf(unpackTar(chunked(bytes), join(scratch.path, "target"), many, signal));
+    const failure = await failureOf(
+      unpackTar(chunked(bytes), join(scratch.path, "target"), many, signal),
+    );
     expect(failure).toBeInstanceOf(ArchiveProblem);
     expect(failure.message).toContain(reason);
   }
 });
 
 test("names that would fill the memory are rejected", async () => {
-  const entry = rawArchive(pax(["linkpath", "n".repeat(65_000)]), link("a", "")).subarray(0, -endOfArchive.length);
+  const entry = rawArchive(pax(["linkpath", "n".repeat(65_000)]), link("a", "")).subarray(
+    0,
+    -endOfArchive.length,
+  );
   const endless = function* (): Generator<Uint8Array> {
     for (let count = 0; count < 1000; count += 1) yield entry;
   };
-  const reading = Array.fromAsync(readTar(Readable.from(endless()), { entries: 1000, totalBytes: 0 }));
+  const reading = Array.fromAsync(
+    readTar(Readable.from(endless()), { entries: 1000, totalBytes: 0 }),
+  );
   expect((await failureOf(reading)).message).toContain("the names in it are too long");
 });
 

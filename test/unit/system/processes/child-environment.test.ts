@@ -37,7 +37,22 @@ test("a container engine keeps the user's settings and registry logins, and gets
 });
 
 test("a browser gets what it needs to appear, and no credentials", () => {
-  const needed = ["PATH", "DISPLAY", "XDG_RUNTIME_DIR", "https_proxy", "NO_PROXY", "WSL_DISTRO_NAME", "SSH_TTY"];
-  const others = ["AWS_PROFILE", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "MY_DISPLAY", "FTP_PROXY", "BUN_OPTIONS"];
+  const needed = [
+    "PATH",
+    "DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "https_proxy",
+    "NO_PROXY",
+    "WSL_DISTRO_NAME",
+    "SSH_TTY",
+  ];
+  const others = [
+    "AWS_PROFILE",
+    "GITHUB_TOKEN",
+    "SSH_AUTH_SOCK",
+    "MY_DISPLAY",
+    "FTP_PROXY",
+    "BUN_OPTIONS",
+  ];
   expect([...needed, ...others].filter(isForDesktop)).toEqual(needed);
 });

@@ -63,10 +63,13 @@ test("a process of another container or computer may be alive, and one of an ear
 test("a process holds the files that it has locked, by any path, until it is ended", async () => {
   await using folder = await scratchFolder();
   const [file, other, link] = ["file", "other", "link"].map((name) => join(folder.path, name));
-  await using child = Bun.spawn(["sh", "-c", 'exec 8>"$1" 9>"$2"; flock 9; echo; read _', "sh", other!, file!], {
-    stdin: "pipe",
-    stdout: "pipe",
-  });
+  await using child = Bun.spawn(
+    ["sh", "-c", 'exec 8>"$1" 9>"$2"; flock 9; echo; read _', "sh", other!, file!],
+    {
+      stdin: "pipe",
+      stdout: "pipe",
+    },
+  );
   await child.stdout.getReader().read();
   await symlink(file!, link!);
   for (const path of [file!, link!]) expect(await holdsFile(child.pid, path)).toBe(true);

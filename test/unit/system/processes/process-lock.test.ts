@@ -33,7 +33,11 @@ test("only one at a time has the lock", async () => {
 test("who waits can be told to stop", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "lock");
-  await using _ = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
+  await using _ = await acquireProcessLock(
+    path,
+    { clock: systemClock, onWait: () => {} },
+    neverAborted,
+  );
   const stop = new AbortController();
   const waiting = acquireProcessLock(
     path,
@@ -57,13 +61,19 @@ test.each([
   async (_, change, says) => {
     await using folder = await scratchFolder();
     const path = join(folder.path, "lock");
-    await using _own = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
+    await using _own = await acquireProcessLock(
+      path,
+      { clock: systemClock, onWait: () => {} },
+      neverAborted,
+    );
     const text = await readlink(path);
     await rm(path);
     await symlink(change(text), path);
     const stop = new AbortController();
     const onWait = (advice: string): void => stop.abort(new Error(advice));
-    const { message } = await failureOf(acquireProcessLock(path, { clock: systemClock, onWait }, stop.signal));
+    const { message } = await failureOf(
+      acquireProcessLock(path, { clock: systemClock, onWait }, stop.signal),
+    );
     expect(message).toContain(says);
     expect(message.endsWith(`remove ${path}.`)).toBe(says !== "");
   },
@@ -92,7 +102,11 @@ test.each([
 test("a lock takes no block of the disk, so that a full one can be cleaned up", async () => {
   await using folder = await scratchFolder();
   const path = join(folder.path, "lock");
-  await using _ = await acquireProcessLock(path, { clock: systemClock, onWait: () => {} }, neverAborted);
+  await using _ = await acquireProcessLock(
+    path,
+    { clock: systemClock, onWait: () => {} },
+    neverAborted,
+  );
   expect((await lstat(path)).blocks).toBe(0);
   expect((await readlink(path)).length).toBeLessThan(60);
 });
@@ -101,7 +115,9 @@ test("what is in the lock's place, and is no lock, is named, instead of an endle
   await using folder = await scratchFolder();
   const waiting = { clock: systemClock, onWait: () => {} };
   // An attempt that never ends would otherwise keep the test going.
-  expect(await failureOf(acquireProcessLock(folder.path, waiting, AbortSignal.timeout(5_000)))).toMatchObject({
+  expect(
+    await failureOf(acquireProcessLock(folder.path, waiting, AbortSignal.timeout(5_000))),
+  ).toMatchObject({
     id: "machine-not-set-up",
     message: expect.stringContaining(folder.path),
   });

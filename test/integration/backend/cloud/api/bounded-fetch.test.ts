@@ -1,6 +1,9 @@
 /** How requests to the API fail, end and trust. */
 import { expect, test } from "bun:test";
-import { UnreadableAnswer, boundedFetch } from "../../../../../src/backend/cloud/api/request-handler.ts";
+import {
+  UnreadableAnswer,
+  boundedFetch,
+} from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { freePort } from "../../../../support/free-port.ts";
 import { serveOnLoopback } from "../../../../support/loopback-server.ts";
@@ -28,7 +31,9 @@ test.each([
     return new Response("");
   });
   const [interrupt, reason] = [new AbortController(), new Error("interrupted")];
-  const fetching = failureOf(fetchAsIs(requestOf(server.url.href, interrupt.signal), given ?? interrupt));
+  const fetching = failureOf(
+    fetchAsIs(requestOf(server.url.href, interrupt.signal), given ?? interrupt),
+  );
   await until("the request has arrived", () => seen.requests === 1);
   interrupt.abort(reason);
   expect((await fetching) as Error).toBe(reason);
@@ -48,7 +53,10 @@ test("a server whose certificate another authority has signed is trusted only wi
   const { certificate, key } = await authority.issue("127.0.0.1");
   const tls = { cert: certificate, key };
   using server = serveOnLoopback(() => new Response(""), { tls });
-  expect((await failureOf(fetchAsIs(server.url.href))) as Error).toHaveProperty("name", "RequestFailed");
+  expect((await failureOf(fetchAsIs(server.url.href))) as Error).toHaveProperty(
+    "name",
+    "RequestFailed",
+  );
   const trusting = boundedFetch(authority.certificate, (response) => response);
   expect((await trusting(server.url.href)).status).toBe(200);
 });

@@ -32,11 +32,19 @@ const refusal = (code: string, message: string): Answer => ({
 });
 
 /** An API whose server gives these answers in turn; the last one stays. */
-async function openServer(answers: readonly Answer[], environment: Readonly<Record<string, string>> = {}) {
+async function openServer(
+  answers: readonly Answer[],
+  environment: Readonly<Record<string, string>> = {},
+) {
   const requests: URLSearchParams[] = [];
   const server = serveOnLoopback(async (request) => {
     requests.push(new URLSearchParams(await request.text()));
-    const { status = 200, body, date, requestId } = answers[Math.min(requests.length, answers.length) - 1]!;
+    const {
+      status = 200,
+      body,
+      date,
+      requestId,
+    } = answers[Math.min(requests.length, answers.length) - 1]!;
     const headers = new Headers({ "content-type": "text/xml" });
     if (date !== undefined) headers.set("date", date);
     if (requestId !== undefined) headers.set("x-amzn-requestid", requestId);
@@ -52,7 +60,10 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
       CLOUD_SECRET_ACCESS_KEY: "a-secret",
       ...environment,
     },
-    clock: { now: () => nowMs, sleep: async () => Promise.reject(new Error("nobody should sleep")) },
+    clock: {
+      now: () => nowMs,
+      sleep: async () => Promise.reject(new Error("nobody should sleep")),
+    },
     progress: {
       ...progress,
       detail: (level, text) => void told.push(unmarked(`${level}: ${text}`)),
@@ -60,7 +71,15 @@ async function openServer(answers: readonly Answer[], environment: Readonly<Reco
     },
   };
   const api = (await openApi("us-west-2", runtime, neverAborted))("us-west-2");
-  return { api, runtime, requests, told, hidden, url: server.url.href, [Symbol.dispose]: () => void server.stop(true) };
+  return {
+    api,
+    runtime,
+    requests,
+    told,
+    hidden,
+    url: server.url.href,
+    [Symbol.dispose]: () => void server.stop(true),
+  };
 }
 
 const regions = success("DescribeRegions", "<regionInfo/>");
@@ -92,7 +111,9 @@ test("a refusal without an id, and an interrupt, are logged as such", async () =
   using server = await openServer([unnumbered]);
   await failureOf(server.api.call("DescribeRegions", {}, neverAborted));
   const reason = new Error("interrupted");
-  const interrupted: unknown = await failureOf(server.api.call("DescribeRegions", {}, AbortSignal.abort(reason)));
+  const interrupted: unknown = await failureOf(
+    server.api.call("DescribeRegions", {}, AbortSignal.abort(reason)),
+  );
   expect(interrupted).toBe(reason);
   expect(server.told.slice(1)).toEqual([
     "2: ec2:DescribeRegions in us-west-2 failed (InvalidThing, request without an id) after 0 ms",
@@ -117,7 +138,10 @@ test.each(["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"])("%s must be a URL", asyn
   const { progress } = recordingProgress();
   const runtime = { environment: { [name]: "junk" }, progress } as unknown as Runtime;
   const failure = await failureOf(openApi("us-west-2", runtime, neverAborted));
-  expect(failure).toMatchObject({ id: "machine-not-set-up", message: expect.stringContaining(name) });
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    message: expect.stringContaining(name),
+  });
 });
 
 test("a clock that is off shows in a list", async () => {
@@ -128,9 +152,15 @@ test("a clock that is off shows in a list", async () => {
   using server = await openServer([answer]);
   const warnings: string[] = [];
   const progress = { ...server.runtime.progress, warn: (text: string) => void warnings.push(text) };
-  const backend = await createCloudBackend({ region: "us-west-2" }, { ...server.runtime, progress }, neverAborted);
+  const backend = await createCloudBackend(
+    { region: "us-west-2" },
+    { ...server.runtime, progress },
+    neverAborted,
+  );
   expect(await backend.list(neverAborted)).toEqual([]);
-  expect(warnings).toEqual(["This machine's clock is 3600 s behind the cloud's: ages and times left are wrong."]);
+  expect(warnings).toEqual([
+    "This machine's clock is 3600 s behind the cloud's: ages and times left are wrong.",
+  ]);
 });
 
 test("AWS_ENDPOINT_URL_EC2 comes before AWS_ENDPOINT_URL", async () => {
@@ -145,16 +175,29 @@ const instances = (...ids: readonly string[]): string =>
 
 test.each<[string, Action, object, readonly [string, string]]>([
   ["no instances", "RunInstances", { MinCount: 1 }, ["<instancesSet/>", instances("i-1")]],
-  ["one instance of two", "RunInstances", { MinCount: 2 }, [instances("i-1", ""), instances("i-1", "i-2")]],
-  ["another instance", "TerminateInstances", { InstanceIds: ["i-1"] }, [instances("i-2"), instances("i-2", "i-1")]],
+  [
+    "one instance of two",
+    "RunInstances",
+    { MinCount: 2 },
+    [instances("i-1", ""), instances("i-1", "i-2")],
+  ],
+  [
+    "another instance",
+    "TerminateInstances",
+    { InstanceIds: ["i-1"] },
+    [instances("i-2"), instances("i-2", "i-1")],
+  ],
   ["no list", "DescribeInstances", {}, ["", "<reservationSet/>"]],
   ["no id", "CreateSecurityGroup", {}, ["<groupId></groupId>", "<groupId>sg-1</groupId>"]],
   ["no confirmation", "DeleteSecurityGroup", { GroupId: "sg-1" }, ["", "<return>true</return>"]],
-])("an answer with %s to %s is not the whole one, so the request is repeated", async (_, action, input, answers) => {
-  using server = await openServer(answers.map((content) => success(action, content)));
-  await server.api.call(action, input, neverAborted);
-  expect(server.requests).toHaveLength(2);
-});
+])(
+  "an answer with %s to %s is not the whole one, so the request is repeated",
+  async (_, action, input, answers) => {
+    using server = await openServer(answers.map((content) => success(action, content)));
+    await server.api.call(action, input, neverAborted);
+    expect(server.requests).toHaveLength(2);
+  },
+);
 
 test("a complete answer is asked for once", async () => {
   using server = await openServer([success("RunInstances", instances("i-1", "i-2"))]);
@@ -185,7 +228,12 @@ test("instances are asked for page by page, a thousand at once, by the tags of o
 
 test.each([
   ["a cluster's", { clusterId: "a" }, "tag:cluster-e2e:cluster-id", ["a"]],
-  ["a creation's", { creationId: "0123456789abcdef" }, "tag:cluster-e2e:creation-id", ["0123456789abcdef"]],
+  [
+    "a creation's",
+    { creationId: "0123456789abcdef" },
+    "tag:cluster-e2e:creation-id",
+    ["0123456789abcdef"],
+  ],
   ["a launch's", { clientToken: "t" }, "client-token", ["t"]],
   ["chosen", { ids: ["i-1", "i-2"] }, "instance-id", ["i-1", "i-2"]],
 ])("only %s instances are asked for", async (_, selection, name, values) => {
@@ -193,5 +241,7 @@ test.each([
   await describeInstances(server.api, selection, neverAborted);
   const [request] = server.requests;
   expect(request?.get("Filter.1.Name")).toBe(name);
-  expect(values.map((_value, index) => request?.get(`Filter.1.Value.${index + 1}`))).toEqual(values);
+  expect(values.map((_value, index) => request?.get(`Filter.1.Value.${index + 1}`))).toEqual(
+    values,
+  );
 });

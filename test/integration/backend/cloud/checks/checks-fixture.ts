@@ -46,7 +46,9 @@ class Diagnosis {
   told(name: string): string {
     const found = this.results.find((result) => result.name === name);
     if (found === undefined)
-      throw new Error(`no check "${name}" among ${this.results.map((result) => result.name).join()}`);
+      throw new Error(
+        `no check "${name}" among ${this.results.map((result) => result.name).join()}`,
+      );
     return unmarked(outcomeText(found));
   }
 
@@ -90,7 +92,12 @@ async function openDoctorFixture(): Promise<DoctorFixture> {
   return {
     cloud,
     folder: folder.path,
-    diagnose: async ({ environment = {}, defaults = {}, limitMs = 40_000, interruptedAfterMs = 60_000 }) => {
+    diagnose: async ({
+      environment = {},
+      defaults = {},
+      limitMs = 40_000,
+      interruptedAfterMs = 60_000,
+    }) => {
       const ended = new AbortController();
       const signal = AbortSignal.timeout(interruptedAfterMs);
       const told: string[] = [];

@@ -7,7 +7,8 @@ const fixture = shareDoctorFixture();
 
 test("if nothing is wrong, every check passes except for those that need an existing resource", async () => {
   const diagnosis = await fixture().diagnose({});
-  expect(diagnosis.results.map(({ name, message }) => `${name}: ${message}`).join("\n")).toMatchInlineSnapshot(`
+  expect(diagnosis.results.map(({ name, message }) => `${name}: ${message}`).join("\n"))
+    .toMatchInlineSnapshot(`
     "credentials: Valid, from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY
     account: 111122223333
     region: us-west-2 can be used
@@ -61,7 +62,9 @@ test("each request is sent once, and nothing is changed", async () => {
 test("a request that hangs is given up at the time limit", async () => {
   fixture().cloud.behaviour.change({ apiDelayMs: 3_000 });
   const diagnosis = await fixture().diagnose({ limitMs: 400 });
-  expect(diagnosis.told("image")).toStartWith("fail: The check did not finish within 0.4 s. → Try again");
+  expect(diagnosis.told("image")).toStartWith(
+    "fail: The check did not finish within 0.4 s. → Try again",
+  );
 });
 
 test("an interrupt ends the checks at once", async () => {
@@ -71,7 +74,12 @@ test("an interrupt ends the checks at once", async () => {
 });
 
 test("a request that fails makes its own check fail, not the check of permissions", async () => {
-  fixture().cloud.faults.add({ action: "DescribeImages", when: "before", times: "always", code: "InvalidThing" });
+  fixture().cloud.faults.add({
+    action: "DescribeImages",
+    when: "before",
+    times: "always",
+    code: "InvalidThing",
+  });
   const diagnosis = await fixture().diagnose({});
   expect(diagnosis.told("image")).toMatch(/^fail: .*InvalidThing/);
   expect(diagnosis.told("ec2:DescribeImages")).toMatch(/^skip: Not known: .*InvalidThing/);
@@ -79,13 +87,20 @@ test("a request that fails makes its own check fail, not the check of permission
 });
 
 test("brief throttling is retried by the SDK, and every check passes", async () => {
-  fixture().cloud.faults.add({ action: "DescribeSubnets", when: "before", times: 2, code: "RequestLimitExceeded" });
+  fixture().cloud.faults.add({
+    action: "DescribeSubnets",
+    when: "before",
+    times: 2,
+    code: "RequestLimitExceeded",
+  });
   expect((await fixture().diagnose({})).names("fail")).toEqual([]);
 }, 120_000);
 
 test("a region without a default network", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { region: "sa-east-1" } });
-  expect(diagnosis.told("network")).toMatch(/^fail: Region sa-east-1 has no default network.* → .*`subnetId`/);
+  expect(diagnosis.told("network")).toMatch(
+    /^fail: Region sa-east-1 has no default network.* → .*`subnetId`/,
+  );
   expect(diagnosis.names("fail")).toEqual(["network"]);
 });
 
@@ -99,7 +114,9 @@ test("a region without an image of the default distribution", async () => {
 
 test("an instance type that the region does not offer", async () => {
   const diagnosis = await fixture().diagnose({ defaults: { instanceType: "m99.large" } });
-  expect(diagnosis.told("instance type")).toMatch(/^fail: .*m99\.large is not offered in region us-west-2\. → .*`inst/);
+  expect(diagnosis.told("instance type")).toMatch(
+    /^fail: .*m99\.large is not offered in region us-west-2\. → .*`inst/,
+  );
   expect(diagnosis.told("ec2:RunInstances")).toStartWith("skip: Not tested");
 });
 

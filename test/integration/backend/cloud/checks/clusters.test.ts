@@ -6,7 +6,10 @@ import { type CloudApi, describeInstances } from "../../../../../src/backend/clo
 import { openApi } from "../../../../../src/backend/cloud/api/open-api.ts";
 import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { creationDirectory, creationFiles } from "../../../../../src/store/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../../../../../src/system/files/private-file.ts";
+import {
+  makePrivateFolder,
+  writePrivateFile,
+} from "../../../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { until } from "../../../../support/until.ts";
 import { shareDoctorFixture } from "./checks-fixture.ts";
@@ -32,7 +35,10 @@ interface MadeCluster {
 
 const creationOf = (clusterId: string): string => Buffer.from(clusterId.padEnd(8)).toString("hex");
 
-function tagged(ResourceType: "instance" | "security-group", { clusterId, expiresInMs }: MadeCluster) {
+function tagged(
+  ResourceType: "instance" | "security-group",
+  { clusterId, expiresInMs }: MadeCluster,
+) {
   const expiresAt = new Date(Date.now() + expiresInMs).toISOString();
   const values = {
     clusterId,
@@ -49,15 +55,25 @@ function tagged(ResourceType: "instance" | "security-group", { clusterId, expire
 /** The security group of a cluster, as create makes it. */
 async function makeGroup(cluster: MadeCluster): Promise<string> {
   const TagSpecifications = tagged("security-group", cluster);
-  const request = { GroupName: `cluster-e2e-${cluster.clusterId}`, Description: "test", TagSpecifications };
+  const request = {
+    GroupName: `cluster-e2e-${cluster.clusterId}`,
+    Description: "test",
+    TagSpecifications,
+  };
   const { GroupId = "" } = await api().call("CreateSecurityGroup", request, neverAborted);
-  const IpPermissions = [{ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: cluster.admitted }] }];
+  const IpPermissions = [
+    { IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: cluster.admitted }] },
+  ];
   await api().call("AuthorizeSecurityGroupIngress", { GroupId, IpPermissions }, neverAborted);
   return GroupId;
 }
 
 async function makeMachine(cluster: MadeCluster, groupId: string): Promise<string> {
-  const { Images = [] } = await api().call("DescribeImages", { IncludeDeprecated: true }, neverAborted);
+  const { Images = [] } = await api().call(
+    "DescribeImages",
+    { IncludeDeprecated: true },
+    neverAborted,
+  );
   const image = Images.find(({ Name = "" }) => Name.startsWith("debian-12-amd64"))!;
   const request = {
     ImageId: image.ImageId,
@@ -70,7 +86,11 @@ async function makeMachine(cluster: MadeCluster, groupId: string): Promise<strin
   const { Instances = [] } = await api().call("RunInstances", request, neverAborted);
   const id = Instances[0]!.InstanceId!;
   await until("its id and its tags are seen", async () => {
-    const seen = await describeInstances(api(), { creationId: creationOf(cluster.clusterId) }, neverAborted);
+    const seen = await describeInstances(
+      api(),
+      { creationId: creationOf(cluster.clusterId) },
+      neverAborted,
+    );
     return seen.some(({ InstanceId }) => InstanceId === id);
   });
   return id;
@@ -95,7 +115,9 @@ test("remains of ended clusters are listed, with the command that removes them",
   // The tag alone does not make a machine expired.
   fixture().cloud.clock.skew(2 * 3_600_000 + 60_000);
   const text = (await fixture().diagnose({})).told("leftovers");
-  expect(text).toStartWith(`warn: Expired clusters have left machine ${lateMachine} (cluster late, which ended `);
+  expect(text).toStartWith(
+    `warn: Expired clusters have left machine ${lateMachine} (cluster late, which ended `,
+  );
   expect(text).toContain(`security group ${old} (cluster old, which ended `);
   expect(text).toEndWith(
     "The next create in this region removes them: cluster-cloud create --cloud-region us-west-2 …",

@@ -29,14 +29,19 @@ test.each([
   ["DescribeInstanceTypeOfferings", "warn", ["ec2:RunInstances", "instance type"]],
   ["CreateSecurityGroup", "fail", []],
   ["RunInstances", "fail", []],
-] as const)("%s not allowed: that check ends with %s, and names it", async (action, status, skipped) => {
-  fixture().cloud.behaviour.change({ deniedActions: [action] });
-  const diagnosis = await fixture().diagnose({});
-  const text = new RegExp(`^${status}: .*may not call ec2:${action}.* → Allow ec2:${action}`);
-  expect(diagnosis.told(`ec2:${action}`)).toMatch(text);
-  expect(diagnosis.names("fail")).toEqual(status === "fail" ? [`ec2:${action}`] : []);
-  expect(diagnosis.names("skip").toSorted()).toEqual([...untriedPermissions, ...skipped].toSorted());
-});
+] as const)(
+  "%s not allowed: that check ends with %s, and names it",
+  async (action, status, skipped) => {
+    fixture().cloud.behaviour.change({ deniedActions: [action] });
+    const diagnosis = await fixture().diagnose({});
+    const text = new RegExp(`^${status}: .*may not call ec2:${action}.* → Allow ec2:${action}`);
+    expect(diagnosis.told(`ec2:${action}`)).toMatch(text);
+    expect(diagnosis.names("fail")).toEqual(status === "fail" ? [`ec2:${action}`] : []);
+    expect(diagnosis.names("skip").toSorted()).toEqual(
+      [...untriedPermissions, ...skipped].toSorted(),
+    );
+  },
+);
 
 test("without any permission, the check of credentials still passes", async () => {
   const deniedActions = [
@@ -61,14 +66,23 @@ test("without any permission, the check of credentials still passes", async () =
 test("an account at its limit has the permission to launch, but no capacity", async () => {
   fixture().cloud.behaviour.change({ vcpuLimit: 1 });
   const diagnosis = await fixture().diagnose({});
-  expect(diagnosis.told("ec2:RunInstances")).toMatch(/^warn: .*VcpuLimitExceeded.* → .*fewer machines/);
+  expect(diagnosis.told("ec2:RunInstances")).toMatch(
+    /^warn: .*VcpuLimitExceeded.* → .*fewer machines/,
+  );
 });
 
 test("an endpoint that executes dry runs isn't EC2", async () => {
   const { cloud } = fixture();
   // The local cloud supports dry runs, so this is the answer of a cloud that doesn't.
   const body = "<CreateSecurityGroupResponse><groupId>sg-1</groupId></CreateSecurityGroupResponse>";
-  cloud.faults.add({ action: "CreateSecurityGroup", when: "before", times: "always", raw: { status: 200, body } });
+  cloud.faults.add({
+    action: "CreateSecurityGroup",
+    when: "before",
+    times: "always",
+    raw: { status: 200, body },
+  });
   const diagnosis = await fixture().diagnose({});
-  expect(diagnosis.told("ec2:CreateSecurityGroup")).toMatch(/^fail: .*dry run.* → .*AWS_ENDPOINT_URL_EC2/);
+  expect(diagnosis.told("ec2:CreateSecurityGroup")).toMatch(
+    /^fail: .*dry run.* → .*AWS_ENDPOINT_URL_EC2/,
+  );
 });

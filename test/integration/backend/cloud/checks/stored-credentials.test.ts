@@ -18,7 +18,10 @@ async function credentialProcess(expiresInMs: number) {
   const path = (name: string): string => join(folder, name);
   const { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey } = accounts.main;
   const Expiration = new Date(Date.now() + expiresInMs).toISOString();
-  await writeFile(path("output"), JSON.stringify({ Version: 1, AccessKeyId, SecretAccessKey, Expiration }));
+  await writeFile(
+    path("output"),
+    JSON.stringify({ Version: 1, AccessKeyId, SecretAccessKey, Expiration }),
+  );
   await writeFile(path("asked"), "");
   const command = `sh -c "echo x >>${path("asked")}; cat ${path("output")}"`;
   await writeFile(path("config"), `[profile sso]\ncredential_process = ${command}\n`);
@@ -32,18 +35,22 @@ async function credentialProcess(expiresInMs: number) {
 
 test("source, account, region and clock with valid credentials", async () => {
   const diagnosis = await fixture().diagnose({});
-  expect(["credentials", "account", "region", "clock"].map((name) => diagnosis.told(name))).toEqual([
-    "pass: Valid, from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY\nIt is not known whether they expire.",
-    `pass: ${accounts.main.accountId}`,
-    "pass: us-west-2 can be used",
-    "pass: Agrees with the cloud's",
-  ]);
+  expect(["credentials", "account", "region", "clock"].map((name) => diagnosis.told(name))).toEqual(
+    [
+      "pass: Valid, from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY\nIt is not known whether they expire.",
+      `pass: ${accounts.main.accountId}`,
+      "pass: us-west-2 can be used",
+      "pass: Agrees with the cloud's",
+    ],
+  );
 });
 
 test("without credentials, the sources that were tried are listed, and checks that need credentials are skipped", async () => {
   const diagnosis = await fixture().diagnose({ environment: none });
   const text = diagnosis.told("credentials");
-  expect(text).toMatch(/^fail: No cloud credentials.*CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID.* → Set CLOUD_ACC/);
+  expect(text).toMatch(
+    /^fail: No cloud credentials.*CLOUD_PROFILE; AWS_PROFILE; AWS_ACCESS_KEY_ID.* → Set CLOUD_ACC/,
+  );
   expect(diagnosis.names("fail")).toEqual(["credentials"]);
   expect(diagnosis.names("pass")).toEqual(["admin address"]);
   expect(diagnosis.told("ec2:RunInstances")).toBe("skip: Not checked: there are no credentials.");
@@ -99,7 +106,9 @@ test("a credential process runs once, and its expiry is shown", async () => {
 test("credentials that expire soon cause a warning", async () => {
   const { environment } = await credentialProcess(9.5 * 60_000);
   const diagnosis = await fixture().diagnose({ environment });
-  expect(diagnosis.told("credentials")).toMatch(/^warn: .* expire soon: at .* \(in 9 min\)\. → Renew the session/);
+  expect(diagnosis.told("credentials")).toMatch(
+    /^warn: .* expire soon: at .* \(in 9 min\)\. → Renew the session/,
+  );
   expect(diagnosis.names("fail")).toEqual([]);
 });
 
@@ -136,7 +145,9 @@ test.each(["af-south-1", "me-south-1", "xx-nowhere-1"])(
   "region %s: the enabled regions are listed, and the credentials pass",
   async (region) => {
     const diagnosis = await fixture().diagnose({ defaults: { region } });
-    expect(diagnosis.told("region")).toMatch(new RegExp(`^fail: Region ${region} .* → Enabled: .*us-west-2`));
+    expect(diagnosis.told("region")).toMatch(
+      new RegExp(`^fail: Region ${region} .* → Enabled: .*us-west-2`),
+    );
     expect(diagnosis.told("credentials")).toStartWith("pass: ");
     expect(diagnosis.names("fail")).toEqual(["region"]);
   },

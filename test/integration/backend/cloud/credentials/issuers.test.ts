@@ -7,7 +7,17 @@ import { freePort } from "../../../../support/free-port.ts";
 import { recordingProxy } from "../../../../support/recording-proxy.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
-const program = join(import.meta.dir, "..", "..", "..", "..", "..", "src", "bin", "cluster-cloud.ts");
+const program = join(
+  import.meta.dir,
+  "..",
+  "..",
+  "..",
+  "..",
+  "..",
+  "src",
+  "bin",
+  "cluster-cloud.ts",
+);
 
 interface Machine {
   /** Files of the folder `.aws`. */
@@ -24,7 +34,10 @@ async function listOn({ files, variables }: Machine, refusal?: string) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
-  const given = Object.entries(variables).map(([name, value]) => [name, value.replace("~", folder.path)]);
+  const given = Object.entries(variables).map(([name, value]) => [
+    name,
+    value.replace("~", folder.path),
+  ]);
   const child = Bun.spawn([process.execPath, program, "list", "--cloud-region", "us-west-2"], {
     env: {
       PATH: process.env["PATH"],
@@ -49,8 +62,19 @@ const session = `[sso-session corp]\nsso_region = eu-central-1\nsso_start_url = 
 const account = "sso_account_id = 111122223333\nsso_role_name = Tester\n";
 const role = "role_arn = arn:aws:iam::111122223333:role/tester\n";
 const token = (changes: object): string =>
-  JSON.stringify({ startUrl, region: "eu-central-1", accessToken: "t", expiresAt: "2099-01-01T00:00:00Z", ...changes });
-const left = { clientId: "c", clientSecret: "s", refreshToken: "r", expiresAt: "2020-01-01T00:00:00Z" };
+  JSON.stringify({
+    startUrl,
+    region: "eu-central-1",
+    accessToken: "t",
+    expiresAt: "2099-01-01T00:00:00Z",
+    ...changes,
+  });
+const left = {
+  clientId: "c",
+  clientSecret: "s",
+  refreshToken: "r",
+  expiresAt: "2020-01-01T00:00:00Z",
+};
 const login = JSON.stringify({
   accessToken: {
     accessKeyId: "AKIALOGIN",
@@ -61,10 +85,16 @@ const login = JSON.stringify({
   },
   clientId: "c",
   refreshToken: "r",
-  dpopKey: generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey.export({ type: "sec1", format: "pem" }),
+  dpopKey: generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey.export({
+    type: "sec1",
+    format: "pem",
+  }),
 });
 const loginFile = `login/cache/${createHash("sha256").update("arn:me").digest("hex")}.json`;
-const webRole = { AWS_ROLE_ARN: "arn:aws:iam::111122223333:role/ci", AWS_WEB_IDENTITY_TOKEN_FILE: "~/.aws/token" };
+const webRole = {
+  AWS_ROLE_ARN: "arn:aws:iam::111122223333:role/ci",
+  AWS_WEB_IDENTITY_TOKEN_FILE: "~/.aws/token",
+};
 
 test.each<[string, readonly string[], Machine]>([
   [
@@ -115,7 +145,10 @@ test.each<[string, readonly string[], Machine]>([
     "a login to the console",
     ["eu-west-1.signin.aws.amazon.com:443"],
     {
-      files: { config: "[profile dev]\nlogin_session = arn:me\nregion = eu-west-1\n", [loginFile]: login },
+      files: {
+        config: "[profile dev]\nlogin_session = arn:me\nregion = eu-west-1\n",
+        [loginFile]: login,
+      },
       variables: { CLOUD_PROFILE: "dev" },
     },
   ],
@@ -134,7 +167,10 @@ test.each<[string, readonly string[], Machine]>([
     "a role that keys assume in the cluster's region",
     ["sts.us-west-2.amazonaws.com:443"],
     {
-      files: { config: `[profile role]\n${role}source_profile = base\n`, credentials: `[base]\n${keys}` },
+      files: {
+        config: `[profile role]\n${role}source_profile = base\n`,
+        credentials: `[base]\n${keys}`,
+      },
       variables: { CLOUD_PROFILE: "role" },
     },
   ],
@@ -142,7 +178,9 @@ test.each<[string, readonly string[], Machine]>([
     "a web identity of a profile",
     ["sts.eu-west-3.amazonaws.com:443"],
     {
-      files: { config: `[profile ci]\n${role}web_identity_token_file = /dev/null\nregion = eu-west-3\n` },
+      files: {
+        config: `[profile ci]\n${role}web_identity_token_file = /dev/null\nregion = eu-west-3\n`,
+      },
       variables: { CLOUD_PROFILE: "ci" },
     },
   ],
@@ -162,7 +200,10 @@ test.each<[string, readonly string[], Machine]>([
   [
     "a web identity with a region of its own and FIPS",
     ["sts-fips.us-east-1.amazonaws.com:443"],
-    { files: { token: "t" }, variables: { ...webRole, AWS_REGION: "us-east-1", AWS_USE_FIPS_ENDPOINT: "true" } },
+    {
+      files: { token: "t" },
+      variables: { ...webRole, AWS_REGION: "us-east-1", AWS_USE_FIPS_ENDPOINT: "true" },
+    },
   ],
   [
     "a profile with keys, while another is in AWS_PROFILE",
@@ -185,12 +226,18 @@ test.each<[string, readonly string[], Machine]>([
   [
     "a profile with FIPS",
     ["ec2-fips.us-west-2.amazonaws.com:443"],
-    { files: { config: `[profile dev]\nuse_fips_endpoint = true\n${keys}` }, variables: { CLOUD_PROFILE: "dev" } },
+    {
+      files: { config: `[profile dev]\nuse_fips_endpoint = true\n${keys}` },
+      variables: { CLOUD_PROFILE: "dev" },
+    },
   ],
   [
     "a profile with a dual stack",
     ["ec2.us-west-2.api.aws:443"],
-    { files: { config: `[profile dev]\nuse_dualstack_endpoint = true\n${keys}` }, variables: { CLOUD_PROFILE: "dev" } },
+    {
+      files: { config: `[profile dev]\nuse_dualstack_endpoint = true\n${keys}` },
+      variables: { CLOUD_PROFILE: "dev" },
+    },
   ],
   [
     "a profile with endpoints of its services",
@@ -256,16 +303,27 @@ test("a proxy that reaches nobody is named as the cause", async () => {
 test("a proxy that cannot be reached is named as the cause", async () => {
   const gone = { ...ownKeys, HTTPS_PROXY: `http://127.0.0.1:${await freePort()}` };
   const { stderr } = await listOn({ files: {}, variables: gone });
-  expect(stderr).toMatch(/was not sent, because the proxy http:\S+ \(HTTPS_PROXY\) cannot be reached: the connection/);
+  expect(stderr).toMatch(
+    /was not sent, because the proxy http:\S+ \(HTTPS_PROXY\) cannot be reached: the connection/,
+  );
 });
 
 test("a proxy is named as the cause for a source of credentials, too", async () => {
   const identity = await listOn({ files: { token: "t" }, variables: webRole }, "407 No");
-  expect(identity.stderr).toMatch(/Cannot get credentials from the service that AWS_WEB.*: the proxy requires a login/);
+  expect(identity.stderr).toMatch(
+    /Cannot get credentials from the service that AWS_WEB.*: the proxy requires a login/,
+  );
 });
 
 test("FIPS with an endpoint is refused before any request", async () => {
-  const variables = { ...ownKeys, AWS_USE_FIPS_ENDPOINT: "true", AWS_ENDPOINT_URL_EC2: "https://ec2.test" };
+  const variables = {
+    ...ownKeys,
+    AWS_USE_FIPS_ENDPOINT: "true",
+    AWS_ENDPOINT_URL_EC2: "https://ec2.test",
+  };
   const { hosts, stderr } = await listOn({ files: {}, variables });
-  expect([hosts, stderr]).toEqual([[], expect.stringContaining("Requests cannot go to two endpoints")]);
+  expect([hosts, stderr]).toEqual([
+    [],
+    expect.stringContaining("Requests cannot go to two endpoints"),
+  ]);
 });

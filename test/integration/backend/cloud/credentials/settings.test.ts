@@ -53,15 +53,23 @@ test.each<[Readonly<Record<string, string>>, string, string | undefined]>([
     "[profile dev]\nservices = s\nendpoint_url = http://a.test\n[services s]\ns3 =\n  endpoint_url = http://c.test\n",
     'http://a.test/, from endpoint_url of profile "dev" (CLOUD_PROFILE)',
   ],
-  [{ AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "TRUE", AWS_ENDPOINT_URL: "http://b.test" }, "", undefined],
+  [
+    { AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: "TRUE", AWS_ENDPOINT_URL: "http://b.test" },
+    "",
+    undefined,
+  ],
 ])("the endpoint of %j and %j", async (variables, config, shown) => {
   const { endpoint } = await settingsOf(variables, config);
   expect(endpoint && unmarked(endpoint.shown)).toBe(shown);
 });
 
 test("no client of the SDK reads another profile", async () => {
-  const config = "[profile dev]\nuse_fips_endpoint = true\n[profile other]\nuse_dualstack_endpoint = true\n";
-  expect((await settingsOf({ ...dev, AWS_PROFILE: "other", AWS_USE_DUALSTACK_ENDPOINT: "" }, config)).client).toEqual({
+  const config =
+    "[profile dev]\nuse_fips_endpoint = true\n[profile other]\nuse_dualstack_endpoint = true\n";
+  expect(
+    (await settingsOf({ ...dev, AWS_PROFILE: "other", AWS_USE_DUALSTACK_ENDPOINT: "" }, config))
+      .client,
+  ).toEqual({
     profile: "dev",
     useFipsEndpoint: true,
     useDualstackEndpoint: false,
@@ -111,7 +119,9 @@ test("a bundle needs a certificate that can be read", async () => {
     "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
   ]) {
     await writeFile(path, text);
-    expect((await failureOf(settingsOf({ AWS_CA_BUNDLE: path }))).message).toContain("contains no certificate");
+    expect((await failureOf(settingsOf({ AWS_CA_BUNDLE: path }))).message).toContain(
+      "contains no certificate",
+    );
   }
   await writeFile(path, `# ours\n${certificate}`);
   expect((await settingsOf({ AWS_CA_BUNDLE: path })).authorities).toBe(`# ours\n${certificate}`);
@@ -139,6 +149,10 @@ test.each([
 });
 
 test("files whose variables are empty are the usual ones; ~ is the home folder", async () => {
-  const { files } = await readProfile({ HOME: "/home/me", AWS_CONFIG_FILE: "", AWS_SHARED_CREDENTIALS_FILE: "~/keys" });
+  const { files } = await readProfile({
+    HOME: "/home/me",
+    AWS_CONFIG_FILE: "",
+    AWS_SHARED_CREDENTIALS_FILE: "~/keys",
+  });
   expect(files).toEqual({ configFilepath: "/home/me/.aws/config", filepath: "/home/me/keys" });
 });

@@ -13,8 +13,19 @@ import { type Runtime, silentProgress, systemClock } from "../../../../../src/sy
 import { ContainerWorld } from "../../../../faults/worlds/container-world.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
-import { type Manifest, manifestFor, putTogether, sha256 } from "../../../../support/rewrite-cluster-file.ts";
-import { type RawEntry, endOfArchive, paxRecord, rawArchive, rawEntry } from "../../../../support/tar-blocks.ts";
+import {
+  type Manifest,
+  manifestFor,
+  putTogether,
+  sha256,
+} from "../../../../support/rewrite-cluster-file.ts";
+import {
+  type RawEntry,
+  endOfArchive,
+  paxRecord,
+  rawArchive,
+  rawEntry,
+} from "../../../../support/tar-blocks.ts";
 
 setDefaultTimeout(30_000);
 
@@ -25,7 +36,11 @@ const creation = { clusterId: "copy", creationId: "0123456789abcdef" };
 
 async function open(path: string): Promise<OpenOrigin> {
   const { environment, stateFolder } = world();
-  const runtime: Runtime = { environment: { ...environment }, clock: systemClock, progress: silentProgress };
+  const runtime: Runtime = {
+    environment: { ...environment },
+    clock: systemClock,
+    progress: silentProgress,
+  };
   const engine = openEngine(engineKinds.docker, "", runtime);
   const root = join(stateFolder, "docker");
   await mkdir(root, { recursive: true });
@@ -66,7 +81,10 @@ const goodVolume = rawArchive({ name: "./", type: "5" }, { name: "./note", conte
 const part = (sum: string): string => `layers/${sum}`;
 
 /** A file whose sums are right, with these contents and facts. */
-function fileWith({ base = goodBase, top = goodTop, volume = goodVolume }: Layers = {}, facts: Facts = {}) {
+function fileWith(
+  { base = goodBase, top = goodTop, volume = goodVolume }: Layers = {},
+  facts: Facts = {},
+) {
   const contents = new Map([
     [part(sha256(base)), base],
     [part(sha256(top)), top],
@@ -91,7 +109,13 @@ function fileWith({ base = goodBase, top = goodTop, volume = goodVolume }: Layer
     nodes: [{ ...node, layers: [sha256(base), sha256(top)] }],
     ...facts,
   };
-  const format = { format: "cluster-e2e-cluster", formatVersion: 1, backend: "container", createdBy: "1", facts: own };
+  const format = {
+    format: "cluster-e2e-cluster",
+    formatVersion: 1,
+    backend: "container",
+    createdBy: "1",
+    facts: own,
+  };
   return { manifest: manifestFor({ ...format, parts: [] }, contents), contents };
 }
 
@@ -101,10 +125,16 @@ const withLayers = (layers: Layers): Buffer => {
   const { manifest, contents } = fileWith(layers);
   return putTogether(manifest, contents.values());
 };
-const withTop = (...entries: readonly RawEntry[]): Buffer => withLayers({ top: rawArchive(...entries) });
-const withFacts = (facts: Facts): Buffer => putTogether(fileWith({}, facts).manifest, good.contents.values());
+const withTop = (...entries: readonly RawEntry[]): Buffer =>
+  withLayers({ top: rawArchive(...entries) });
+const withFacts = (facts: Facts): Buffer =>
+  putTogether(fileWith({}, facts).manifest, good.contents.values());
 const withNode = (facts: Facts): Buffer =>
-  withFacts({ nodes: [{ ...(good.manifest.facts as { readonly nodes: readonly Facts[] }).nodes[0], ...facts }] });
+  withFacts({
+    nodes: [
+      { ...(good.manifest.facts as { readonly nodes: readonly Facts[] }).nodes[0], ...facts },
+    ],
+  });
 const withSecondNode = (facts: Facts): Buffer => {
   const { nodes } = good.manifest.facts as { readonly nodes: readonly Facts[] };
   const second = { ...nodes[0], role: "agent", platformAddress: "172.18.0.3/16", ...facts };
@@ -113,7 +143,9 @@ const withSecondNode = (facts: Facts): Buffer => {
 const withFields = (fields: Partial<Manifest> & Facts): Buffer =>
   putTogether({ ...good.manifest, ...fields }, good.contents.values());
 const withLie = (place: number, lie: Facts): Buffer =>
-  withFields({ parts: good.manifest.parts.map((each, index) => (index === place ? { ...each, ...lie } : each)) });
+  withFields({
+    parts: good.manifest.parts.map((each, index) => (index === place ? { ...each, ...lie } : each)),
+  });
 const flipped = (at: number): Buffer => {
   const changed = Buffer.from(bytes);
   changed[at < 0 ? bytes.length + at : at]! ^= 0x55;
@@ -125,7 +157,10 @@ test("a good file becomes images under names of this program, and no others", as
   await writeFile(path, bytes);
   const opened = await open(path);
   const [node] = opened.nodes;
-  expect(node).toMatchObject({ platformAddress: "172.18.0.2/16", settings: { volumes: [], memory: "1g" } });
+  expect(node).toMatchObject({
+    platformAddress: "172.18.0.2/16",
+    settings: { volumes: [], memory: "1g" },
+  });
   expect(made()).toEqual([node.image, node.volume!]);
   const image = world().engine.images.find(({ name }) => name === node.image)!;
   expect(image.layers).toEqual([sha256(goodBase), sha256(goodTop)]);
@@ -138,13 +173,21 @@ test("a file without its lowest layers takes those of an image that the engine h
   const path = join(world().folder, "upper.zst");
   const { layers } = world().engine.images.find(({ name }) => name === usersImage)!;
   const nodes = [
-    { role: "master", index: 0, platformAddress: "172.18.0.2/16", layers: [...layers, sha256(goodTop)], volumes: [] },
+    {
+      role: "master",
+      index: 0,
+      platformAddress: "172.18.0.2/16",
+      layers: [...layers, sha256(goodTop)],
+      volumes: [],
+    },
   ];
   const contents = new Map([[part(sha256(goodTop)), goodTop]]);
   const { manifest } = fileWith({}, { nodes });
   await writeFile(path, putTogether(manifestFor(manifest, contents), contents.values()));
   const opened = await open(path);
-  expect(world().engine.images.find(({ name }) => name === opened.nodes[0].image)!.layers).toEqual(nodes[0]!.layers);
+  expect(world().engine.images.find(({ name }) => name === opened.nodes[0].image)!.layers).toEqual(
+    nodes[0]!.layers,
+  );
   await opened.letGo("failed");
   expect(made()).toEqual([]);
 });
@@ -158,7 +201,10 @@ test("an engine that has not loaded what is in the file is an error, and nothing
     answer: { status: 0, stdout: "", stderr: "", isKilled: false },
   });
   const failure = await failureOf(open(path));
-  expect(failure).toMatchObject({ id: "engine-failed", message: expect.stringContaining("has not loaded the image") });
+  expect(failure).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringContaining("has not loaded the image"),
+  });
   expect(made()).toEqual([]);
 });
 
@@ -178,12 +224,32 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
   ],
   ["a manifest that isn't JSON", damaged, /was not written by/, () => flipped(8)],
   ["a file that ends within its manifest", damaged, /is incomplete/, () => bytes.subarray(0, 300)],
-  ["a file that lacks its end", damaged, /is incomplete|has another checksum/, () => bytes.subarray(0, -20)],
-  ["a manifest with a flipped bit", damaged, /its manifest is not valid/, () => flipped(bytes.indexOf("installed"))],
+  [
+    "a file that lacks its end",
+    damaged,
+    /is incomplete|has another checksum/,
+    () => bytes.subarray(0, -20),
+  ],
+  [
+    "a manifest with a flipped bit",
+    damaged,
+    /its manifest is not valid/,
+    () => flipped(bytes.indexOf("installed")),
+  ],
   ["contents with flipped bits", damaged, /is damaged/, () => flipped(-60)],
   ["a newer format", damaged, /newer version/, () => withFields({ formatVersion: 2 })],
-  ["a file of virtual machines", damaged, /is a cluster of cluster-vm/, () => withFields({ backend: "vm" })],
-  ["an encrypted file", damaged, /is encrypted with age/, () => Buffer.from("age-encryption.org/v1\n-> X25519 abc\n")],
+  [
+    "a file of virtual machines",
+    damaged,
+    /is a cluster of cluster-vm/,
+    () => withFields({ backend: "vm" }),
+  ],
+  [
+    "an encrypted file",
+    damaged,
+    /is encrypted with age/,
+    () => Buffer.from("age-encryption.org/v1\n-> X25519 abc\n"),
+  ],
   [
     "containers of another processor",
     damaged,
@@ -197,8 +263,18 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     () => withFacts({ cgroupVersion: "1", distribution: "centos-7" }),
   ],
   ["a cluster id that is a path", damaged, badFacts, () => withFacts({ clusterId: "../../etc" })],
-  ["a snapshot's name with an option", damaged, badFacts, () => withFacts({ snapshot: "--privileged" })],
-  ["no nodes", damaged, badFacts, () => withFacts({ counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] })],
+  [
+    "a snapshot's name with an option",
+    damaged,
+    badFacts,
+    () => withFacts({ snapshot: "--privileged" }),
+  ],
+  [
+    "no nodes",
+    damaged,
+    badFacts,
+    () => withFacts({ counts: { master: 0, agent: 0, public_agent: 0 }, nodes: [] }),
+  ],
   [
     "more nodes than it describes",
     damaged,
@@ -206,14 +282,39 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     () => withFacts({ counts: { master: 1, agent: 9, public_agent: 0 } }),
   ],
   ["a node of a role that there isn't", damaged, badFacts, () => withNode({ role: "attacker" })],
-  ["an address with an option", damaged, badFacts, () => withNode({ platformAddress: "172.18.0.2/16 --privileged" })],
-  ["a memory limit with an option", damaged, badFacts, () => withNode({ memory: "1g --privileged" })],
-  ["a volume that is a path of this machine", damaged, badFacts, () => withNode({ volumes: ["/etc:/etc"] })],
+  [
+    "an address with an option",
+    damaged,
+    badFacts,
+    () => withNode({ platformAddress: "172.18.0.2/16 --privileged" }),
+  ],
+  [
+    "a memory limit with an option",
+    damaged,
+    badFacts,
+    () => withNode({ memory: "1g --privileged" }),
+  ],
+  [
+    "a volume that is a path of this machine",
+    damaged,
+    badFacts,
+    () => withNode({ volumes: ["/etc:/etc"] }),
+  ],
   ["a volume that leads up", damaged, badFacts, () => withNode({ volumes: ["/var/../etc"] })],
-  ["a layer whose name is a path", damaged, badFacts, () => withNode({ layers: ["../../../etc/passwd"] })],
+  [
+    "a layer whose name is a path",
+    damaged,
+    badFacts,
+    () => withNode({ layers: ["../../../etc/passwd"] }),
+  ],
   ["a node without layers", damaged, badFacts, () => withNode({ layers: [] })],
   ["a second node without layers", damaged, badFacts, () => withSecondNode({ layers: [] })],
-  ["a second node with the first one's name", damaged, badFacts, () => withSecondNode({ role: "master" })],
+  [
+    "a second node with the first one's name",
+    damaged,
+    badFacts,
+    () => withSecondNode({ role: "master" }),
+  ],
   [
     "a second node with the first one's address",
     damaged,
@@ -229,13 +330,43 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
   ],
   ["a part of another name", damaged, badParts, () => withLie(0, { name: "manifest.json" })],
   ["a part that leads out", damaged, badParts, () => withLie(0, { name: "../x" })],
-  ["a layer with another checksum than its name", damaged, badParts, () => withLie(0, { sha256: "0".repeat(64) })],
-  ["a part twice", damaged, badParts, () => withFields({ parts: [...good.manifest.parts, good.manifest.parts[2]!] })],
-  ["a volume before the layers", damaged, badParts, () => withFields({ parts: good.manifest.parts.toReversed() })],
+  [
+    "a layer with another checksum than its name",
+    damaged,
+    badParts,
+    () => withLie(0, { sha256: "0".repeat(64) }),
+  ],
+  [
+    "a part twice",
+    damaged,
+    badParts,
+    () => withFields({ parts: [...good.manifest.parts, good.manifest.parts[2]!] }),
+  ],
+  [
+    "a volume before the layers",
+    damaged,
+    badParts,
+    () => withFields({ parts: good.manifest.parts.toReversed() }),
+  ],
   ["a volume of another node", damaged, badParts, () => withLie(2, { name: "volumes/agent_0" })],
-  ["a size that is too large", damaged, /is incomplete/, () => withLie(2, { bytes: goodVolume.length + 512 })],
-  ["a size that is too small", damaged, /is damaged/, () => withLie(2, { bytes: goodVolume.length - 512 })],
-  ["a size that no disk has", "capacity-lacking", /GB are required/, () => withLie(2, { bytes: 2 ** 52 })],
+  [
+    "a size that is too large",
+    damaged,
+    /is incomplete/,
+    () => withLie(2, { bytes: goodVolume.length + 512 }),
+  ],
+  [
+    "a size that is too small",
+    damaged,
+    /is damaged/,
+    () => withLie(2, { bytes: goodVolume.length - 512 }),
+  ],
+  [
+    "a size that no disk has",
+    "capacity-lacking",
+    /GB are required/,
+    () => withLie(2, { bytes: 2 ** 52 }),
+  ],
   [
     "a volume with another checksum",
     damaged,
@@ -276,7 +407,12 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     () => withLayers({ top: Buffer.concat([goodTop, goodBase]) }),
   ],
   ["a file above the root", damaged, leadsOut, () => withTop({ name: "../etc/cron.d/x" })],
-  ["a file above the root in the middle", damaged, leadsOut, () => withTop({ name: "etc/../../x" })],
+  [
+    "a file above the root in the middle",
+    damaged,
+    leadsOut,
+    () => withTop({ name: "etc/../../x" }),
+  ],
   ["an absolute name", damaged, notWithin, () => withTop({ name: "/etc/passwd" })],
   [
     "a long name that leads out",
@@ -294,7 +430,11 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     "a sparse file with another name",
     damaged,
     /sparse files/,
-    () => withTop({ name: "pax", type: "x", contents: paxRecord("GNU.sparse.name", "../x") }, { name: "x" }),
+    () =>
+      withTop(
+        { name: "pax", type: "x", contents: paxRecord("GNU.sparse.name", "../x") },
+        { name: "x" },
+      ),
   ],
   [
     "a hard link to a file of this machine",
@@ -318,11 +458,20 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     "a hard link through a symbolic link",
     damaged,
     /leads through a symbolic link/,
-    () => withTop({ name: "out", type: "2", linkTarget: "/" }, { name: "x", type: "1", linkTarget: "out/etc/shadow" }),
+    () =>
+      withTop(
+        { name: "out", type: "2", linkTarget: "/" },
+        { name: "x", type: "1", linkTarget: "out/etc/shadow" },
+      ),
   ],
   ["a deletion of the folder above", damaged, leadsOut, () => withTop({ name: "etc/.wh..." })],
   ["an entry of an unknown type", damaged, /unknown type/, () => withTop({ name: "x", type: "S" })],
-  ["a volume with a file above it", damaged, leadsOut, () => withLayers({ volume: rawArchive({ name: "../x" }) })],
+  [
+    "a volume with a file above it",
+    damaged,
+    leadsOut,
+    () => withLayers({ volume: rawArchive({ name: "../x" }) }),
+  ],
   [
     "attributes of 3 MB",
     damaged,
@@ -333,7 +482,11 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer])[] = [
     "a name of 5,000 characters",
     damaged,
     notWithin,
-    () => withTop({ name: "pax", type: "x", contents: paxRecord("path", "x".repeat(5000)) }, { name: "x" }),
+    () =>
+      withTop(
+        { name: "pax", type: "x", contents: paxRecord("path", "x".repeat(5000)) },
+        { name: "x" },
+      ),
   ],
   [
     "a size beyond all numbers",
@@ -365,6 +518,9 @@ function hugeEntry(): Buffer {
 test.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
   const path = join(world().folder, "hostile.zst");
   await writeFile(path, make());
-  expect(await failureOf(open(path))).toMatchObject({ id, message: expect.stringMatching(message) });
+  expect(await failureOf(open(path))).toMatchObject({
+    id,
+    message: expect.stringMatching(message),
+  });
   expect(made()).toEqual([]);
 });

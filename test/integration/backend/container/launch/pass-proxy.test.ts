@@ -9,7 +9,12 @@ import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const url = "http://user:secret-word@proxy.example.test:3128";
 const direct = "localhost,127.0.0.1,::1,172.18.0.2,master-0,172.18.0.3,agent-0";
-const passed = [`http_proxy=${url}`, `HTTP_PROXY=${url}`, `no_proxy=${direct}`, `NO_PROXY=${direct}`];
+const passed = [
+  `http_proxy=${url}`,
+  `HTTP_PROXY=${url}`,
+  `no_proxy=${direct}`,
+  `NO_PROXY=${direct}`,
+];
 const both = { http_proxy: url, HTTP_PROXY: url };
 
 async function machine() {
@@ -23,7 +28,12 @@ async function machine() {
       runShell(["sh", "-eu"], script, { PATH: process.env["PATH"]!, ...environment }),
     lines: async () => (await Bun.file(file).text()).split("\n").filter((line) => line !== ""),
     unit: async () => {
-      const values = { FOLDER: folder.path, LOG_FILE: "log", BOOTSTRAP_URL: "", LOGIN_ENVIRONMENT: file };
+      const values = {
+        FOLDER: folder.path,
+        LOG_FILE: "log",
+        BOOTSTRAP_URL: "",
+        LOGIN_ENVIRONMENT: file,
+      };
       const text = `${shellText(runnerStart, values)}env\n`;
       await runShell(["sh", "-c", text], "", { PATH: process.env["PATH"]! });
       const log = await Bun.file(join(folder.path, "log")).text();
@@ -47,7 +57,11 @@ describe("a node's logins", () => {
     await using node = await machine();
     await node.start({ https_proxy: url, NO_PROXY: ".example.test,10.0.0.0/8" });
     const exceptions = `.example.test,10.0.0.0/8,${direct}`;
-    expect(await node.lines()).toEqual([`https_proxy=${url}`, `no_proxy=${exceptions}`, `NO_PROXY=${exceptions}`]);
+    expect(await node.lines()).toEqual([
+      `https_proxy=${url}`,
+      `no_proxy=${exceptions}`,
+      `NO_PROXY=${exceptions}`,
+    ]);
   });
 
   test("get nothing without a proxy, and lose one that the container no longer has", async () => {
@@ -83,7 +97,10 @@ describe("a node's logins", () => {
     "socks5://0.0.0.0:1080",
   ])("do not get a proxy on loopback, which nodes can't reach: %s", async (loopback) => {
     await using node = await machine();
-    const ended = await node.start({ http_proxy: loopback, https_proxy: "http://localhost.example.test" });
+    const ended = await node.start({
+      http_proxy: loopback,
+      https_proxy: "http://localhost.example.test",
+    });
     expect(ended.status).toBe(0);
     expect(ended.stderr).toBe(
       "http_proxy names this computer's own loopback address, which nodes cannot reach: left out.\n",
@@ -91,18 +108,22 @@ describe("a node's logins", () => {
     expect((await node.lines())[0]).toBe("https_proxy=http://localhost.example.test");
   });
 
-  test.each(["http://a b", "http://a\nLD_PRELOAD=/x", "http://a#b", 'http://"a"', "http://$HOME", "http://a\\b"])(
-    "do not get a text that would mean something else to them: %j",
-    async (text) => {
-      await using node = await machine();
-      expect(await node.start({ http_proxy: text })).toEqual({
-        status: 0,
-        stdout: "",
-        stderr: "http_proxy has characters that the node cannot keep: left out.\n",
-      });
-      expect(await node.lines()).toEqual([]);
-    },
-  );
+  test.each([
+    "http://a b",
+    "http://a\nLD_PRELOAD=/x",
+    "http://a#b",
+    'http://"a"',
+    "http://$HOME",
+    "http://a\\b",
+  ])("do not get a text that would mean something else to them: %j", async (text) => {
+    await using node = await machine();
+    expect(await node.start({ http_proxy: text })).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "http_proxy has characters that the node cannot keep: left out.\n",
+    });
+    expect(await node.lines()).toEqual([]);
+  });
 });
 
 describe("a unit that installs", () => {
@@ -117,6 +138,10 @@ describe("a unit that installs", () => {
     await using node = await machine();
     expect(await node.unit()).toEqual([]);
     await node.write("export https_proxy=\"http://a:1\"\nNO_PROXY='b,c'\nno_proxy=$(touch x)\n");
-    expect((await node.unit()).toSorted()).toEqual(["NO_PROXY=b,c", "https_proxy=http://a:1", "no_proxy=$(touch x)"]);
+    expect((await node.unit()).toSorted()).toEqual([
+      "NO_PROXY=b,c",
+      "https_proxy=http://a:1",
+      "no_proxy=$(touch x)",
+    ]);
   });
 });

@@ -22,15 +22,18 @@ async function machine() {
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
       return stdout === "goes on\n";
     },
-    change: async (how: (text: string) => string) => Bun.write(ran, how(await Bun.file(ran).text())),
+    change: async (how: (text: string) => string) =>
+      Bun.write(ran, how(await Bun.file(ran).text())),
     want: async () => Bun.write(wanted, ""),
     isWanted: () => existsSync(wanted),
     [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose](),
   };
 }
 
-const otherBoot = (text: string): string => text.replace(/\S+\n$/, "00000000-0000-0000-0000-000000000000\n");
-const otherContainer = (text: string): string => `/other overlay ${text.trim().split(" ").at(-1)}\n`;
+const otherBoot = (text: string): string =>
+  text.replace(/\S+\n$/, "00000000-0000-0000-0000-000000000000\n");
+const otherContainer = (text: string): string =>
+  `/other overlay ${text.trim().split(" ").at(-1)}\n`;
 
 describe("a node", () => {
   test("starts for the first time, and again while this computer runs", async () => {

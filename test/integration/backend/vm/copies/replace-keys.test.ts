@@ -3,7 +3,11 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
-import { type KeyReplacement, replaceKeys, restartSshd } from "../../../../../src/backend/vm/copies/replace-keys.ts";
+import {
+  type KeyReplacement,
+  replaceKeys,
+  restartSshd,
+} from "../../../../../src/backend/vm/copies/replace-keys.ts";
 import { openConnection } from "../../../../../src/ssh/connection/open-connection.ts";
 import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
@@ -39,7 +43,10 @@ checks(
     await writeFile(join(folder, "ssh_host_rsa_key"), "old");
     const others = join(scratch.path, "home", "other");
     await mkdir(others, { recursive: true });
-    await writeFile(join(others, "authorized_keys"), `${server.loginKey.publicKey}\n${colleague.publicKey}\n`);
+    await writeFile(
+      join(others, "authorized_keys"),
+      `${server.loginKey.publicKey}\n${colleague.publicKey}\n`,
+    );
     const node = {
       id: "vm",
       role: "agent",
@@ -49,7 +56,10 @@ checks(
     const hostKey = generateKeyPair("new");
     const replacement: KeyReplacement = {
       node: node as unknown as KeyReplacement["node"],
-      old: { privateKey: server.loginKey.privateKey, hostKey: wireKey(server.firstHostKey.publicKey) },
+      old: {
+        privateKey: server.loginKey.privateKey,
+        hostKey: wireKey(server.firstHostKey.publicKey),
+      },
       publicKey: own.publicKey,
       hostKey,
       location: {
@@ -63,18 +73,38 @@ checks(
       deadlineMs: Date.now() + 10_000,
     };
     // A session that began with the old key, and what it has started.
-    const saved = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits, ...runtime };
+    const saved = {
+      name: "agent_0",
+      host: "127.0.0.1",
+      port: server.port,
+      user: server.user,
+      ...limits,
+      ...runtime,
+    };
     const session = await openConnection(
-      { ...saved, privateKey: server.loginKey.privateKey, hostKeys: [wireKey(server.firstHostKey.publicKey)] },
+      {
+        ...saved,
+        privateKey: server.loginKey.privateKey,
+        hostKeys: [wireKey(server.firstHostKey.publicKey)],
+      },
       neverAborted,
     );
-    const started = await session.run({ argv: ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"] }, neverAborted);
+    const started = await session.run(
+      { argv: ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"] },
+      neverAborted,
+    );
     await replaceKeys(replacement, runtime, neverAborted);
     await until("the old session has ended", () => !session.isOpen);
     expect(process.kill(Number(started.stdout), 0)).toBe(true);
     process.kill(Number(started.stdout));
     const logIn = async (privateKey: string, presented: string) => {
-      const options = { name: "agent_0", host: "127.0.0.1", port: server.port, user: server.user, ...limits };
+      const options = {
+        name: "agent_0",
+        host: "127.0.0.1",
+        port: server.port,
+        user: server.user,
+        ...limits,
+      };
       const connecting = openConnection(
         { ...options, privateKey, hostKeys: [wireKey(presented)], ...runtime },
         neverAborted,
@@ -88,14 +118,29 @@ checks(
       id: "connection-failed",
       message: expect.stringContaining("refused the login"),
     });
-    expect(await readFile(join(others, "authorized_keys"), "utf8")).toBe(`${colleague.publicKey}\n`);
+    expect(await readFile(join(others, "authorized_keys"), "utf8")).toBe(
+      `${colleague.publicKey}\n`,
+    );
     for (const old of ["ssh_host_rsa_key", "e2e_host_key", "e2e_host_key.pub"])
       expect(await Bun.file(join(folder, old)).exists()).toBe(false);
     const knownHosts = createKnownHosts(join(scratch.path, "known_hosts"));
-    const contact = { destination: node, privateKey: own.privateKey, firstHostKey: hostKey.publicKey, knownHosts };
+    const contact = {
+      destination: node,
+      privateKey: own.privateKey,
+      firstHostKey: hostKey.publicKey,
+      knownHosts,
+    };
     const patience = { deadlineMs: Date.now() + 10_000, everyMs: 100 };
-    const rules = { hostKeyLocation: undefined, untilSwitched: true, clock: systemClock, ...patience };
-    const connection = await makeFirstContact({ ...contact, ...rules, progress: silentProgress }, neverAborted);
+    const rules = {
+      hostKeyLocation: undefined,
+      untilSwitched: true,
+      clock: systemClock,
+      ...patience,
+    };
+    const connection = await makeFirstContact(
+      { ...contact, ...rules, progress: silentProgress },
+      neverAborted,
+    );
     await connection[Symbol.asyncDispose]();
     expect(await knownHosts.expected("127.0.0.1", server.port)).toEqual(wireKey(hostKey.publicKey));
   },
@@ -116,10 +161,18 @@ checks(
     const replacing = replaceKeys(
       {
         node: node as unknown as KeyReplacement["node"],
-        old: { privateKey: server.loginKey.privateKey, hostKey: wireKey(server.firstHostKey.publicKey) },
+        old: {
+          privateKey: server.loginKey.privateKey,
+          hostKey: wireKey(server.firstHostKey.publicKey),
+        },
         publicKey: generateKeyPair("own").publicKey,
         hostKey: generateKeyPair("new"),
-        location: { folder: nowhere, reload: "true", authorizedKeys: `${nowhere}/x`, otherAuthorizedKeys: nowhere },
+        location: {
+          folder: nowhere,
+          reload: "true",
+          authorizedKeys: `${nowhere}/x`,
+          otherAuthorizedKeys: nowhere,
+        },
         continues: false,
         setDeadline: "",
         deadlineMs: Date.now() + 10_000,

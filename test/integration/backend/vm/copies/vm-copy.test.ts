@@ -56,7 +56,11 @@ async function openCopy(origin: Partial<CopyPlan["origin"]> = {}) {
   } as unknown as CopyPlan;
   const details: string[] = [];
   const detail = (level: number, text: string): void => void (level === 1 && details.push(text));
-  const copy = new VmCopy(plan, { environment: {}, clock: systemClock, progress: { ...silentProgress, detail } });
+  const copy = new VmCopy(plan, {
+    environment: {},
+    clock: systemClock,
+    progress: { ...silentProgress, detail },
+  });
   return {
     copy,
     details,
@@ -70,7 +74,12 @@ test("a copy has its source's nodes in the same order, with ids and ports of its
   await using opened = await openCopy();
   await opened.claim();
   const { facts } = (await readCluster(opened.directory))!;
-  expect(facts).toMatchObject({ clusterId: "copy", creationId, distribution: "debian-12", machines });
+  expect(facts).toMatchObject({
+    clusterId: "copy",
+    creationId,
+    distribution: "debian-12",
+    machines,
+  });
   expect(facts.nodes.map(({ id, role, privateAddress }) => [id, role, privateAddress])).toEqual([
     ["vm-fedcba98-0", "master", "10.93.0.2"],
     ["vm-fedcba98-1", "agent", "10.93.0.3"],
@@ -92,7 +101,10 @@ test.each([undefined, "their memory was saved on another processor"])(
       "Reached at": "ports of 127.0.0.1",
     });
     expect(Object.fromEntries(lines)["Boots"]).toBe(whyBoot);
-    expect(facts).toMatchObject({ boots: whyBoot !== undefined, engine: { name: "qemu", accelerator: "kvm" } });
+    expect(facts).toMatchObject({
+      boots: whyBoot !== undefined,
+      engine: { name: "qemu", accelerator: "kvm" },
+    });
   },
 );
 
@@ -116,8 +128,14 @@ test("a machine that runs but still has its source's keys isn't up, because a lo
     await writeFile(files.pid, `${child.pid}\n`);
     await writeFile(files.started, "");
   }
-  expect((await opened.copy.describe()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
-  expect((await opened.copy.look()).nodes.map(({ state }) => state)).toEqual(["starting", "starting"]);
+  expect((await opened.copy.describe()).nodes.map(({ state }) => state)).toEqual([
+    "running",
+    "running",
+  ]);
+  expect((await opened.copy.look()).nodes.map(({ state }) => state)).toEqual([
+    "starting",
+    "starting",
+  ]);
 });
 
 test.each(["engine-failed", "machine-failed"] as const)(
@@ -126,7 +144,10 @@ test.each(["engine-failed", "machine-failed"] as const)(
     await using opened = await openCopy({ bootAccelerator: () => "tcg" });
     const { copy, directory } = opened;
     await opened.claim();
-    const [{ folder }, sockets] = [machineFiles(directory, nodes[0]!), join(directory, "cluster-e2e-aBcD12")];
+    const [{ folder }, sockets] = [
+      machineFiles(directory, nodes[0]!),
+      join(directory, "cluster-e2e-aBcD12"),
+    ];
     for (const path of [folder, sockets]) await mkdir(path, { recursive: true, mode: 0o700 });
     await recordSockets(directory, sockets);
     const failure = new ClusterError(id, "QEMU says: Missing section footer.");
@@ -144,10 +165,15 @@ test.each(["engine-failed", "machine-failed"] as const)(
 
 test.each<[string, Partial<CopyPlan["origin"]>]>([
   ["can only continue", {}],
-  ["boot already", { bootAccelerator: () => "tcg", whyBoot: "their memory was saved on another processor" }],
+  [
+    "boot already",
+    { bootAccelerator: () => "tcg", whyBoot: "their memory was saved on another processor" },
+  ],
 ])("machines that %s don't boot after a failure", async (_, origin) => {
   await using opened = await openCopy(origin);
   await opened.claim();
-  expect(await opened.copy.recover(new ClusterError("engine-failed", "QEMU ended."), neverAborted)).toBe(false);
+  expect(
+    await opened.copy.recover(new ClusterError("engine-failed", "QEMU ended."), neverAborted),
+  ).toBe(false);
   expect(opened.details).toEqual([]);
 });

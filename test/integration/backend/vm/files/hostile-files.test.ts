@@ -15,7 +15,12 @@ import {
 } from "../../../../support/example-cluster-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { serveOnLoopback } from "../../../../support/loopback-server.ts";
-import { packMemory, putTogether, sha256, takeApart } from "../../../../support/rewrite-cluster-file.ts";
+import {
+  packMemory,
+  putTogether,
+  sha256,
+  takeApart,
+} from "../../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const lack = Bun.which("qemu-img") === null ? "no QEMU here" : undefined;
@@ -28,8 +33,10 @@ const folder = (): string => state.folder!.path;
 const good = (): ExampleFile => state.good!;
 const image = async (...words: readonly string[]): Promise<Buffer> => makeDisk(folder(), words);
 
-const loadFrom = async (file: ClusterFileReference): Promise<readonly string[]> => loadClusterFile(folder(), file);
-const load = async (path: string): Promise<readonly string[]> => loadFrom({ location: { path, shown: "FILE" } });
+const loadFrom = async (file: ClusterFileReference): Promise<readonly string[]> =>
+  loadClusterFile(folder(), file);
+const load = async (path: string): Promise<readonly string[]> =>
+  loadFrom({ location: { path, shown: "FILE" } });
 const left = async (): Promise<readonly string[]> => leftOfFiles(folder());
 
 beforeAll(async () => {
@@ -40,28 +47,37 @@ beforeAll(async () => {
 
 afterAll(async () => state.folder?.[Symbol.asyncDispose]());
 
-testHere(`a disk is laid on the image from the file, which stays in the cache (${lack ?? "here"})`, async () => {
-  const path = join(folder(), "good.zst");
-  await writeFile(path, good().bytes);
-  const taken = await takeApart(path);
-  expect([...taken.contents.keys()]).toEqual([...good().contents.keys()]);
-  for (let times = 0; times < 2; times += 1) {
-    const [backing, format] = await load(path);
-    expect(backing).toStartWith(join(folder(), "cache", "cluster-e2e", "images", "own-"));
-    expect(format).toBe("raw");
-    expect(await readFile(backing!)).toEqual(good().contents.get("layer-0")!);
-    expect((await Bun.file(backing!).stat()).blocks).toBe(0);
-    expect(await left()).toEqual([]);
-  }
-});
+testHere(
+  `a disk is laid on the image from the file, which stays in the cache (${lack ?? "here"})`,
+  async () => {
+    const path = join(folder(), "good.zst");
+    await writeFile(path, good().bytes);
+    const taken = await takeApart(path);
+    expect([...taken.contents.keys()]).toEqual([...good().contents.keys()]);
+    for (let times = 0; times < 2; times += 1) {
+      const [backing, format] = await load(path);
+      expect(backing).toStartWith(join(folder(), "cache", "cluster-e2e", "images", "own-"));
+      expect(format).toBe("raw");
+      expect(await readFile(backing!)).toEqual(good().contents.get("layer-0")!);
+      expect((await Bun.file(backing!).stat()).blocks).toBe(0);
+      expect(await left()).toEqual([]);
+    }
+  },
+);
 
 /** The file with other facts in its manifest. */
 const withFacts = (facts: Facts): Buffer =>
-  putTogether({ ...good().manifest, facts: { ...good().manifest.facts, ...facts } }, good().contents.values());
-const withFields = (fields: Facts): Buffer => putTogether({ ...good().manifest, ...fields }, good().contents.values());
+  putTogether(
+    { ...good().manifest, facts: { ...good().manifest.facts, ...facts } },
+    good().contents.values(),
+  );
+const withFields = (fields: Facts): Buffer =>
+  putTogether({ ...good().manifest, ...fields }, good().contents.values());
 
-const withParts = (changes: Readonly<Record<string, Buffer | undefined>>, facts: Facts = {}): Buffer =>
-  withOtherParts(good(), changes, facts);
+const withParts = (
+  changes: Readonly<Record<string, Buffer | undefined>>,
+  facts: Facts = {},
+): Buffer => withOtherParts(good(), changes, facts);
 
 const withKeys = (changes: object): Buffer => {
   const keys = JSON.parse(good().contents.get("keys.json")!.toString()) as object;
@@ -73,7 +89,9 @@ function withLie(
   name: string,
   lie: { readonly bytes?: number; readonly sha256?: string; readonly name?: string },
 ): Buffer {
-  const parts = good().manifest.parts.map((part) => (part.name === name ? { ...part, ...lie } : part));
+  const parts = good().manifest.parts.map((part) =>
+    part.name === name ? { ...part, ...lie } : part,
+  );
   return withFields({ parts });
 }
 
@@ -92,31 +110,81 @@ const damaged = "snapshot-unusable";
 
 const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<Buffer>])[] = [
   ["an empty file", damaged, /was not written by/, () => Buffer.alloc(0)],
-  ["a text", damaged, /was not written by/, () => Buffer.from("#!/bin/bash\necho hello, this is an artifact\n")],
-  ["a tar archive by zstd", damaged, /was not written by/, () => Bun.zstdCompressSync(Buffer.alloc(10_240, "x"))],
-  ["another skippable frame", damaged, /was not written by/, () => putTogether({ format: "other" }, [])],
+  [
+    "a text",
+    damaged,
+    /was not written by/,
+    () => Buffer.from("#!/bin/bash\necho hello, this is an artifact\n"),
+  ],
+  [
+    "a tar archive by zstd",
+    damaged,
+    /was not written by/,
+    () => Bun.zstdCompressSync(Buffer.alloc(10_240, "x")),
+  ],
+  [
+    "another skippable frame",
+    damaged,
+    /was not written by/,
+    () => putTogether({ format: "other" }, []),
+  ],
   ["a manifest that isn't JSON", damaged, /was not written by/, () => flipped(good().bytes, 8)],
   ["a manifest of 4 GB", damaged, /was not written by/, () => flipped(good().bytes, 7)],
-  ["a file that ends within its manifest", damaged, /is incomplete/, () => good().bytes.subarray(0, 300)],
+  [
+    "a file that ends within its manifest",
+    damaged,
+    /is incomplete/,
+    () => good().bytes.subarray(0, 300),
+  ],
   [
     "a file that ends after its manifest",
     damaged,
     /is incomplete/,
     () => good().bytes.subarray(0, 8 + good().bytes.readUInt32LE(4)),
   ],
-  ["a file that lacks its end", damaged, /is incomplete|has another checksum/, () => good().bytes.subarray(0, -20)],
+  [
+    "a file that lacks its end",
+    damaged,
+    /is incomplete|has another checksum/,
+    () => good().bytes.subarray(0, -20),
+  ],
   [
     "a manifest with a flipped bit",
     damaged,
     /its manifest is not valid/,
     () => flipped(good().bytes, good().bytes.indexOf("installed")),
   ],
-  ["contents with flipped bits", damaged, /is damaged|is incomplete/, () => flipped(flipped(good().bytes, -300), -60)],
+  [
+    "contents with flipped bits",
+    damaged,
+    /is damaged|is incomplete/,
+    () => flipped(flipped(good().bytes, -300), -60),
+  ],
   ["a newer format", damaged, /newer version/, () => withFields({ formatVersion: 2 })],
-  ["a file of containers", damaged, /is a cluster of cluster-container/, () => withFields({ backend: "container" })],
-  ["a backend that there isn't", damaged, /its manifest is not valid/, () => withFields({ backend: "moon" })],
-  ["an encrypted file", damaged, /is encrypted with age/, () => Buffer.from("age-encryption.org/v1\n-> X25519 abc\n")],
-  ["machines of another processor", damaged, /holds machines for sparc/, () => withFacts({ architecture: "sparc" })],
+  [
+    "a file of containers",
+    damaged,
+    /is a cluster of cluster-container/,
+    () => withFields({ backend: "container" }),
+  ],
+  [
+    "a backend that there isn't",
+    damaged,
+    /its manifest is not valid/,
+    () => withFields({ backend: "moon" }),
+  ],
+  [
+    "an encrypted file",
+    damaged,
+    /is encrypted with age/,
+    () => Buffer.from("age-encryption.org/v1\n-> X25519 abc\n"),
+  ],
+  [
+    "machines of another processor",
+    damaged,
+    /holds machines for sparc/,
+    () => withFacts({ architecture: "sparc" }),
+  ],
   [
     "a name that leads out of the folder",
     damaged,
@@ -151,10 +219,23 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     "a block that is not in the node's memory",
     damaged,
     /master_0\/memory is no memory of such a node/,
-    () => withParts({ "master_0/memory": Buffer.concat([Buffer.from([0, 2, 0, 0]), memory.subarray(4)]) }),
+    () =>
+      withParts({
+        "master_0/memory": Buffer.concat([Buffer.from([0, 2, 0, 0]), memory.subarray(4)]),
+      }),
   ],
-  ["a node without a state", damaged, /not those of its nodes/, () => withParts({ "master_0/state": undefined })],
-  ["a node without a disk", damaged, /not those of its nodes/, () => withParts({ [disk]: undefined })],
+  [
+    "a node without a state",
+    damaged,
+    /not those of its nodes/,
+    () => withParts({ "master_0/state": undefined }),
+  ],
+  [
+    "a node without a disk",
+    damaged,
+    /not those of its nodes/,
+    () => withParts({ [disk]: undefined }),
+  ],
   [
     "more nodes than parts",
     damaged,
@@ -185,7 +266,12 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     /facts about the cluster are not valid/,
     () => withFacts({ layers: [{ format: "qcow2", bytes: 1, sha256: "0".repeat(64), below: 0 }] }),
   ],
-  ["a size that is negative", damaged, /its manifest is not valid/, () => withLie("master_0/memory", { bytes: -1 })],
+  [
+    "a size that is negative",
+    damaged,
+    /its manifest is not valid/,
+    () => withLie("master_0/memory", { bytes: -1 }),
+  ],
   [
     "a size that is too large",
     damaged,
@@ -234,7 +320,12 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     /no usable keys/,
     () => withParts({ "keys.json": Buffer.from('{"privateKey":"x","hostKeys":["AAAA"]}') }),
   ],
-  ["keys that aren't JSON", damaged, /no usable keys/, () => withParts({ "keys.json": Buffer.from("{") })],
+  [
+    "keys that aren't JSON",
+    damaged,
+    /no usable keys/,
+    () => withParts({ "keys.json": Buffer.from("{") }),
+  ],
   ["no host key for a node", damaged, /no usable keys/, () => withKeys({ hostKeys: [] })],
   [
     "a public key in place of the private one",
@@ -242,8 +333,18 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     /no usable keys/,
     () => withKeys({ privateKey: generateKeyPair("").publicKey }),
   ],
-  ["keys of 2 MB", damaged, /keys are too long/, () => withParts({ "keys.json": Buffer.alloc(2 * megabyte) })],
-  ["a disk that isn't qcow2", damaged, /is not a qcow2 disk/, () => withParts({ [disk]: Buffer.alloc(1000) })],
+  [
+    "keys of 2 MB",
+    damaged,
+    /keys are too long/,
+    () => withParts({ "keys.json": Buffer.alloc(2 * megabyte) }),
+  ],
+  [
+    "a disk that isn't qcow2",
+    damaged,
+    /is not a qcow2 disk/,
+    () => withParts({ [disk]: Buffer.alloc(1000) }),
+  ],
   [
     "a disk on a file of this computer",
     damaged,
@@ -254,7 +355,10 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     "a disk that keeps its data elsewhere",
     damaged,
     /refers to another file/,
-    async () => withParts({ [disk]: await image("-o", `data_file=${join(folder(), "data.raw")}`, "PATH", "1M") }),
+    async () =>
+      withParts({
+        [disk]: await image("-o", `data_file=${join(folder(), "data.raw")}`, "PATH", "1M"),
+      }),
   ],
   [
     "an image on a file of this computer",
@@ -268,7 +372,12 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
       );
     },
   ],
-  ["an encrypted disk", damaged, /is encrypted/, () => withParts({ [disk]: patched(32, [0, 0, 0, 2]) })],
+  [
+    "an encrypted disk",
+    damaged,
+    /is encrypted/,
+    () => withParts({ [disk]: patched(32, [0, 0, 0, 2]) }),
+  ],
   [
     "a disk of a future format",
     damaged,
@@ -294,7 +403,10 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
     "more memory than any computer has",
     "capacity-lacking",
     /need \d+ MB of memory/,
-    () => withFacts({ machines: { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 1e9, cpus: 1 } }),
+    () =>
+      withFacts({
+        machines: { accelerator: "tcg", isSandboxed: false, memoryMegabytes: 1e9, cpus: 1 },
+      }),
   ],
 ];
 
@@ -302,7 +414,10 @@ const files: readonly (readonly [string, string, RegExp, () => Buffer | Promise<
 testHere.each(files)("%s is refused, and nothing is left", async (_, id, message, make) => {
   const path = join(folder(), "hostile.zst");
   await writeFile(path, await make());
-  expect(await failureOf(load(path))).toMatchObject({ id, message: expect.stringMatching(message) });
+  expect(await failureOf(load(path))).toMatchObject({
+    id,
+    message: expect.stringMatching(message),
+  });
   expect(await left()).toEqual([]);
 });
 
@@ -312,20 +427,25 @@ testHere("what isn't a regular file is refused at once", async () => {
   const paths = ["pipe", "dangling", "missing", "."].map((name) => join(folder(), name));
   for (const path of [...paths, "/dev/zero"])
     for (const sum of [undefined, "0".repeat(64)])
-      expect(await failureOf(loadFrom({ location: { path, shown: path }, sha256: sum }))).toMatchObject({
+      expect(
+        await failureOf(loadFrom({ location: { path, shown: path }, sha256: sum })),
+      ).toMatchObject({
         id: "bad-usage",
       });
 });
 
-testHere("a disk's own name for its layer doesn't matter: QEMU opens the one from the file", async () => {
-  const path = join(folder(), "named.zst");
-  const secret = join(folder(), "secret.raw");
-  await writeFile(secret, "secret");
-  const named = await image("-u", "-b", secret, "-F", "raw", "PATH", "2M");
-  await writeFile(path, withParts({ [disk]: named }));
-  const [backing] = await load(path);
-  expect(backing).toStartWith(join(folder(), "cache"));
-});
+testHere(
+  "a disk's own name for its layer doesn't matter: QEMU opens the one from the file",
+  async () => {
+    const path = join(folder(), "named.zst");
+    const secret = join(folder(), "secret.raw");
+    await writeFile(secret, "secret");
+    const named = await image("-u", "-b", secret, "-F", "raw", "PATH", "2M");
+    await writeFile(path, withParts({ [disk]: named }));
+    const [backing] = await load(path);
+    expect(backing).toStartWith(join(folder(), "cache"));
+  },
+);
 
 testHere("an image in the cache that somebody has changed is not used", async () => {
   const path = join(folder(), "again.zst");
@@ -351,8 +471,14 @@ testHere("a file from the web is downloaded once, if it has the checksum", async
     id: damaged,
     message: expect.stringMatching(/cluster\.zst\?\*\*\* has the SHA-256 checksum/),
   });
-  const missing = loadFrom({ location: { url: `${server.url.href}missing` }, sha256: "1".repeat(64) });
-  expect(await failureOf(missing)).toMatchObject({ id: damaged, message: expect.stringContaining("HTTP 404") });
+  const missing = loadFrom({
+    location: { url: `${server.url.href}missing` },
+    sha256: "1".repeat(64),
+  });
+  expect(await failureOf(missing)).toMatchObject({
+    id: damaged,
+    message: expect.stringContaining("HTTP 404"),
+  });
   const before = requests.length;
   const sum = sha256(good().bytes);
   for (let times = 0; times < 2; times += 1)
@@ -361,7 +487,9 @@ testHere("a file from the web is downloaded once, if it has the checksum", async
   const path = join(folder(), "local.zst");
   await writeFile(path, good().bytes);
   expect((await loadFrom({ location: { path, shown: path }, sha256: sum }))[1]).toBe("raw");
-  expect(await failureOf(loadFrom({ location: { path, shown: path }, sha256: "0".repeat(64) }))).toMatchObject({
+  expect(
+    await failureOf(loadFrom({ location: { path, shown: path }, sha256: "0".repeat(64) })),
+  ).toMatchObject({
     id: damaged,
   });
 });

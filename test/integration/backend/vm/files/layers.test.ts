@@ -41,7 +41,11 @@ test("while another process unpacks the same layer, it waits and says so", async
   await mkdir(store.folder, { recursive: true });
   const wanted = layerOf("the same");
   const lock = join(store.folder, `own-${wanted.layer.sha256.slice(0, 16)}.img.lock`);
-  const other = await acquireProcessLock(lock, { clock: systemClock, onWait: () => {} }, neverAborted);
+  const other = await acquireProcessLock(
+    lock,
+    { clock: systemClock, onWait: () => {} },
+    neverAborted,
+  );
   const stored = storeLayer(store, wanted, bytes("the same"), neverAborted);
   await until("it says so", async () => store.told.length > 0);
   expect(store.told).toEqual(["Waiting for another process that unpacks the same image."]);

@@ -2,7 +2,10 @@
 import { expect, test } from "bun:test";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assertBootable, assertIsDisk } from "../../../../../src/backend/vm/images/assert-bootable.ts";
+import {
+  assertBootable,
+  assertIsDisk,
+} from "../../../../../src/backend/vm/images/assert-bootable.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { bootSector } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
@@ -45,7 +48,11 @@ test.each([
     "Download it again",
   ],
   ["is a text or a web page", '{"message": "Not Found"}', "Download it again"],
-  ["is a text or a web page", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Download it again"],
+  [
+    "is a text or a web page",
+    "version https://git-lfs.github.com/spec/v1\noid sha256:00\n",
+    "Download it again",
+  ],
   ["is compressed with gzip", Bun.gzipSync(diskWith(bootSector())), "gzip -d"],
   ["is compressed with zstd", Bun.zstdCompressSync(diskWith(bootSector())), "zstd -d"],
   ["is compressed with xz", at(0, "\xfd7zXZ\0"), "xz -d"],
@@ -63,35 +70,61 @@ test.each([
   await using folder = await scratchFolder();
   const path = await fileWith(folder.path, contents);
   const error = await failureOf(assertIsDisk(path));
-  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
+  expect(error).toMatchObject({
+    id: "image-not-found",
+    message: `Nodes cannot be created from ${path}: it ${what}.`,
+  });
   expect(error.hint).toContain(hint);
 });
 
 const unbootable = [
   ["x64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
   ["arm64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
-  ["x64", "a disk for UEFI", signatureOnly, "has no boot loader for BIOS; perhaps it boots only with UEFI"],
+  [
+    "x64",
+    "a disk for UEFI",
+    signatureOnly,
+    "has no boot loader for BIOS; perhaps it boots only with UEFI",
+  ],
 ] as const;
 
-test.each(unbootable)("a raw disk from which %s machines can't boot is refused: %s", async (name, _, sector, what) => {
-  await using folder = await scratchFolder();
-  const path = await fileWith(folder.path, diskWith(sector));
-  await assertIsDisk(path);
-  const error = await failureOf(assertBootable(openFor(name), { path, format: "raw" }, neverAborted));
-  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
-});
+test.each(unbootable)(
+  "a raw disk from which %s machines can't boot is refused: %s",
+  async (name, _, sector, what) => {
+    await using folder = await scratchFolder();
+    const path = await fileWith(folder.path, diskWith(sector));
+    await assertIsDisk(path);
+    const error = await failureOf(
+      assertBootable(openFor(name), { path, format: "raw" }, neverAborted),
+    );
+    expect(error).toMatchObject({
+      id: "image-not-found",
+      message: `Nodes cannot be created from ${path}: it ${what}.`,
+    });
+  },
+);
 
-test.skipIf(!isHere).each(unbootable)("so is one in qcow2: %s, %s", async (name, _, sector, what) => {
-  await using folder = await scratchFolder();
-  const path = await qcow2With(folder.path, diskWith(sector));
-  const error = await failureOf(assertBootable(openFor(name), { path, format: "qcow2" }, neverAborted));
-  expect(error).toMatchObject({ id: "image-not-found", message: `Nodes cannot be created from ${path}: it ${what}.` });
-});
+test.skipIf(!isHere).each(unbootable)(
+  "so is one in qcow2: %s, %s",
+  async (name, _, sector, what) => {
+    await using folder = await scratchFolder();
+    const path = await qcow2With(folder.path, diskWith(sector));
+    const error = await failureOf(
+      assertBootable(openFor(name), { path, format: "qcow2" }, neverAborted),
+    );
+    expect(error).toMatchObject({
+      id: "image-not-found",
+      message: `Nodes cannot be created from ${path}: it ${what}.`,
+    });
+  },
+);
 
 test("a disk that is smaller than a sector is refused", async () => {
   await using folder = await scratchFolder();
   const path = await fileWith(folder.path, bootSector().slice(0, 300));
-  const error = await failureOf(assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted));
+  const error = await failureOf(
+    assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted),
+  );
   expect(error.message).toContain("has no boot signature");
 });
 

@@ -1,7 +1,17 @@
 /** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 
 import { createHash } from "node:crypto";
-import { chmod, mkdir, readFile, readdir, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import {
@@ -17,7 +27,11 @@ import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
-import { artifactBytes, rangeAnswer, webServer } from "../../../platform/artifact/artifact-server.ts";
+import {
+  artifactBytes,
+  rangeAnswer,
+  webServer,
+} from "../../../platform/artifact/artifact-server.ts";
 
 const x64 = architectureOf("x64");
 const bytes = artifactBytes(300_000, "QFI");
@@ -34,20 +48,33 @@ const obtaining = (cache: string) => ({
 const published = (origin: string): MachineImage => ({
   name: "the image",
   path: undefined,
-  source: { url: `${origin}/disk.qcow2`, prefix: "debian-12-x86_64", sums: { listUrl: `${origin}/SHA512SUMS` } },
+  source: {
+    url: `${origin}/disk.qcow2`,
+    prefix: "debian-12-x86_64",
+    sums: { listUrl: `${origin}/SHA512SUMS` },
+  },
 });
 
 test("an image is verified with its publisher's checksum, and reused from then on", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
-    request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+    request.url.endsWith("SUMS")
+      ? new Response(`${sumOf("sha512")}  disk.qcow2\n`)
+      : rangeAnswer(request, bytes, {}),
   );
   const path = await obtainImage(published(server.origin), obtaining(cache.path), neverAborted);
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
-  const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
+  const found = await findImage(
+    { distribution, options: size },
+    x64,
+    obtaining(cache.path).environment,
+  );
   const name = path.slice(path.lastIndexOf("/") + 1);
   expect(found).toEqual({ name, path, isStored: true });
-  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([name, `${name}.verified`]);
+  expect(await readdir(imageFolder(obtaining(cache.path).environment))).toEqual([
+    name,
+    `${name}.verified`,
+  ]);
   expect(await obtainImage(found, obtaining(cache.path), neverAborted)).toBe(path);
   expect(server.requests).toHaveLength(2);
 });
@@ -60,20 +87,28 @@ test.each([
   async (_, by) => {
     await using cache = await scratchFolder();
     await using server = webServer((request) =>
-      request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+      request.url.endsWith("SUMS")
+        ? new Response(`${sumOf("sha512")}  disk.qcow2\n`)
+        : rangeAnswer(request, bytes, {}),
     );
     const { environment } = obtaining(cache.path);
     const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
     const options = by.sum === "user" ? { ...size, image } : size;
     const first =
-      by.sum === "user" ? await findImage({ distribution, options }, x64, environment) : published(server.origin);
+      by.sum === "user"
+        ? await findImage({ distribution, options }, x64, environment)
+        : published(server.origin);
     const path = await obtainImage(first, obtaining(cache.path), neverAborted);
     const again = async () => {
       const { progress, steps } = recordingProgress();
       const found = await findImage({ distribution, options }, x64, environment);
       return {
         steps,
-        outcome: await obtainImage(found, { ...obtaining(cache.path), progress }, neverAborted).catch(String),
+        outcome: await obtainImage(
+          found,
+          { ...obtaining(cache.path), progress },
+          neverAborted,
+        ).catch(String),
       };
     };
     expect(await again()).toEqual({ steps: [], outcome: path });
@@ -102,13 +137,17 @@ test("an image that an earlier version stored is compared with the part of the s
   expect(await obtainImage(found, obtaining(cache.path), neverAborted)).toBe(path);
   await rm(`${path}.verified`);
   await writeFile(path, "another");
-  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe("image-not-found");
+  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe(
+    "image-not-found",
+  );
 });
 
 test("only this user can read or write the store, even if it was open to others before", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
-    request.url.endsWith("SUMS") ? new Response(`${sumOf("sha512")}  disk.qcow2\n`) : rangeAnswer(request, bytes, {}),
+    request.url.endsWith("SUMS")
+      ? new Response(`${sumOf("sha512")}  disk.qcow2\n`)
+      : rangeAnswer(request, bytes, {}),
   );
   const folder = imageFolder(obtaining(cache.path).environment);
   await mkdir(folder, { recursive: true });
@@ -121,8 +160,14 @@ test("only this user can read or write the store, even if it was open to others 
   // A record that others could have written proves nothing.
   await writeFile(path, "another");
   await chmod(`${path}.verified`, 0o666);
-  const found = await findImage({ distribution, options: size }, x64, obtaining(cache.path).environment);
-  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe("image-not-found");
+  const found = await findImage(
+    { distribution, options: size },
+    x64,
+    obtaining(cache.path).environment,
+  );
+  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe(
+    "image-not-found",
+  );
 });
 
 test("an interrupt while the publisher's checksums are read is no failure of the network", async () => {
@@ -133,7 +178,9 @@ test("an interrupt while the publisher's checksums are read is no failure of the
     return new Promise<Response>(() => {});
   });
   const interrupted = new AbortController();
-  const obtained = failureOf(obtainImage(published(server.origin), obtaining(cache.path), interrupted.signal));
+  const obtained = failureOf(
+    obtainImage(published(server.origin), obtaining(cache.path), interrupted.signal),
+  );
   await asked.promise;
   interrupted.abort(new Error("interrupted"));
   expect((await obtained).message).toBe("interrupted");
@@ -155,11 +202,15 @@ test("the progress of a download is shown in megabytes", async () => {
 test("an interrupt while an image is verified keeps the download", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) => rangeAnswer(request, bytes, {}));
-  const options = { ...size, image: { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") } };
+  const options = {
+    ...size,
+    image: { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") },
+  };
   const missing = await findImage({ distribution, options }, x64, { XDG_CACHE_HOME: cache.path });
   const interrupted = new AbortController();
   const start = () => ({
-    update: (text: string) => text.startsWith("verifying") && interrupted.abort(new Error("interrupted")),
+    update: (text: string) =>
+      text.startsWith("verifying") && interrupted.abort(new Error("interrupted")),
     done: () => {},
     [Symbol.dispose]: () => {},
   });
@@ -173,7 +224,11 @@ test("an unfinished download, and another distribution's image, are not taken fo
   await using cache = await scratchFolder();
   const { environment } = obtaining(cache.path);
   await mkdir(imageFolder(environment), { recursive: true });
-  for (const name of ["debian-12-x86_64-0123.img.part", "debian-13-x86_64-0123.img", "debian-12-x86_64-4567.txt"])
+  for (const name of [
+    "debian-12-x86_64-0123.img.part",
+    "debian-13-x86_64-0123.img",
+    "debian-12-x86_64-4567.txt",
+  ])
     await writeFile(join(imageFolder(environment), name), "");
   expect((await findImage({ distribution, options: size }, x64, environment)).path).toBeUndefined();
 });
@@ -181,9 +236,13 @@ test("an unfinished download, and another distribution's image, are not taken fo
 test("a broken image is rejected and deleted", async () => {
   await using cache = await scratchFolder();
   await using server = webServer((request) =>
-    request.url.endsWith("SUMS") ? new Response(`${"0".repeat(64)}  disk.qcow2\n`) : new Response(bytes),
+    request.url.endsWith("SUMS")
+      ? new Response(`${"0".repeat(64)}  disk.qcow2\n`)
+      : new Response(bytes),
   );
-  const failure = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), neverAborted));
+  const failure = await failureOf(
+    obtainImage(published(server.origin), obtaining(cache.path), neverAborted),
+  );
   expect(failure.id).toBe("image-not-found");
   expect(failure.message).toContain(`has the sha256 checksum ${sumOf("sha256")}`);
   expect(failure.hint).toContain("deleted");
@@ -204,7 +263,9 @@ test("an interrupted download, even of an earlier run, resumes where it stopped"
   gone.abort(new Error("stopped"));
   const missing = await findImage({ distribution, options }, x64, environment);
   expect(missing.path).toBeUndefined();
-  expect((await failureOf(obtainImage(missing, obtaining(cache.path), gone.signal))).message).toBe("stopped");
+  expect((await failureOf(obtainImage(missing, obtaining(cache.path), gone.signal))).message).toBe(
+    "stopped",
+  );
   const part = join(imageFolder(environment), `own-${image.sha256.slice(0, 16)}.img.part`);
   await writeFile(part, bytes.subarray(0, 100_000));
   const path = await obtainImage(missing, obtaining(cache.path), neverAborted);
@@ -213,20 +274,32 @@ test("an interrupted download, even of an earlier run, resumes where it stopped"
   expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
 });
 
-test.skipIf(process.platform !== "linux")("a full disk is an error that names the way out", async () => {
-  await using cache = await scratchFolder();
-  const path = join(cache.path, "full");
-  await symlink("/dev/full", path);
-  await using server = webServer(() => new Response(bytes, { status: 206 }));
-  const failure = { id: "image-not-found", hint: "" } as const;
-  const limits = { stallLimitMs: 10_000, mostBytes: mostBytes.image };
-  const download = { url: server.origin, path, clock: systemClock, ...limits, shown: "it", failure };
-  expect(await failureOf(resumeDownload({ ...download, onProgress: () => {} }, neverAborted))).toMatchObject({
-    id: "machine-not-set-up",
-    message: expect.stringContaining(`${path} (ENOSPC)`),
-    hint: expect.stringContaining("XDG_CACHE_HOME"),
-  });
-});
+test.skipIf(process.platform !== "linux")(
+  "a full disk is an error that names the way out",
+  async () => {
+    await using cache = await scratchFolder();
+    const path = join(cache.path, "full");
+    await symlink("/dev/full", path);
+    await using server = webServer(() => new Response(bytes, { status: 206 }));
+    const failure = { id: "image-not-found", hint: "" } as const;
+    const limits = { stallLimitMs: 10_000, mostBytes: mostBytes.image };
+    const download = {
+      url: server.origin,
+      path,
+      clock: systemClock,
+      ...limits,
+      shown: "it",
+      failure,
+    };
+    expect(
+      await failureOf(resumeDownload({ ...download, onProgress: () => {} }, neverAborted)),
+    ).toMatchObject({
+      id: "machine-not-set-up",
+      message: expect.stringContaining(`${path} (ENOSPC)`),
+      hint: expect.stringContaining("XDG_CACHE_HOME"),
+    });
+  },
+);
 
 test("two creates at once download an image once", async () => {
   await using cache = await scratchFolder();
@@ -245,14 +318,20 @@ test("a URL without an image, or a list without its checksum, is an error that s
   await using server = webServer((request) =>
     request.url.endsWith("SUMS") ? new Response("# none\n") : new Response("gone", { status: 404 }),
   );
-  const unlisted = await failureOf(obtainImage(published(server.origin), obtaining(cache.path), neverAborted));
+  const unlisted = await failureOf(
+    obtainImage(published(server.origin), obtaining(cache.path), neverAborted),
+  );
   expect(unlisted.message).toContain("it does not list the image");
   const list = `${sumOf("sha512")}  disk.qcow2\n`;
   await using empty = webServer(() => new Response(list, { status: 404 }));
-  const listless = await failureOf(obtainImage(published(empty.origin), obtaining(cache.path), neverAborted));
+  const listless = await failureOf(
+    obtainImage(published(empty.origin), obtaining(cache.path), neverAborted),
+  );
   expect(listless.message).toMatch(/^Cannot get the image's checksum from .*: HTTP 404\.$/);
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
-  const missing = await findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
+  const missing = await findImage({ distribution, options: { ...size, image } }, x64, {
+    XDG_CACHE_HOME: cache.path,
+  });
   const failure = await failureOf(obtainImage(missing, obtaining(cache.path), neverAborted));
   expect(failure.message).toContain("HTTP 404");
   expect(failure.message).not.toContain("verysecret");
@@ -265,10 +344,15 @@ test("the user's own file is used in place, if it exists and has the given check
     findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   expect((await failureOf(find({ source }))).id).toBe("image-not-found");
   await writeFile(source, bytes);
-  expect(await obtainImage(await find({ source }), obtaining(cache.path), neverAborted)).toBe(source);
+  expect(await obtainImage(await find({ source }), obtaining(cache.path), neverAborted)).toBe(
+    source,
+  );
   const wrong = await find({ source, sha256: "0".repeat(64) });
   const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), neverAborted));
-  expect(failure).toMatchObject({ id: "image-not-found", message: expect.stringContaining(sumOf("sha256")) });
+  expect(failure).toMatchObject({
+    id: "image-not-found",
+    message: expect.stringContaining(sumOf("sha256")),
+  });
   expect(failure.hint).toContain("`imageSha256`");
   expect(await readFile(source)).toHaveLength(bytes.length);
 });

@@ -81,18 +81,23 @@ test("a cluster's logs are the consoles, and the end of what each QEMU that wrot
   expect(logs[2]!.text).toEndWith("last");
 });
 
-test.skipIf(process.platform !== "linux")("nothing goes on running without a machine that writes", async () => {
-  await using folder = await scratchFolder();
-  const sink = await openConsoleSink(folder.path);
-  const sinks = async () => (await inFolder(folder.path)).length;
-  await until("the sink", async () => (await sinks()) > 0);
-  await sink[Symbol.asyncDispose]();
-  await until("its end", async () => (await sinks()) === 0);
-});
+test.skipIf(process.platform !== "linux")(
+  "nothing goes on running without a machine that writes",
+  async () => {
+    await using folder = await scratchFolder();
+    const sink = await openConsoleSink(folder.path);
+    const sinks = async () => (await inFolder(folder.path)).length;
+    await until("the sink", async () => (await sinks()) > 0);
+    await sink[Symbol.asyncDispose]();
+    await until("its end", async () => (await sinks()) === 0);
+  },
+);
 
 /** The processes that work in this folder. */
 async function inFolder(path: string): Promise<readonly string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name));
-  const folders = await Promise.all(pids.map(async (pid) => readlink(`/proc/${pid}/cwd`).catch(() => "")));
+  const folders = await Promise.all(
+    pids.map(async (pid) => readlink(`/proc/${pid}/cwd`).catch(() => "")),
+  );
   return pids.filter((_, index) => folders[index] === path);
 }

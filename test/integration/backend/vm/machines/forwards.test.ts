@@ -2,7 +2,11 @@
 import { createConnection, createServer } from "node:net";
 import { expect, test } from "bun:test";
 import { connectAlone, openForwards } from "../../../../../src/backend/vm/machines/forwards.ts";
-import { monitorOptions, queryRunState, runOnMonitor } from "../../../../../src/backend/vm/qemu/monitor.ts";
+import {
+  monitorOptions,
+  queryRunState,
+  runOnMonitor,
+} from "../../../../../src/backend/vm/qemu/monitor.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { freePort } from "../../../../support/free-port.ts";
@@ -18,8 +22,21 @@ const missing = Bun.which(program) === null ? `no ${program} here` : undefined;
 async function startMachine() {
   const folder = await scratchFolder();
   const card = ["-netdev", "user,id=outside", "-device", "virtio-net-pci,netdev=outside,romfile="];
-  const words = ["-nodefaults", "-display", "none", "-accel", "tcg", "-m", "64", ...card, ...monitorOptions.flat()];
-  const child = Bun.spawn([program, ...words], { cwd: folder.path, stdio: ["ignore", "ignore", "ignore"] });
+  const words = [
+    "-nodefaults",
+    "-display",
+    "none",
+    "-accel",
+    "tcg",
+    "-m",
+    "64",
+    ...card,
+    ...monitorOptions.flat(),
+  ];
+  const child = Bun.spawn([program, ...words], {
+    cwd: folder.path,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
   await until("QEMU answers", async () => (await queryRunState(folder.path)) === "running");
   return {
     folder: folder.path,
@@ -56,13 +73,21 @@ test.skipIf(missing !== undefined)(
     const [taken, free] = [createServer(), await freePort()];
     await new Promise<void>((resolve) => taken.listen(port, "127.0.0.1", resolve));
     const rules = [free, port].map((each) => `tcp:127.0.0.1:${each}-:22`);
-    expect([await openForwards(machine.folder, rules, neverAborted), await accepts(free)]).toEqual([false, false]);
-    expect(await failureOf(connectAlone({ ...lone, folder: machine.folder, port }, neverAborted))).toMatchObject({
+    expect([await openForwards(machine.folder, rules, neverAborted), await accepts(free)]).toEqual([
+      false,
+      false,
+    ]);
+    expect(
+      await failureOf(connectAlone({ ...lone, folder: machine.folder, port }, neverAborted)),
+    ).toMatchObject({
       id: "connection-failed",
       transient: true,
     });
     taken.close();
-    expect([await openForwards(machine.folder, rules, neverAborted), await accepts(free)]).toEqual([true, true]);
+    expect([await openForwards(machine.folder, rules, neverAborted), await accepts(free)]).toEqual([
+      true,
+      true,
+    ]);
     expect(await queryRunState(machine.folder)).toBe("running");
   },
   60_000,
@@ -84,7 +109,9 @@ test.skipIf(missing !== undefined)(
         });
       return answer as object;
     });
-    expect(await failureOf(connectAlone({ ...lone, folder: folder.path, port }, neverAborted))).toMatchObject({
+    expect(
+      await failureOf(connectAlone({ ...lone, folder: folder.path, port }, neverAborted)),
+    ).toMatchObject({
       id: "machine-failed",
       facts: { node: "agent_0" },
     });

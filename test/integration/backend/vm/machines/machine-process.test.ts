@@ -53,7 +53,10 @@ test("a machine whose QEMU crashed is described by the first two things that QEM
     files.qemuLog,
     "qemu-system-x86_64: warning: old\nKVM internal error.\nemulation failure\nRAX=0\nmore\n",
   );
-  expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error; emulation failure" });
+  expect(await machineLife(files)).toEqual({
+    failure: "crashed",
+    said: "KVM internal error; emulation failure",
+  });
 });
 
 test("a failed start, as when a port is taken meanwhile, doesn't count as the end of a machine", async () => {
@@ -113,7 +116,9 @@ test("a machine that was started in another container may run: it is not reporte
 
 test("ends all given machines, and no others", async () => {
   await using folder = await scratchFolder();
-  const [one, two, other] = await Promise.all([0, 1, 2].map((index) => machine(folder.path, index)));
+  const [one, two, other] = await Promise.all(
+    [0, 1, 2].map((index) => machine(folder.path, index)),
+  );
   await using first = await startQemuProcess(one!.pid);
   await using second = await startQemuProcess(two!.pid);
   await using third = await startQemuProcess(other!.pid);
@@ -134,7 +139,10 @@ test("ends all given machines, and no others", async () => {
 test("a machine that ignores TERM for ten seconds is killed, even if another one has ended", async () => {
   await using folder = await scratchFolder();
   const [files, ended] = [await machine(folder.path, 0), await machine(folder.path, 1)];
-  await using process = await startQemuProcess(files.pid, `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`);
+  await using process = await startQemuProcess(
+    files.pid,
+    `trap '' TERM; : >"$2.ready"; while :; do sleep 0.2; done`,
+  );
   await writeFile(files.pid, `${process.pid}\n`);
   await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
   const time = { ms: 0 };
@@ -165,10 +173,17 @@ test("a machine that is still there after a KILL is an error with its process, b
   };
   const clock: Clock = { now, sleep: async () => void (state.ms += 10_000) };
   const failure = await failureOf(endMachines([files], clock, neverAborted));
-  expect(failure).toMatchObject({ id: "engine-failed", message: `QEMU does not exit: process ${state.running}.` });
+  expect(failure).toMatchObject({
+    id: "engine-failed",
+    message: `QEMU does not exit: process ${state.running}.`,
+  });
 });
 
-const locked = { status: 1, stdout: "", stderr: "qemu-system-x86_64: cannot lock PID file: Resource unavailable\n" };
+const locked = {
+  status: 1,
+  stdout: "",
+  stderr: "qemu-system-x86_64: cannot lock PID file: Resource unavailable\n",
+};
 
 test("a QEMU that a killed program left ends before another one starts in its place", async () => {
   await using folder = await scratchFolder();

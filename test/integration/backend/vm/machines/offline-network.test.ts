@@ -22,9 +22,17 @@ const [guest, host] = [
   [10, 0, 2, 15],
   [10, 0, 2, 2],
 ];
-const [guestCard, hostCard] = [Buffer.from("525400930002", "hex"), Buffer.from("52550a000202", "hex")];
+const [guestCard, hostCard] = [
+  Buffer.from("525400930002", "hex"),
+  Buffer.from("52550a000202", "hex"),
+];
 const frame = (type: number, ...parts: readonly Uint8Array[]): Buffer => {
-  const whole = Buffer.concat([hostCard, guestCard, Buffer.from([type >> 8, type & 255]), ...parts]);
+  const whole = Buffer.concat([
+    hostCard,
+    guestCard,
+    Buffer.from([type >> 8, type & 255]),
+    ...parts,
+  ]);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(whole.length);
   return Buffer.concat([length, whole]);
@@ -39,14 +47,30 @@ function sumOf(data: Buffer): number {
 }
 
 function packet(protocol: number, contents: Buffer): Buffer {
-  const head = Buffer.from([0x45, 0, 0, 20 + contents.length, 0, 1, 0, 0, 64, protocol, 0, 0, ...guest, ...host]);
+  const head = Buffer.from([
+    0x45,
+    0,
+    0,
+    20 + contents.length,
+    0,
+    1,
+    0,
+    0,
+    64,
+    protocol,
+    0,
+    0,
+    ...guest,
+    ...host,
+  ]);
   head.writeUInt16BE(sumOf(head), 10);
   return frame(0x0800, head, contents);
 }
 
 function datagram(port: number, text: string): Buffer {
   const head = Buffer.alloc(8);
-  for (const [place, value] of [5000, port, 8 + text.length, 0].entries()) head.writeUInt16BE(value, place * 2);
+  for (const [place, value] of [5000, port, 8 + text.length, 0].entries())
+    head.writeUInt16BE(value, place * 2);
   return packet(17, Buffer.concat([head, Buffer.from(text)]));
 }
 
@@ -56,7 +80,10 @@ function connection(port: number): Buffer {
   head.writeUInt16BE(port, 2);
   head.writeUInt16BE(0x5002, 12);
   head.writeUInt16BE(1024, 14);
-  head.writeUInt16BE(sumOf(Buffer.concat([Buffer.from([...guest, ...host, 0, 6, 0, 20]), head])), 16);
+  head.writeUInt16BE(
+    sumOf(Buffer.concat([Buffer.from([...guest, ...host, 0, 6, 0, 20]), head])),
+    16,
+  );
   return packet(6, head);
 }
 
@@ -72,8 +99,21 @@ async function startNetwork(word: string) {
   const folder = await scratchFolder();
   const path = join(folder.path, "card");
   const card = ["-netdev", `stream,id=card,server=on,addr.type=unix,addr.path=${path}`];
-  const ports = ["outside", "card"].flatMap((each) => ["-netdev", `hubport,id=to-${each},hubid=0,netdev=${each}`]);
-  const words = ["-nodefaults", "-display", "none", "-machine", "none", "-netdev", word, ...card, ...ports];
+  const ports = ["outside", "card"].flatMap((each) => [
+    "-netdev",
+    `hubport,id=to-${each},hubid=0,netdev=${each}`,
+  ]);
+  const words = [
+    "-nodefaults",
+    "-display",
+    "none",
+    "-machine",
+    "none",
+    "-netdev",
+    word,
+    ...card,
+    ...ports,
+  ];
   const child = Bun.spawn([program, ...words], { stdio: ["ignore", "ignore", "ignore"] });
   await until("QEMU listens", async () =>
     access(path).then(
@@ -108,14 +148,20 @@ test.skipIf(missing !== undefined).each([
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const datagrams = createSocket("udp4").on("message", (text) => void heard.push(text.toString()));
+    const datagrams = createSocket("udp4").on(
+      "message",
+      (text) => void heard.push(text.toString()),
+    );
     await new Promise<void>((resolve) => void datagrams.bind(port, "127.0.0.1", resolve));
     await using network = await startNetwork(networkWord(isOffline));
     const answers: number[] = [];
     network.socket.on("data", (data) => void answers.push(data.length));
-    network.socket.write(Buffer.concat([question, datagram(port, "sent"), connection(port), question]));
+    network.socket.write(
+      Buffer.concat([question, datagram(port, "sent"), connection(port), question]),
+    );
     await until("QEMU has answered", () => answers.reduce((sum, each) => sum + each, 0) >= 2 * 46);
-    if (expected.length > 0) await until("both have arrived", () => heard.length >= expected.length);
+    if (expected.length > 0)
+      await until("both have arrived", () => heard.length >= expected.length);
     // What this computer sends to itself now arrives after what QEMU has sent.
     const marker = connect(port, "127.0.0.1");
     await once(marker, "close");

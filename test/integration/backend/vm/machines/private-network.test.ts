@@ -32,7 +32,11 @@ test.skipIf(lack !== undefined)(
     const directory = folder.path;
     const sockets = { folder: directory, count: 3 };
     try {
-      await startNetwork(qemu, { directory, sockets, isSandboxed: true, clock: systemClock }, neverAborted);
+      await startNetwork(
+        qemu,
+        { directory, sockets, isSandboxed: true, clock: systemClock },
+        neverAborted,
+      );
       const machines = await Promise.all([0, 1, 2].map((place) => machine(sockets, place)));
       const [first, second, third] = machines as [Machine, Machine, Machine];
       await arrives(first, "from the first", [second, third]);
@@ -42,7 +46,11 @@ test.skipIf(lack !== undefined)(
       await arrives(third, "from the third", [again, second]);
     } finally {
       expect(await isRunning(networkFiles(directory))).toBe(true);
-      await removeCreation(directory, { clock: systemClock, progress: silentProgress, environment: {} }, neverAborted);
+      await removeCreation(
+        directory,
+        { clock: systemClock, progress: silentProgress, environment: {} },
+        neverAborted,
+      );
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }
   },
@@ -51,7 +59,10 @@ test.skipIf(lack !== undefined)(
 
 test("a folder that another user has made in place of that of the sockets is neither used nor touched", async () => {
   await using folder = await scratchFolder();
-  const [sockets, elsewhere] = [join(folder.path, "cluster-e2e-aBcD12"), join(folder.path, "elsewhere")];
+  const [sockets, elsewhere] = [
+    join(folder.path, "cluster-e2e-aBcD12"),
+    join(folder.path, "elsewhere"),
+  ];
   await recordSockets(folder.path, sockets);
   await mkdir(elsewhere, { mode: 0o700 });
   await writeFile(join(elsewhere, "socket-0"), "");

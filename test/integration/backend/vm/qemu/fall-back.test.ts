@@ -30,22 +30,39 @@ async function find({ accelerator, state, said = "" }: Given) {
   await writeFile(files.pid, `${state === undefined ? 4_194_305 : child.pid}\n`);
   await writeFile(files.started, "");
   await writeFile(files.qemuLog, said);
-  if (state !== undefined) stack.use(await startMonitor(files.folder, async () => Promise.resolve({ status: state })));
+  if (state !== undefined)
+    stack.use(await startMonitor(files.folder, async () => Promise.resolve({ status: state })));
   const environment = { XDG_CACHE_HOME: folder.path };
-  const facts = { nodes: [node] } as unknown as Parameters<typeof findBrokenAccelerator>[0]["facts"];
-  const found = await findBrokenAccelerator({ directory: folder.path, facts, accelerator }, { environment });
+  const facts = { nodes: [node] } as unknown as Parameters<
+    typeof findBrokenAccelerator
+  >[0]["facts"];
+  const found = await findBrokenAccelerator(
+    { directory: folder.path, facts, accelerator },
+    { environment },
+  );
   expect(await readBrokenAccelerator(environment)).toEqual(found);
   return found?.reason;
 }
 
 test.each<[string, Given, string | undefined]>([
-  ["crashed with a message", { accelerator: "kvm", said: "KVM internal error" }, "KVM internal error"],
-  ["stopped with an internal error", { accelerator: "kvm", state: "internal-error" }, "internal-error"],
+  [
+    "crashed with a message",
+    { accelerator: "kvm", said: "KVM internal error" },
+    "KVM internal error",
+  ],
+  [
+    "stopped with an internal error",
+    { accelerator: "kvm", state: "internal-error" },
+    "internal-error",
+  ],
   ["was killed without a word", { accelerator: "kvm" }, undefined],
   ["runs", { accelerator: "kvm", state: "running" }, undefined],
   ["stopped because of its disk", { accelerator: "kvm", state: "io-error" }, undefined],
   ["stopped because of its own kernel", { accelerator: "kvm", state: "guest-panicked" }, undefined],
   ["crashed, but was translated", { accelerator: "tcg", said: "an assertion failed" }, undefined],
-])("below a machine that %s, the accelerator is broken for the reason: %#", async (_, given, reason) => {
-  expect(await find(given)).toBe(reason);
-});
+])(
+  "below a machine that %s, the accelerator is broken for the reason: %#",
+  async (_, given, reason) => {
+    expect(await find(given)).toBe(reason);
+  },
+);

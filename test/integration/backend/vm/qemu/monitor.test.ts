@@ -4,7 +4,10 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { type Socket, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { machineFiles, machineLife } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  machineFiles,
+  machineLife,
+} from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
   monitorName,
   monitorOptions,
@@ -30,7 +33,11 @@ test.skipIf(lack !== undefined).each([
     const folder = join(scratch.path, name);
     await mkdir(folder, { recursive: true });
     const words = ["-nodefaults", "-display", "none", "-machine", "none", ...monitorOptions.flat()];
-    await using machine = Bun.spawn([qemu, ...words], { cwd: folder, stdout: "ignore", stderr: "ignore" });
+    await using machine = Bun.spawn([qemu, ...words], {
+      cwd: folder,
+      stdout: "ignore",
+      stderr: "ignore",
+    });
     while ((await queryRunState(folder)) === undefined) await Bun.sleep(20);
     const atOnce = await Promise.all(Array.from({ length: 4 }, async () => queryRunState(folder)));
     expect(atOnce).toEqual(Array.from({ length: 4 }, () => "running"));
@@ -67,7 +74,9 @@ test.each([
   const folder = join(scratch.path, "agent_0");
   await mkdir(folder);
   using _server = await answering(folder, () => ({ error: { class: "GenericError", desc } }));
-  const { id, message } = await failureOf(runOnMonitor(folder, [{ execute: "cont" }], neverAborted));
+  const { id, message } = await failureOf(
+    runOnMonitor(folder, [{ execute: "cont" }], neverAborted),
+  );
   const [, said] = /^QEMU did not do "cont" for agent_0: (.*)\.$/s.exec(unmarked(message)) ?? [];
   expect([id, said]).toEqual(["engine-failed", quoted]);
 });
@@ -85,7 +94,10 @@ test("a run state that QEMU cannot have is none", async () => {
 test("a QEMU that goes away is an error, and an interrupt ends the wait for one that does not answer", async () => {
   await using folder = await scratchFolder();
   const interrupted = new AbortController();
-  const turns = [(socket: Socket) => void socket.end(), () => interrupted.abort(new Error("interrupted"))];
+  const turns = [
+    (socket: Socket) => void socket.end(),
+    () => interrupted.abort(new Error("interrupted")),
+  ];
   const server = createServer((socket) => void socket.once("data", () => turns.shift()!(socket)));
   const listening = Promise.withResolvers<void>();
   server.listen(join(folder.path, monitorName), () => listening.resolve());
@@ -111,11 +123,17 @@ test("a machine whose monitor reports a failure has failed, with QEMU's message"
   using _ = await answering(files.folder, () => ({ return: { status: run.state } }));
   expect(await machineLife(files)).toBe("running");
   run.state = "internal-error";
-  expect(await machineLife(files)).toEqual({ failure: "internal-error", said: "KVM internal error. Suberror: 1" });
+  expect(await machineLife(files)).toEqual({
+    failure: "internal-error",
+    said: "KVM internal error. Suberror: 1",
+  });
   run.state = "paused";
   expect(await machineLife(files)).toBe("paused");
   process.kill("SIGKILL");
   await process.exited;
-  expect(await machineLife(files)).toEqual({ failure: "crashed", said: "KVM internal error. Suberror: 1" });
+  expect(await machineLife(files)).toEqual({
+    failure: "crashed",
+    said: "KVM internal error. Suberror: 1",
+  });
   expect(await readFile(files.qemuLog, "utf8")).toContain("EAX");
 });

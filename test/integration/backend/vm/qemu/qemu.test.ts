@@ -23,22 +23,29 @@ async function openPrograms(script: string) {
     await writeFile(join(folder.path, name), `#!/bin/sh\n${script}\n`);
     await chmod(join(folder.path, name), 0o755);
   }
-  const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path, XDG_CACHE_HOME: folder.path };
+  const environment = {
+    PATH: folder.path,
+    XDG_STATE_HOME: folder.path,
+    XDG_CACHE_HOME: folder.path,
+  };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
   return { folder: folder.path, runtime, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
-test.each([["system"], ["image"]] as const)("a program that hangs is killed after a minute: %s", async (program) => {
-  await using programs = await openPrograms("exec /bin/sleep 600");
-  const after = AbortSignal.timeout.bind(AbortSignal);
-  const limits = spyOn(AbortSignal, "timeout").mockImplementation((ms) => after(ms / 1000));
-  const qemu = openQemu(programs.runtime, x64);
-  const error = await failureOf(qemu[program](["--version"], signal));
-  const name = program === "system" ? "qemu-system-x86_64" : "qemu-img";
-  expect(error.id).toBe("deadline-passed");
-  expect(error.message).toMatch(new RegExp(`^${name} .* 60 s`));
-  expect(limits.mock.calls).toEqual([[60_000]]);
-});
+test.each([["system"], ["image"]] as const)(
+  "a program that hangs is killed after a minute: %s",
+  async (program) => {
+    await using programs = await openPrograms("exec /bin/sleep 600");
+    const after = AbortSignal.timeout.bind(AbortSignal);
+    const limits = spyOn(AbortSignal, "timeout").mockImplementation((ms) => after(ms / 1000));
+    const qemu = openQemu(programs.runtime, x64);
+    const error = await failureOf(qemu[program](["--version"], signal));
+    const name = program === "system" ? "qemu-system-x86_64" : "qemu-img";
+    expect(error.id).toBe("deadline-passed");
+    expect(error.message).toMatch(new RegExp(`^${name} .* 60 s`));
+    expect(limits.mock.calls).toEqual([[60_000]]);
+  },
+);
 
 test("an interrupted program rejects with the reason of the interruption", async () => {
   await using programs = await openPrograms("exec /bin/sleep 600");
@@ -55,10 +62,22 @@ test("a program that isn't executable counts as missing", async () => {
 });
 
 test.each([
-  ["qemu-img: warning: x\nqemu-img: Could not open 'x': No.\n", "engine-failed", ": Could not open 'x': No."],
+  [
+    "qemu-img: warning: x\nqemu-img: Could not open 'x': No.\n",
+    "engine-failed",
+    ": Could not open 'x': No.",
+  ],
   ["", "engine-failed", "status 1."],
-  ["cannot set up guest memory: Cannot allocate", "capacity-lacking", ": cannot set up guest memory: Cannot allocate."],
-  ["write failed: No space left on device", "capacity-lacking", ": write failed: No space left on device."],
+  [
+    "cannot set up guest memory: Cannot allocate",
+    "capacity-lacking",
+    ": cannot set up guest memory: Cannot allocate.",
+  ],
+  [
+    "write failed: No space left on device",
+    "capacity-lacking",
+    ": write failed: No space left on device.",
+  ],
 ] as const)("what it printed last tells what is wrong: %j", (stderr, id, end) => {
   const error = qemuFailure("what", { status: 1, stdout: "", stderr });
   expect(error.id).toBe(id);
@@ -97,7 +116,9 @@ test.each([
 test("a program that doesn't tell its version is shown with what it says", async () => {
   await using programs = await openPrograms("echo hello");
   const check = vmChecks(programs.runtime, x64).find(({ name }) => name === "qemu")!;
-  expect((await failureOf(check.run(signal))).message).toBe("qemu-system-x86_64 --version failed: hello.");
+  expect((await failureOf(check.run(signal))).message).toBe(
+    "qemu-system-x86_64 --version failed: hello.",
+  );
 });
 
 test.each([
@@ -108,6 +129,10 @@ test.each([
   ],
 ])("if kvm works, with the script %j, doctor also says what does not", async (script, details) => {
   await using programs = await openPrograms(script);
-  const check = acceleratorCheck(openQemu(programs.runtime, x64), "linux", programs.runtime.environment);
+  const check = acceleratorCheck(
+    openQemu(programs.runtime, x64),
+    "linux",
+    programs.runtime.environment,
+  );
   expect(await check.run(signal)).toEqual({ status: "pass", message: "kvm", details });
 });

@@ -30,7 +30,9 @@ test.skipIf(missing !== undefined).each([
     const [media, record] = [join(folder.path, "media"), join(folder.path, "record")];
     await writeFile(media, contents());
     const words = [
-      ..."-accel tcg -machine q35 -cpu max -m 16 -nodefaults -no-user-config -display none -monitor stdio".split(" "),
+      ..."-accel tcg -machine q35 -cpu max -m 16 -nodefaults -no-user-config -display none -monitor stdio".split(
+        " ",
+      ),
       "-chardev",
       `file,id=record,path=${record}`,
       "-device",

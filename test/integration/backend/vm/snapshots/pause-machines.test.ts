@@ -24,28 +24,42 @@ const node = { role: "agent", index: 0 } as NodeFacts;
 test.each([
   ["none", [{}], 1],
   ["cancelled", [{ status: "cancelled" }], 1],
-  ["still being cancelled", [{ status: "cancelling" }, { status: "cancelling" }, { status: "cancelled" }], 3],
+  [
+    "still being cancelled",
+    [{ status: "cancelling" }, { status: "cancelling" }, { status: "cancelled" }],
+    3,
+  ],
 ])("a machine whose saving is %s continues when that is over", async (_, statuses, looks) => {
   await using scratch = await scratchFolder();
   const asked: string[] = [];
-  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
-    asked.push(execute);
-    const looked = asked.filter((each) => each === "query-migrate").length;
-    return execute === "query-migrate" ? statuses[looked - 1] : {};
-  });
+  await using _monitor = await startMonitor(
+    machineFiles(scratch.path, node).folder,
+    async ({ execute }) => {
+      asked.push(execute);
+      const looked = asked.filter((each) => each === "query-migrate").length;
+      return execute === "query-migrate" ? statuses[looked - 1] : {};
+    },
+  );
   await resumeMachines({ directory: scratch.path, nodes: [node] });
-  expect(asked).toEqual(["migrate_cancel", ...Array.from({ length: looks }, () => "query-migrate"), "cont"]);
+  expect(asked).toEqual([
+    "migrate_cancel",
+    ...Array.from({ length: looks }, () => "query-migrate"),
+    "cont",
+  ]);
 });
 
 test("if one machine can't pause, the others continue once they have paused, and nothing is left to do", async () => {
   await using scratch = await scratchFolder();
   const asked: string[] = [];
-  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
-    // Meanwhile the other machine's failure is known.
-    if (execute === "stop") await Bun.sleep(100);
-    asked.push(execute);
-    return {};
-  });
+  await using _monitor = await startMonitor(
+    machineFiles(scratch.path, node).folder,
+    async ({ execute }) => {
+      // Meanwhile the other machine's failure is known.
+      if (execute === "stop") await Bun.sleep(100);
+      asked.push(execute);
+      return {};
+    },
+  );
   const gone = { role: "agent", index: 1 } as NodeFacts;
   const pausing = pauseMachines({ directory: scratch.path, nodes: [gone, node] }, neverAborted);
   expect(await failureOf(pausing)).toMatchObject({
@@ -59,15 +73,22 @@ test("if one machine can't pause, the others continue once they have paused, and
 test("a machine that did not continue is tried again", async () => {
   await using scratch = await scratchFolder();
   const machine = { state: "running", obeys: false };
-  await using _monitor = await startMonitor(machineFiles(scratch.path, node).folder, async ({ execute }) => {
-    if (execute === "stop") machine.state = "paused";
-    if (execute === "cont" && machine.obeys) machine.state = "running";
-    if (execute === "query-migrate") return {};
-    return execute === "cont" && !machine.obeys ? new Error("not now") : { status: machine.state };
-  });
+  await using _monitor = await startMonitor(
+    machineFiles(scratch.path, node).folder,
+    async ({ execute }) => {
+      if (execute === "stop") machine.state = "paused";
+      if (execute === "cont" && machine.obeys) machine.state = "running";
+      if (execute === "query-migrate") return {};
+      return execute === "cont" && !machine.obeys
+        ? new Error("not now")
+        : { status: machine.state };
+    },
+  );
   const machines = { directory: scratch.path, nodes: [node] };
   const paused = await pauseMachines(machines, neverAborted);
-  expect(await failureOf(Promise.resolve(paused[Symbol.asyncDispose]()))).toMatchObject({ id: "engine-failed" });
+  expect(await failureOf(Promise.resolve(paused[Symbol.asyncDispose]()))).toMatchObject({
+    id: "engine-failed",
+  });
   machine.obeys = true;
   await resumeForgotten(machines);
   expect([machine.state, await readdir(scratch.path)]).toEqual(["running", ["machines"]]);
@@ -84,10 +105,18 @@ test("what a killed program saved machines with is ended and removed, but not wh
   }
   const left = async () => {
     await resumeForgotten({ directory, nodes: [] });
-    return [await isRunning(machine), await isRunning(receiver), ...(await readdir(join(directory, "machines")))];
+    return [
+      await isRunning(machine),
+      await isRunning(receiver),
+      ...(await readdir(join(directory, "machines"))),
+    ];
   };
   {
-    await using _ = await lockMachines(directory, { clock: systemClock, progress: silentProgress }, neverAborted);
+    await using _ = await lockMachines(
+      directory,
+      { clock: systemClock, progress: silentProgress },
+      neverAborted,
+    );
     expect(await left()).toEqual([true, true, "agent_0", "receiver-agent_0"]);
   }
   expect(await left()).toEqual([true, false, "agent_0"]);

@@ -42,7 +42,10 @@ interface Given {
 /** Restores a cluster of one machine. The clock only moves in pauses: a minute in each. */
 async function restore({ states, said = "", hasVariables = false }: Given) {
   const scratch = await scratchFolder();
-  const [directory, folder] = [join(scratch.path, `one-${facts.creationId}`), join(scratch.path, "snapshot")];
+  const [directory, folder] = [
+    join(scratch.path, `one-${facts.creationId}`),
+    join(scratch.path, "snapshot"),
+  ];
   const [files, saved] = [machineFiles(directory, node), savedFiles(node)];
   await mkdir(files.folder, { recursive: true });
   await mkdir(dirname(join(folder, saved.disk)), { recursive: true });
@@ -80,7 +83,12 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
   const clock = { now: () => time.ms, sleep: async () => void (time.ms += 60_000) };
   const fileFacts = { bytes: 0, sha256: "" };
   const known = { [saved.disk]: fileFacts, ...(hasVariables && { [saved.variables]: fileFacts }) };
-  const rest = { schemaVersion: 1, createdAt: "2026-01-01T00:00:00.000Z", qemuVersion: "7.2.22", machines } as const;
+  const rest = {
+    schemaVersion: 1,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    qemuVersion: "7.2.22",
+    machines,
+  } as const;
   const plan = { cluster: { directory, facts }, folder, saved: { ...rest, files: known }, clock };
   const failure = await rejectionOf(restoreMachines(qemu, plan, neverAborted));
   const sockets = await readFile(join(directory, "machines", "network", "sockets"), "utf8");
@@ -99,7 +107,10 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
 }
 
 test("a machine gets its saved disk and variables, and continues once its memory is loaded", async () => {
-  await using restored = await restore({ states: ["inmigrate", "inmigrate", "paused"], hasVariables: true });
+  await using restored = await restore({
+    states: ["inmigrate", "inmigrate", "paused"],
+    hasVariables: true,
+  });
   expect(restored.failure).toBeUndefined();
   const { disk, flash, started, pid } = restored.files;
   for (const path of [started, pid]) expect(restored.atStart).not.toContain(basename(path));
@@ -107,7 +118,11 @@ test("a machine gets its saved disk and variables, and continues once its memory
     "the saved disk",
     "the saved variables",
   ]);
-  expect(restored.asked.slice(0, 3)).toEqual(["migrate-set-capabilities", "migrate-incoming", "query-status"]);
+  expect(restored.asked.slice(0, 3)).toEqual([
+    "migrate-set-capabilities",
+    "migrate-incoming",
+    "query-status",
+  ]);
   expect(restored.asked.at(-1)).toBe("cont");
   expect(restored.left).toEqual([]);
   expect(restored.facts).toMatchObject({ machines });
@@ -126,13 +141,16 @@ test.each([
     "bad magic; load failed",
   ],
   ["", "it ended"],
-])("a QEMU that ends while it loads the memory, after %j, is an error with the cause", async (said, why) => {
-  await using restored = await restore({ said });
-  expect(restored.failure).toMatchObject({
-    id: "engine-failed",
-    message: expect.stringMatching(new RegExp(`master_0 .*: ${why}\\.$`)),
-  });
-});
+])(
+  "a QEMU that ends while it loads the memory, after %j, is an error with the cause",
+  async (said, why) => {
+    await using restored = await restore({ said });
+    expect(restored.failure).toMatchObject({
+      id: "engine-failed",
+      message: expect.stringMatching(new RegExp(`master_0 .*: ${why}\\.$`)),
+    });
+  },
+);
 
 test("a QEMU that loads the memory for ten minutes is not waited for any longer", async () => {
   await using restored = await restore({ states: ["inmigrate"] });

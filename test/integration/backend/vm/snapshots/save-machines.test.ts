@@ -8,7 +8,10 @@ import { machineFiles } from "../../../../../src/backend/vm/machines/machine-pro
 import { runOnMonitor } from "../../../../../src/backend/vm/qemu/monitor.ts";
 import { receiverFiles } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
 import { type Saving, saveStates } from "../../../../../src/backend/vm/snapshots/receivers.ts";
-import { describeFiles, saveMachines } from "../../../../../src/backend/vm/snapshots/save-machines.ts";
+import {
+  describeFiles,
+  saveMachines,
+} from "../../../../../src/backend/vm/snapshots/save-machines.ts";
 import { failureOf, rejectionOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -40,15 +43,21 @@ async function save({ statuses, state, variables }: Given) {
   await using _ = await startMonitor(files.folder, async ({ execute, arguments: given }) => {
     asked.push(execute === "migrate" ? `migrate ${String(given?.["uri"]).split(":")[0]}` : execute);
     const looks = asked.filter((each) => each === "query-migrate").length;
-    return Promise.resolve(execute === "query-migrate" ? statuses[Math.min(looks, statuses.length) - 1] : {});
+    return Promise.resolve(
+      execute === "query-migrate" ? statuses[Math.min(looks, statuses.length) - 1] : {},
+    );
   });
-  await using _receiver = await startMonitor(receiverFiles(directory, node).folder, async (command) => {
-    const { execute, arguments: given } = command;
-    ofReceiver.push(execute);
-    if (execute === "migrate" && state !== undefined) await migrate(String(given?.["uri"]), state);
-    if (execute === "query-status") return { status: "paused" };
-    return execute === "query-migrate" ? { status: "completed" } : {};
-  });
+  await using _receiver = await startMonitor(
+    receiverFiles(directory, node).folder,
+    async (command) => {
+      const { execute, arguments: given } = command;
+      ofReceiver.push(execute);
+      if (execute === "migrate" && state !== undefined)
+        await migrate(String(given?.["uri"]), state);
+      if (execute === "query-status") return { status: "paused" };
+      return execute === "query-migrate" ? { status: "completed" } : {};
+    },
+  );
   await mkdir(join(folder, "agent_0"), { recursive: true });
   await writeFile(files.disk, "the disk");
   if (variables !== undefined) await writeFile(files.flash.variables, variables);
@@ -68,7 +77,10 @@ async function save({ statuses, state, variables }: Given) {
 }
 
 test("the memory goes to the receiver, which writes the state, and the disk is saved when all of the memory is there", async () => {
-  await using saved = await save({ statuses: [{ status: "active" }, { status: "completed" }], state: "the state" });
+  await using saved = await save({
+    statuses: [{ status: "active" }, { status: "completed" }],
+    state: "the state",
+  });
   expect(saved.ended).toBeUndefined();
   expect(saved.asked).toEqual([
     "migrate-set-capabilities",
@@ -93,24 +105,44 @@ test("the memory goes to the receiver, which writes the state, and the disk is s
 });
 
 test("the variables of a machine's own firmware are saved with it", async () => {
-  await using saved = await save({ statuses: [{ status: "completed" }], state: "", variables: "boot order" });
-  expect(await readFile(join(saved.folder, "agent_0", "firmware-variables.qcow2"), "utf8")).toBe("boot order");
+  await using saved = await save({
+    statuses: [{ status: "completed" }],
+    state: "",
+    variables: "boot order",
+  });
+  expect(await readFile(join(saved.folder, "agent_0", "firmware-variables.qcow2"), "utf8")).toBe(
+    "boot order",
+  );
 });
 
-test.each(["failed", "cancelled"])("a QEMU whose saving has %s is an error with its own message", async (status) => {
-  await using saved = await save({ statuses: [{ status, "error-desc": "a device can't be saved" }], state: "" });
-  expect(saved.ended).toMatchObject({ id: "engine-failed" });
-  expect(String(saved.ended)).toMatch(/QEMU could not write the memory to .*: a device can't be saved\.$/);
-});
+test.each(["failed", "cancelled"])(
+  "a QEMU whose saving has %s is an error with its own message",
+  async (status) => {
+    await using saved = await save({
+      statuses: [{ status, "error-desc": "a device can't be saved" }],
+      state: "",
+    });
+    expect(saved.ended).toMatchObject({ id: "engine-failed" });
+    expect(String(saved.ended)).toMatch(
+      /QEMU could not write the memory to .*: a device can't be saved\.$/,
+    );
+  },
+);
 
 test("a state that ends before it is whole is an error", async () => {
   await using saved = await save({ statuses: [{ status: "completed" }] });
-  expect(saved.ended).toMatchObject({ id: "engine-failed", message: expect.stringMatching(/agent_0\/state\.$/) });
+  expect(saved.ended).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringMatching(/agent_0\/state\.$/),
+  });
 });
 
 test("a QEMU that saves for a quarter of an hour is not waited for any longer", async () => {
   await using saved = await save({ statuses: [{ status: "active" }], state: "" });
-  expect(saved.ended).toMatchObject({ id: "deadline-passed", message: expect.stringContaining("longer than 15 min") });
+  expect(saved.ended).toMatchObject({
+    id: "deadline-passed",
+    message: expect.stringContaining("longer than 15 min"),
+  });
 });
 
 test("a monitor that never answers is an error that says so", async () => {

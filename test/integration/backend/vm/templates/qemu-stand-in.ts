@@ -3,7 +3,11 @@ import { appendFile, writeFile } from "node:fs/promises";
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { daemonize, holdProcessFile } from "../../../../support/daemonize.ts";
-import { type MonitorCommand, listenForLines, TemplateMachine } from "../../../../support/template-machine.ts";
+import {
+  type MonitorCommand,
+  listenForLines,
+  TemplateMachine,
+} from "../../../../support/template-machine.ts";
 
 export interface Behaviour {
   readonly version: string;
@@ -39,7 +43,10 @@ async function runMachine(): Promise<void> {
   await listenForLines(
     "identity.sock",
     (socket, text) => {
-      appendFileSync(join(folder, "scripts"), `${Buffer.from(text, "base64").toString()}\n--end--\n`);
+      appendFileSync(
+        join(folder, "scripts"),
+        `${Buffer.from(text, "base64").toString()}\n--end--\n`,
+      );
       socket.write(`${behaviour.copy}\n`);
     },
     (socket) => {

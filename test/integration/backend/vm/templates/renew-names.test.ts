@@ -16,7 +16,9 @@ async function renewed(files: Readonly<Record<string, string>>) {
     await mkdir(dirname(join(root.path, name)), { recursive: true });
     await writeFile(join(root.path, name), text);
   }
-  const ran = Bun.spawn(["sh", "-c", shellText(renewNamesFile, { ROOT: root.path, UUID: uuid })], { stderr: "pipe" });
+  const ran = Bun.spawn(["sh", "-c", shellText(renewNamesFile, { ROOT: root.path, UUID: uuid })], {
+    stderr: "pipe",
+  });
   expect({ stderr: await new Response(ran.stderr).text(), status: await ran.exited }).toEqual({
     stderr: "",
     status: 0,
@@ -43,8 +45,14 @@ const removed = [
 
 test("what a system makes again by itself is removed from a copy", async () => {
   const kept = { "var/lib/dhcpcd.conf": "x", "etc/nvme/discovery.conf": "x" };
-  const found = await renewed({ ...Object.fromEntries(removed.map((name) => [name, "old"])), ...kept });
-  expect(found).toEqual({ ...Object.fromEntries(removed.map((name) => [name, undefined])), ...kept });
+  const found = await renewed({
+    ...Object.fromEntries(removed.map((name) => [name, "old"])),
+    ...kept,
+  });
+  expect(found).toEqual({
+    ...Object.fromEntries(removed.map((name) => [name, undefined])),
+    ...kept,
+  });
 });
 
 test("names of iSCSI and NVMe hosts keep their form and are other ones, and so is the host id", async () => {

@@ -51,7 +51,11 @@ async function openBench() {
   await behave();
   const qemu = openQemu(runtime, architectureOf("x64"));
   const creations: VmCreation[] = [];
-  const claim = async (id: string, mostMegabytes = 10_240, lifetimeMs?: number): Promise<VmCreation> => {
+  const claim = async (
+    id: string,
+    mostMegabytes = 10_240,
+    lifetimeMs?: number,
+  ): Promise<VmCreation> => {
     const directory = at("vm", `${id}-0123456789abcde${creations.length}`);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const request = {
@@ -76,7 +80,10 @@ async function openBench() {
       image: { name: "image", path: at("image.raw") },
     } as const;
     const creation = new VmCreation({ qemu, root: at("vm"), request, resolved }, runtime);
-    await creation.claim({ creationId: `0123456789abcde${creations.length}`, directory }, neverAborted);
+    await creation.claim(
+      { creationId: `0123456789abcde${creations.length}`, directory },
+      neverAborted,
+    );
     creations.push(creation);
     return creation;
   };
@@ -111,7 +118,9 @@ async function openBench() {
 }
 
 const untilTemplateBoots = async (directory: string): Promise<void> =>
-  until("the template boots", async () => isAccessible(join(directory, "machines", "template", "started")));
+  until("the template boots", async () =>
+    isAccessible(join(directory, "machines", "template", "started")),
+  );
 
 test("the first creation boots one machine, and all nodes are copies; the next one boots none", async () => {
   await using bench = await openBench();
@@ -120,11 +129,15 @@ test("the first creation boots one machine, and all nodes are copies; the next o
   expect((await first.look()).nodes.map(({ state }) => state)).toEqual(["running", "running"]);
   await bench.create("two");
   expect((await bench.starts()).slice(3)).toEqual(["copy", "copy"]);
-  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one", "two"], problem: undefined }]);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([
+    { clusters: ["one", "two"], problem: undefined },
+  ]);
   expect(bench.notes()).toEqual([]);
-  expect((await readdir(bench.at("cache", "cluster-e2e", "templates"))).filter((name) => name.startsWith("."))).toEqual(
-    [],
-  );
+  expect(
+    (await readdir(bench.at("cache", "cluster-e2e", "templates"))).filter((name) =>
+      name.startsWith("."),
+    ),
+  ).toEqual([]);
 });
 
 test("copies of a cluster with a lifetime get its deadline, now and for every later boot", async () => {
@@ -135,7 +148,9 @@ test("copies of a cluster with a lifetime get its deadline, now and for every la
   const second = expiresAt!.getTime() / 1000;
   expect(second).toBeWithin(Date.now() / 1000 + 3_500, Date.now() / 1000 + 3_600);
   const scripts = await bench.scripts();
-  expect(scripts.filter((script) => script.includes(`cluster-e2e-deadline ${second}`)).length).toBe(2);
+  expect(scripts.filter((script) => script.includes(`cluster-e2e-deadline ${second}`)).length).toBe(
+    2,
+  );
   for (const { role, index } of nodes) {
     const seed = join(directory, "machines", `${role}_${index}`, "seed", "user-data");
     expect(await readFile(seed, "utf8")).toContain(`cluster-e2e-deadline ${second}`);
@@ -147,7 +162,8 @@ test("each copy gets names, keys and random numbers of its own, and no script is
   const creation = await bench.create("one");
   const scripts = await bench.scripts();
   expect(scripts.length).toBe(2);
-  const valueOf = (name: string) => scripts.map((script) => new RegExp(`^${name}='?([^']*)'?$`, "m").exec(script)![1]!);
+  const valueOf = (name: string) =>
+    scripts.map((script) => new RegExp(`^${name}='?([^']*)'?$`, "m").exec(script)![1]!);
   for (const name of [
     "ENTROPY",
     "NAME",
@@ -231,12 +247,20 @@ test("a machine that ends before it has booted makes no template for an hour, an
   expect(await bench.starts()).toEqual(["boot", "fresh", "fresh", "fresh", "fresh"]);
   expect(bench.notes()).toEqual([
     expect.stringMatching(/^No template can be used \(.* ended.*\): every machine boots/),
-    expect.stringMatching(/^Every machine boots: .* ended.*\. A template is tried again after \d{4}-/),
+    expect.stringMatching(
+      /^Every machine boots: .* ended.*\. A template is tried again after \d{4}-/,
+    ),
   ]);
   const [name] = await bench.names();
   const path = bench.at("cache", "cluster-e2e", "templates", name!, "template.json");
-  const facts = (await Bun.file(path).json()) as { readonly createdAt: string; readonly problemUntil: string };
-  expect(Date.parse(facts.problemUntil) - Date.parse(facts.createdAt)).toBeWithin(3_590_000, 3_610_000);
+  const facts = (await Bun.file(path).json()) as {
+    readonly createdAt: string;
+    readonly problemUntil: string;
+  };
+  expect(Date.parse(facts.problemUntil) - Date.parse(facts.createdAt)).toBeWithin(
+    3_590_000,
+    3_610_000,
+  );
   await bench.behave();
   await writeFile(path, JSON.stringify({ ...facts, problemUntil: new Date(0).toISOString() }));
   await bench.create("three");
@@ -248,12 +272,18 @@ test("while a cluster needs a template, it stays, even if it is damaged or fails
   await bench.create("one");
   const [name] = await bench.names();
   const second = await bench.create("two");
-  expect(await second.recover(new ClusterError("machine-failed", "It fell over."), neverAborted)).toBe(true);
+  expect(
+    await second.recover(new ClusterError("machine-failed", "It fell over."), neverAborted),
+  ).toBe(true);
   expect(bench.notes()).toEqual(["No template can be used (It fell over): every machine boots."]);
-  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one"], problem: undefined }]);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([
+    { clusters: ["one"], problem: undefined },
+  ]);
   await writeFile(bench.at("cache", "cluster-e2e", "templates", name!, "state"), "damaged");
   await bench.create("three");
-  expect(bench.notes().at(-1)).toContain(`The template ${name} is damaged, and clusters need what is left of it`);
+  expect(bench.notes().at(-1)).toContain(
+    `The template ${name} is damaged, and clusters need what is left of it`,
+  );
   expect((await bench.starts()).slice(5)).toEqual(["fresh", "fresh"]);
   expect(await bench.names()).toEqual([name!]);
 });
@@ -281,7 +311,10 @@ test("a template whose QEMU is killed leaves nothing, and the next creation trie
   const { directory } = await creation.look();
   const launching = creation.launch(key, neverAborted);
   await untilTemplateBoots(directory);
-  process.kill(Number(await readFile(join(directory, "machines", "template", "qemu.pid"), "utf8")), "SIGKILL");
+  process.kill(
+    Number(await readFile(join(directory, "machines", "template", "qemu.pid"), "utf8")),
+    "SIGKILL",
+  );
   await launching;
   expect(await bench.starts()).toEqual(["boot", "fresh", "fresh"]);
   expect(bench.notes().join()).toContain("its QEMU was killed, perhaps because memory ran out");
@@ -314,8 +347,12 @@ test("a full disk is no fault of the template, and neither is what happens after
   expect(await creation.recover(full, neverAborted)).toBe(false);
   const [first] = (await creation.look()).nodes;
   await creation.firstLogin.finishBoot(first!, { run: runOnNode }, neverAborted);
-  expect(await creation.recover(new ClusterError("machine-failed", "It ended."), neverAborted)).toBe(false);
-  expect(await bench.templates.list(neverAborted)).toMatchObject([{ clusters: ["one"], problem: undefined }]);
+  expect(
+    await creation.recover(new ClusterError("machine-failed", "It ended."), neverAborted),
+  ).toBe(false);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([
+    { clusters: ["one"], problem: undefined },
+  ]);
 });
 
 test.each(["memory", "state"])("a template whose %s is damaged is made again", async (file) => {

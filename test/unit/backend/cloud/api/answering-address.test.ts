@@ -1,6 +1,9 @@
 /** Which address of a host is used when IPv6 is announced. */
 import { expect, test } from "bun:test";
-import { answeringAddress, firstToAnswer } from "../../../../../src/backend/cloud/api/answering-address.ts";
+import {
+  answeringAddress,
+  firstToAnswer,
+} from "../../../../../src/backend/cloud/api/answering-address.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -17,7 +20,8 @@ test.each([
   ["IPv6 is refused", refuses, answers, hosts.four],
   ["neither is there", refuses, refuses, undefined],
 ] as const)("if %s", async (_, six, four, expected) => {
-  const tryOne = async (host: string, signal: AbortSignal) => (host === hosts.six ? six : four)(host, signal);
+  const tryOne = async (host: string, signal: AbortSignal) =>
+    (host === hosts.six ? six : four)(host, signal);
   expect(await firstToAnswer(hosts, tryOne, neverAborted)).toBe(expected);
 });
 
@@ -31,10 +35,15 @@ test("both attempts end with the first answer, and an interrupt ends them", asyn
   await firstToAnswer(hosts, tryOne, neverAborted);
   expect(ended).toEqual([hosts.six]);
   const reason = new Error("interrupted");
-  const interrupted: unknown = await failureOf(firstToAnswer(hosts, swallows, AbortSignal.abort(reason)));
+  const interrupted: unknown = await failureOf(
+    firstToAnswer(hosts, swallows, AbortSignal.abort(reason)),
+  );
   expect(interrupted).toBe(reason);
 });
 
-test.each(["http://127.0.0.1:1/", "http://[::1]:1/"])("the host of %s is used as it is", async (url) => {
-  expect(await answeringAddress(new URL(url), neverAborted)).toBeUndefined();
-});
+test.each(["http://127.0.0.1:1/", "http://[::1]:1/"])(
+  "the host of %s is used as it is",
+  async (url) => {
+    expect(await answeringAddress(new URL(url), neverAborted)).toBeUndefined();
+  },
+);

@@ -17,7 +17,10 @@ const context = {
 };
 
 function answer(code: string, message: string, httpStatusCode = 400): Error {
-  return Object.assign(new Error(message), { name: code, $metadata: { httpStatusCode, requestId: "r-1" } });
+  return Object.assign(new Error(message), {
+    name: code,
+    $metadata: { httpStatusCode, requestId: "r-1" },
+  });
 }
 
 test.each([
@@ -43,7 +46,12 @@ test.each([
   const failure = callFailure(answer(code, "Said so."), context);
   expect(failure.id).toBe(id);
   expect(failure.message).toContain(`Said so (${code}).`);
-  expect(failure.facts).toEqual({ code, action: "RunInstances", region: "us-west-2", requestId: "r-1" });
+  expect(failure.facts).toEqual({
+    code,
+    action: "RunInstances",
+    region: "us-west-2",
+    requestId: "r-1",
+  });
   expect(failureCode(failure)).toBe(code);
 });
 
@@ -57,7 +65,10 @@ test("an image of the marketplace asks for a subscription at the address that th
   expect(failure.hint).toBe(
     `Accept the image's terms in the cloud's marketplace (${address}), or choose another \`linuxDistribution\` or \`image\`.`,
   );
-  const elsewhere = callFailure(answer("OptInRequired", said("https://example.com/marketplace/pp"), 401), context);
+  const elsewhere = callFailure(
+    answer("OptInRequired", said("https://example.com/marketplace/pp"), 401),
+    context,
+  );
   expect(elsewhere.hint).toBe(
     "Accept the image's terms in the cloud's marketplace, or choose another `linuxDistribution` or `image`.",
   );
@@ -80,12 +91,12 @@ test("an expired session is renewed by the profile's login, unless the clock is 
   expect(callFailure(answer("ExpiredToken", "x"), context).hint).toBe(
     "Renew the session with: aws sso login --profile dev",
   );
-  expect(callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: -900 }).hint).toBe(
-    "This machine's clock is 900 s ahead of the API's: correct it.",
-  );
-  expect(callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: 300 }).hint).toBe(
-    "This machine's clock is 300 s behind the API's: correct it.",
-  );
+  expect(
+    callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: -900 }).hint,
+  ).toBe("This machine's clock is 900 s ahead of the API's: correct it.");
+  expect(
+    callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: 300 }).hint,
+  ).toBe("This machine's clock is 300 s behind the API's: correct it.");
 });
 
 test("a missing permission names the action; the encoded part goes elsewhere", () => {
@@ -108,12 +119,16 @@ test("only a definite no means that nothing was done", () => {
 });
 
 test("an answer with a success's status is no refusal, whatever the SDK makes of it", () => {
-  const unread = Object.assign(new SyntaxError("Unexpected token"), { $metadata: { httpStatusCode: 200 } });
+  const unread = Object.assign(new SyntaxError("Unexpected token"), {
+    $metadata: { httpStatusCode: 200 },
+  });
   expect(wasRefused(callFailure(unread, context))).toBe(false);
 });
 
 test("credentials that can't be renewed are final", () => {
-  const expired = Object.assign(new Error("The SSO session has expired."), { name: "CredentialsProviderError" });
+  const expired = Object.assign(new Error("The SSO session has expired."), {
+    name: "CredentialsProviderError",
+  });
   const failure = callFailure(expired, context);
   expect(failure).toMatchObject({ id: "no-credentials", transient: false });
   expect(failure.message).toBe(
@@ -123,10 +138,22 @@ test("credentials that can't be renewed are final", () => {
 });
 
 test("no answer at all is a passing failure", () => {
-  const failure = callFailure(Object.assign(new TypeError("Unable to connect"), { code: "ECONNREFUSED" }), context);
-  expect(failure).toMatchObject({ id: "cloud-failed", transient: true, facts: { code: "ECONNREFUSED" } });
-  expect(failure.message).toBe("The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.");
-  const elsewhere = callFailure(new TypeError("Is it on?"), { ...context, endpoint: "http://127.0.0.1:9" });
+  const failure = callFailure(
+    Object.assign(new TypeError("Unable to connect"), { code: "ECONNREFUSED" }),
+    context,
+  );
+  expect(failure).toMatchObject({
+    id: "cloud-failed",
+    transient: true,
+    facts: { code: "ECONNREFUSED" },
+  });
+  expect(failure.message).toBe(
+    "The API in region us-west-2 did not answer ec2:RunInstances: Unable to connect.",
+  );
+  const elsewhere = callFailure(new TypeError("Is it on?"), {
+    ...context,
+    endpoint: "http://127.0.0.1:9",
+  });
   expect(elsewhere.message).toBe(
     "The API in region us-west-2 did not answer ec2:RunInstances: Is it on. The request went to http://127.0.0.1:9.",
   );
@@ -136,7 +163,9 @@ test("a missing parameter is a missing network only where the API says so", () =
   expect(callFailure(answer("MissingParameter", "No default VPC for this user"), context).id).toBe(
     "no-default-network",
   );
-  expect(callFailure(answer("MissingParameter", "The request must contain ImageId"), context).id).toBe("cloud-failed");
+  expect(
+    callFailure(answer("MissingParameter", "The request must contain ImageId"), context).id,
+  ).toBe("cloud-failed");
 });
 
 test("a code that nobody knows is told with the request that support can look up", () => {
@@ -157,7 +186,10 @@ test.each([
 });
 
 test("without an address in the API's message, the terms are accepted in the marketplace", () => {
-  const failure = callFailure(answer("OptInRequired", "Subscribe in the marketplace first"), context);
+  const failure = callFailure(
+    answer("OptInRequired", "Subscribe in the marketplace first"),
+    context,
+  );
   expect(failure.hint).toBe(
     "Accept the image's terms in the cloud's marketplace, or choose another `linuxDistribution` or `image`.",
   );
@@ -171,7 +203,9 @@ test.each([
   const failure = callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds });
   expect(failure.hint).toBe(hint);
   const isClock = Math.abs(clockOffSeconds) >= 300;
-  expect(failure.message).toStartWith(isClock ? "The cloud rejected a request because of its" : "The session of the");
+  expect(failure.message).toStartWith(
+    isClock ? "The cloud rejected a request because of its" : "The session of the",
+  );
 });
 
 test("variables with an expired session are set again", () => {
@@ -184,12 +218,19 @@ test("only a code of the table's own, or with its prefix, is explained", () => {
   expect(callFailure(answer("Unsupporte", "x"), context).id).toBe("cloud-failed");
   expect(callFailure(answer("AuthFailur", "x"), context).id).toBe("cloud-failed");
   const parameter = callFailure(answer("InvalidParameterValue", "x"), context);
-  expect(parameter.message).toBe("The cloud rejected a parameter of ec2:RunInstances: x (InvalidParameterValue).");
+  expect(parameter.message).toBe(
+    "The cloud rejected a parameter of ec2:RunInstances: x (InvalidParameterValue).",
+  );
 });
 
 test("a failure without a request id names none", () => {
-  const unnumbered = Object.assign(new Error("x"), { name: "SomethingNew", $metadata: { httpStatusCode: 400 } });
-  expect(callFailure(unnumbered, context).hint).toBe("The cloud's support can look up the request.");
+  const unnumbered = Object.assign(new Error("x"), {
+    name: "SomethingNew",
+    $metadata: { httpStatusCode: 400 },
+  });
+  expect(callFailure(unnumbered, context).hint).toBe(
+    "The cloud's support can look up the request.",
+  );
 });
 
 const refusals: readonly (readonly [string, string, string, string?])[] = [
@@ -200,8 +241,18 @@ const refusals: readonly (readonly [string, string, string, string?])[] = [
   ["NetworkInterfaceLimitExceeded", "capacity-lacking", "have the limit raised"],
   ["InsufficientVolumeCapacity", "capacity-lacking", "try again later"],
   ["TagPolicyViolation", "not-permitted", "`customTags`"],
-  ["TagLimitExceeded", "cloud-failed", "`customTags`", "The maximum number of tags has been reached"],
-  ["InvalidParameterValue", "cloud-failed", "`customTags`", "The tag key 'Owner' has an invalid value"],
+  [
+    "TagLimitExceeded",
+    "cloud-failed",
+    "`customTags`",
+    "The maximum number of tags has been reached",
+  ],
+  [
+    "InvalidParameterValue",
+    "cloud-failed",
+    "`customTags`",
+    "The tag key 'Owner' has an invalid value",
+  ],
   ["Blocked", "not-permitted", "support can unblock"],
   ["PendingVerification", "not-permitted", "Wait until"],
   ["OperationNotPermitted", "not-permitted", "protection"],
@@ -212,7 +263,12 @@ const refusals: readonly (readonly [string, string, string, string?])[] = [
     "another `instanceType`",
     "not supported in your requested Availability Zone (b)",
   ],
-  ["Unsupported", "capacity-lacking", "later", "The requested configuration is currently not supported. Please check"],
+  [
+    "Unsupported",
+    "capacity-lacking",
+    "later",
+    "The requested configuration is currently not supported. Please check",
+  ],
   [
     "InvalidParameterValue",
     "cloud-failed",
@@ -220,16 +276,18 @@ const refusals: readonly (readonly [string, string, string, string?])[] = [
     "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the AMI",
   ],
 ];
-test.each(refusals.map(([code, id, remedy, message = "Said so"]) => [code, id, remedy, message] as const))(
-  "%s is %s, with a remedy of its own: %s",
-  (code, id, remedy, message) => {
-    const failure = callFailure(answer(code, message), context);
-    expect(failure).toMatchObject({ id, transient: false, hint: expect.stringContaining(remedy) });
-  },
-);
+test.each(
+  refusals.map(([code, id, remedy, message = "Said so"]) => [code, id, remedy, message] as const),
+)("%s is %s, with a remedy of its own: %s", (code, id, remedy, message) => {
+  const failure = callFailure(answer(code, message), context);
+  expect(failure).toMatchObject({ id, transient: false, hint: expect.stringContaining(remedy) });
+});
 
 test("throttling is no limit of the account", () => {
-  const failure = callFailure(answer("RequestLimitExceeded", "Request limit exceeded.", 503), context);
+  const failure = callFailure(
+    answer("RequestLimitExceeded", "Request limit exceeded.", 503),
+    context,
+  );
   expect(failure).toMatchObject({ id: "cloud-failed", transient: true });
 });
 
@@ -243,9 +301,18 @@ test.each([
     `${user}ec2:CreateTags with an explicit deny in an identity-based policy`,
     /^The identity-based policy forbids ec2:CreateTags/,
   ],
-  [`${user}ec2:RunInstances with an explicit deny in a permissions boundary`, /^The permissions boundary forbids/],
-  [`${user}ec2:RunInstances because no permissions boundary allows the action`, /in the permissions boundary too/],
-  [`${user}ec2:RunInstances because no service control policy allows the action`, /in the service control policy too/],
+  [
+    `${user}ec2:RunInstances with an explicit deny in a permissions boundary`,
+    /^The permissions boundary forbids/,
+  ],
+  [
+    `${user}ec2:RunInstances because no permissions boundary allows the action`,
+    /in the permissions boundary too/,
+  ],
+  [
+    `${user}ec2:RunInstances because no service control policy allows the action`,
+    /in the service control policy too/,
+  ],
   [
     `${user}ec2:CreateTags because no identity-based policy allows the action`,
     /^Allow ec2:CreateTags for this user or role/,
@@ -256,10 +323,16 @@ test.each([
 });
 
 test("settings for which the cloud has no endpoint are no missing answer", () => {
-  const error = Object.assign(new Error("FIPS is enabled but this partition does not support FIPS"), {
-    name: "EndpointError",
-  });
+  const error = Object.assign(
+    new Error("FIPS is enabled but this partition does not support FIPS"),
+    {
+      name: "EndpointError",
+    },
+  );
   const failure = callFailure(error, context);
-  expect(failure).toMatchObject({ id: "machine-not-set-up", hint: expect.stringContaining("AWS_USE_FIPS_ENDPOINT") });
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    hint: expect.stringContaining("AWS_USE_FIPS_ENDPOINT"),
+  });
   expect(failure.message).toContain("FIPS is enabled but this partition does not support FIPS");
 });

@@ -9,7 +9,10 @@ async function collect(pages: number, last?: string) {
   const call = async (_action: string, { NextToken }: { readonly NextToken?: string }) => {
     positions.push(NextToken);
     const page = positions.length;
-    return { Images: page === 2 ? undefined : [page], NextToken: page === pages ? last : `after ${page}` };
+    return {
+      Images: page === 2 ? undefined : [page],
+      NextToken: page === pages ? last : `after ${page}`,
+    };
   };
   const api = { call } as unknown as CloudApi;
   const items: readonly unknown[] = await collectPages(

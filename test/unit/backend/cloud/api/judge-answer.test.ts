@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { judgeResponse } from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 
-const answer = '<?xml version="1.0"?>\n<DescribeRegionsResponse xmlns="x">\n</DescribeRegionsResponse>\n';
+const answer =
+  '<?xml version="1.0"?>\n<DescribeRegionsResponse xmlns="x">\n</DescribeRegionsResponse>\n';
 const failure = "<Response><Errors><Error><Code>Unsupported</Code></Error></Errors></Response>\n";
 
 test.each([

@@ -31,7 +31,13 @@ function openRegions(
       if (found instanceof Error) throw found;
       const Tags = toTags(
         "x",
-        { clusterId: "a", creationId: "0123456789abcdef", role: "master", variant: "oss", sshUser: "me" },
+        {
+          clusterId: "a",
+          creationId: "0123456789abcdef",
+          role: "master",
+          variant: "oss",
+          sshUser: "me",
+        },
         [],
       );
       const instance = { InstanceId: "i-00000001", State: { Name: found }, Tags };
@@ -48,18 +54,21 @@ test.each([
   ["refused", () => refusal("AuthFailure")],
   ["not answered", outage],
   ["refused for the region", () => refusal("OptInRequired")],
-])("if a request is %s in a region that is not enabled, the error lists those that are", async (_, failure) => {
-  const { open, asked } = openRegions(enabled);
-  const error = await failureOf(
-    withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure()), neverAborted),
-  );
-  expect([error.id, error.message, error.hint]).toEqual([
-    "region-not-enabled",
-    "Region xx-none-1 does not exist, or is not enabled for the account.",
-    "Enabled: eu-west-1, us-east-1, us-west-2.",
-  ]);
-  expect(asked).toEqual(["DescribeRegions in us-east-1"]);
-});
+])(
+  "if a request is %s in a region that is not enabled, the error lists those that are",
+  async (_, failure) => {
+    const { open, asked } = openRegions(enabled);
+    const error = await failureOf(
+      withRegionAdvice(open, "xx-none-1", async () => Promise.reject(failure()), neverAborted),
+    );
+    expect([error.id, error.message, error.hint]).toEqual([
+      "region-not-enabled",
+      "Region xx-none-1 does not exist, or is not enabled for the account.",
+      "Enabled: eu-west-1, us-east-1, us-west-2.",
+    ]);
+    expect(asked).toEqual(["DescribeRegions in us-east-1"]);
+  },
+);
 
 test.each([
   ["the region is enabled", "us-west-2", enabled, outage()],
@@ -74,7 +83,9 @@ test.each([
 
 test("in a home region, the other one is asked for the enabled regions", async () => {
   const { open, asked } = openRegions(enabled);
-  await failureOf(withRegionAdvice(open, "us-east-1", async () => Promise.reject(outage()), neverAborted));
+  await failureOf(
+    withRegionAdvice(open, "us-east-1", async () => Promise.reject(outage()), neverAborted),
+  );
   expect(asked).toEqual(["DescribeRegions in us-west-2"]);
 });
 
@@ -105,7 +116,9 @@ test("a cluster is looked for in all other regions, whatever some of them answer
   const ended = openRegions(enabled, { "us-east-1": "terminated" });
   expect((await findInOtherRegions(ended.open, "us-west-2", "a", neverAborted)).scopes).toEqual([]);
   const unknown = openRegions(outage());
-  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", neverAborted)).scopes).toEqual([]);
+  expect((await findInOtherRegions(unknown.open, "us-west-2", "a", neverAborted)).scopes).toEqual(
+    [],
+  );
 });
 
 test("an interrupt is not taken for regions without the cluster, or that do not answer", async () => {
@@ -121,8 +134,12 @@ test("an interrupt is not taken for regions without the cluster, or that do not 
     };
     return { ...api, call };
   };
-  const found: unknown = await failureOf(findInOtherRegions(interrupting, "us-west-2", "a", controller.signal));
-  const listed: unknown = await failureOf(listAllRegions(interrupting, "us-west-2", async () => [], controller.signal));
+  const found: unknown = await failureOf(
+    findInOtherRegions(interrupting, "us-west-2", "a", controller.signal),
+  );
+  const listed: unknown = await failureOf(
+    listAllRegions(interrupting, "us-west-2", async () => [], controller.signal),
+  );
   expect([found, listed]).toEqual([interruption, interruption]);
 });
 
@@ -137,14 +154,18 @@ test("an interrupt ends the requests to all regions", async () => {
     return { region, call } as unknown as CloudApi;
   };
   const failure = outage();
-  const ask = async (task: (open: (region: string) => CloudApi, signal: AbortSignal) => Promise<unknown>) => {
+  const ask = async (
+    task: (open: (region: string) => CloudApi, signal: AbortSignal) => Promise<unknown>,
+  ) => {
     const controller = new AbortController();
     return task(silent(controller), controller.signal).catch((error: unknown) => error);
   };
   const asked = [
     ask(async (open, signal) => findInOtherRegions(open, "us-west-2", "a", signal)),
     ask(async (open, signal) => listAllRegions(open, "us-west-2", async () => [], signal)),
-    ask(async (open, signal) => withRegionAdvice(open, "us-west-2", async () => Promise.reject(failure), signal)),
+    ask(async (open, signal) =>
+      withRegionAdvice(open, "us-west-2", async () => Promise.reject(failure), signal),
+    ),
   ];
   expect<unknown[]>(await Promise.all(asked)).toEqual([interruption, interruption, failure]);
 });
@@ -155,8 +176,11 @@ test("a list of everything names each region that does not answer, with the reas
     "us-west-2": "running",
     "eu-west-1": "running",
   });
-  const read = async (region: string, instances: readonly unknown[]) => instances.map(() => region as never);
+  const read = async (region: string, instances: readonly unknown[]) =>
+    instances.map(() => region as never);
   const { clusters, unreachable } = await listAllRegions(open, "us-west-2", read, neverAborted);
   expect<readonly unknown[]>(clusters).toEqual(["eu-west-1", "us-west-2"]);
-  expect(unreachable).toEqual([{ scope: "us-east-1", reason: expect.stringContaining("may not call") }]);
+  expect(unreachable).toEqual([
+    { scope: "us-east-1", reason: expect.stringContaining("may not call") },
+  ]);
 });

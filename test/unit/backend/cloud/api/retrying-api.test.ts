@@ -18,8 +18,16 @@ function scripted(failures: (nowMs: number) => ClusterError | undefined) {
     if (failure !== undefined) throw failure;
     return { $metadata: {} } as never;
   };
-  const api: CloudApi = { region: "us-west-2", credentialSource: "a test", now: () => clock.nowMs, call };
-  const patient = retryingApi(api, { clock, progress: { waiting: (text: string) => void shown.push(text) } });
+  const api: CloudApi = {
+    region: "us-west-2",
+    credentialSource: "a test",
+    now: () => clock.nowMs,
+    call,
+  };
+  const patient = retryingApi(api, {
+    clock,
+    progress: { waiting: (text: string) => void shown.push(text) },
+  });
   return { ask: async () => patient.call("DescribeRegions", {}, neverAborted), shown, clock };
 }
 

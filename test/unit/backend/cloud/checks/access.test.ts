@@ -21,7 +21,10 @@ interface Known {
 }
 
 /** `pass: a message`, of the check with this name. */
-async function told(name: string, { aheadMs = 0, credentialsLastMs, failure, opening }: Known): Promise<string> {
+async function told(
+  name: string,
+  { aheadMs = 0, credentialsLastMs, failure, opening }: Known,
+): Promise<string> {
   const fail = async (id: ErrorId): Promise<never> =>
     Promise.reject(new ClusterError(id, `${id}!`, { hint: "Do it." }));
   const end = credentialsLastMs === undefined ? undefined : new Date(nowMs + credentialsLastMs);
@@ -34,7 +37,8 @@ async function told(name: string, { aheadMs = 0, credentialsLastMs, failure, ope
   const facts: CloudFacts = {
     api: async () => (opening === undefined ? api : fail(opening)),
     inTime: unasked,
-    defaultGroups: async () => (failed === undefined ? [{ OwnerId: "111122223333" }] : fail(failed)),
+    defaultGroups: async () =>
+      failed === undefined ? [{ OwnerId: "111122223333" }] : fail(failed),
     instances: unasked,
     groups: unasked,
     subnets: unasked,
@@ -61,7 +65,9 @@ test.each([
     "warn: The credentials from a test expire soon: at 2025-12-31 23:55 UTC (5 min ago). → Renew the session before you create a cluster. For SSO: aws sso login",
   ],
 ])("credentials that last for %p ms", async (credentialsLastMs, text) => {
-  expect(await told("credentials", credentialsLastMs === undefined ? {} : { credentialsLastMs })).toBe(text);
+  expect(
+    await told("credentials", credentialsLastMs === undefined ? {} : { credentialsLastMs }),
+  ).toBe(text);
 });
 
 test.each([
@@ -80,7 +86,11 @@ test.each([
     { failure: "credentials-refused" },
     "skip: Not checked: the cloud refused the credentials.",
   ],
-  ["there are no credentials", { opening: "no-credentials" }, "skip: Not checked: there are no credentials."],
+  [
+    "there are no credentials",
+    { opening: "no-credentials" },
+    "skip: Not checked: there are no credentials.",
+  ],
   [
     "finding the credentials takes too long",
     { opening: "deadline-passed" },
@@ -92,10 +102,13 @@ test.each([
 
 test("a region that cannot be used, or does not answer, is the check's failure", async () => {
   for (const failure of ["region-not-enabled", "cloud-failed"] as const)
-    expect(await told("region", { failure }).catch((error: unknown) => error)).toMatchObject({ id: failure });
+    expect(await told("region", { failure }).catch((error: unknown) => error)).toMatchObject({
+      id: failure,
+    });
 });
 
-const synchronize = "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true";
+const synchronize =
+  "Correct it, preferably with time synchronization:\n    sudo timedatectl set-ntp true";
 test.each([
   [1499, "pass: Agrees with the cloud's"],
   [-1499, "pass: Agrees with the cloud's"],
@@ -112,6 +125,9 @@ test.each([
   ["not-permitted", "fail: This machine's clock is 3600 s behind"],
   ["region-not-enabled", "fail: This machine's clock is 3600 s behind"],
   ["cloud-failed", "skip: Not checked: the cloud's API does not answer."],
-] as const)("the clock is compared if the answer, even %s, came from the API", async (failure, text) => {
-  expect(await told("clock", { failure, aheadMs: 3_600_000 })).toStartWith(text);
-});
+] as const)(
+  "the clock is compared if the answer, even %s, came from the API",
+  async (failure, text) => {
+    expect(await told("clock", { failure, aheadMs: 3_600_000 })).toStartWith(text);
+  },
+);

@@ -2,13 +2,19 @@
 
 import type { IpPermission } from "@aws-sdk/client-ec2";
 import { expect, test } from "bun:test";
-import { adminAddressCheck, leftoversCheck } from "../../../../../src/backend/cloud/checks/checks.ts";
+import {
+  adminAddressCheck,
+  leftoversCheck,
+} from "../../../../../src/backend/cloud/checks/checks.ts";
 import type { CloudFacts } from "../../../../../src/backend/cloud/checks/facts.ts";
 import { readGroups, readMachines } from "../../../../../src/backend/cloud/read-machines.ts";
 import { groupName, toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { creationDirectory, creationFiles } from "../../../../../src/store/creation-folder.ts";
-import { makePrivateFolder, writePrivateFile } from "../../../../../src/system/files/private-file.ts";
+import {
+  makePrivateFolder,
+  writePrivateFile,
+} from "../../../../../src/system/files/private-file.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -26,11 +32,20 @@ interface Sketch {
 /** Facts about clusters of one machine each. */
 function factsOf(sketches: readonly Sketch[], changes: Partial<CloudFacts> = {}): CloudFacts {
   const described = sketches.map(({ id, rules = [], state = "running", expiresAt }, index) => {
-    const tags = { clusterId: id, creationId: creationIdOf(id), ...(expiresAt !== undefined && { expiresAt }) };
+    const tags = {
+      clusterId: id,
+      creationId: creationIdOf(id),
+      ...(expiresAt !== undefined && { expiresAt }),
+    };
     const GroupId = `sg-0000000${index}`;
     const machineTags = { ...tags, role: "master", variant: "oss", sshUser: "admin" };
     return {
-      group: { GroupId, GroupName: groupName(id), Tags: toTags("x", tags, []), IpPermissions: [...rules] },
+      group: {
+        GroupId,
+        GroupName: groupName(id),
+        Tags: toTags("x", tags, []),
+        IpPermissions: [...rules],
+      },
       instance: {
         InstanceId: `i-0000000${index}`,
         State: { Name: state },
@@ -56,7 +71,12 @@ function factsOf(sketches: readonly Sketch[], changes: Partial<CloudFacts> = {})
 }
 
 const creationIdOf = (id: string): string => Buffer.from(id.padEnd(8, "_")).toString("hex");
-const ssh = (CidrIp: string): IpPermission => ({ IpProtocol: "tcp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp }] });
+const ssh = (CidrIp: string): IpPermission => ({
+  IpProtocol: "tcp",
+  FromPort: 22,
+  ToPort: 22,
+  IpRanges: [{ CidrIp }],
+});
 
 /** Runs the check on a machine that has the keys of these clusters. */
 async function admitted(facts: CloudFacts, keys: readonly string[]): Promise<string> {
@@ -76,7 +96,11 @@ const seen = "This machine's public address is 192.0.2.7";
 
 test("clusters that do not let this machine in are named, with the command that changes it", async () => {
   const away = { rules: [ssh("198.51.100.0/24")] };
-  const facts = factsOf([{ id: "one", ...away }, { id: "two" }, { id: "open", rules: [ssh("192.0.2.0/24")] }]);
+  const facts = factsOf([
+    { id: "one", ...away },
+    { id: "two" },
+    { id: "open", rules: [ssh("192.0.2.0/24")] },
+  ]);
   const closedTo = "which is not allowed to reach";
   expect(await admitted(facts, ["one", "open"])).toBe(
     `warn: ${seen}, ${closedTo} cluster one (security group sg-00000000: 198.51.100.0/24). → Allow it: cluster-cloud admit --cloud-region us-west-2 -c one`,
@@ -93,13 +117,33 @@ test("clusters without a key here, or without a living machine, do not count", a
 
 test.each([
   ["the port 22", true, ssh("192.0.2.0/24")],
-  ["ports around 22", true, { IpProtocol: "tcp", FromPort: 20, ToPort: 30, IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
+  [
+    "ports around 22",
+    true,
+    { IpProtocol: "tcp", FromPort: 20, ToPort: 30, IpRanges: [{ CidrIp: "192.0.2.7/32" }] },
+  ],
   ["all TCP ports", true, { IpProtocol: "tcp", IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
   ["all traffic", true, { IpProtocol: "-1", IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
-  ["lower ports", false, { IpProtocol: "tcp", FromPort: 1, ToPort: 21, IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
-  ["higher ports", false, { IpProtocol: "tcp", FromPort: 23, ToPort: 99, IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
-  ["UDP", false, { IpProtocol: "udp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: "192.0.2.7/32" }] }],
-  ["nobody, by a broken range", false, { IpProtocol: "-1", IpRanges: [{ CidrIp: "192.0.2.7/99" }] }],
+  [
+    "lower ports",
+    false,
+    { IpProtocol: "tcp", FromPort: 1, ToPort: 21, IpRanges: [{ CidrIp: "192.0.2.7/32" }] },
+  ],
+  [
+    "higher ports",
+    false,
+    { IpProtocol: "tcp", FromPort: 23, ToPort: 99, IpRanges: [{ CidrIp: "192.0.2.7/32" }] },
+  ],
+  [
+    "UDP",
+    false,
+    { IpProtocol: "udp", FromPort: 22, ToPort: 22, IpRanges: [{ CidrIp: "192.0.2.7/32" }] },
+  ],
+  [
+    "nobody, by a broken range",
+    false,
+    { IpProtocol: "-1", IpRanges: [{ CidrIp: "192.0.2.7/99" }] },
+  ],
 ])("a rule for %s lets this machine log in: %p", async (_, isOpen, rule) => {
   const text = await admitted(factsOf([{ id: "one", rules: [rule], state: "pending" }]), ["one"]);
   if (isOpen) expect(text).toBe(`pass: ${seen}, and the clusters created here allow it`);

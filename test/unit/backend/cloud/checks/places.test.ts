@@ -9,7 +9,11 @@ import { neverAborted } from "../../../../support/never-aborted.ts";
 const defaults = { region: "us-west-2", distribution: "centos-7", instanceType: "m5.large" };
 const unasked = (): Promise<never> => Promise.reject(new Error("nobody should ask this"));
 
-async function told(name: string, subnets: readonly Subnet[], zones: readonly string[]): Promise<string> {
+async function told(
+  name: string,
+  subnets: readonly Subnet[],
+  zones: readonly string[],
+): Promise<string> {
   const facts: CloudFacts = {
     api: unasked,
     inTime: unasked,
@@ -40,12 +44,16 @@ test("one subnet that gives public addresses is enough", async () => {
 });
 
 test("subnets without public addresses are worth a look", async () => {
-  expect(await told("network", [subnet("a", false)], [])).toMatch(/^warn: No subnet of.*`subnetId`/);
+  expect(await told("network", [subnet("a", false)], [])).toMatch(
+    /^warn: No subnet of.*`subnetId`/,
+  );
 });
 
 test("an instance type that is offered only where the network has no subnet is no use", async () => {
   const text = await told("instance type", [subnet("a", true)], ["b", "c"]);
-  expect(text).toStartWith("fail: m5.large is offered in b, c, where the default network has no subnet.");
+  expect(text).toStartWith(
+    "fail: m5.large is offered in b, c, where the default network has no subnet.",
+  );
 });
 
 test("without any network the type is judged by itself", async () => {

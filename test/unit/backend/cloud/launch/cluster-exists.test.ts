@@ -10,7 +10,12 @@ test.each([
   ["now", 0, " It ends 12:00 UTC (in 0 s)."],
   ["a minute ago", -60_000, " It ends 11:59 UTC (1 min ago)."],
 ])("of a cluster that ends %s, the end is named", (_, leftMs, end) => {
-  const { message } = clusterExists({ clusterId: "a", region: "us-west-2", expiresAt: after(leftMs), nowMs });
+  const { message } = clusterExists({
+    clusterId: "a",
+    region: "us-west-2",
+    expiresAt: after(leftMs),
+    nowMs,
+  });
   expect(message).toEndWith(end);
 });
 
@@ -42,7 +47,8 @@ test.each([
   ],
 ])("a machine that %s holds the id: %p", (_, changes, isHeld) => {
   const machines = [{ ...machine, ...changes }] as unknown as MachineReading["machines"];
-  const check = () => assertIdIsFree({ machines }, { clusterId: "a", region: "r", nowMs, leaving: ["leaving"] });
+  const check = () =>
+    assertIdIsFree({ machines }, { clusterId: "a", region: "r", nowMs, leaving: ["leaving"] });
   if (isHeld) expect(check).toThrow('"a"');
   else expect(check).not.toThrow();
 });

@@ -62,7 +62,9 @@ test("the volume of the image's root device sets the least size", async () => {
     { DeviceName: "/dev/sdc", VirtualName: "ephemeral0" },
     { DeviceName: "/dev/sdd", NoDevice: "" },
   ];
-  const { api } = openApi([image("ami-1", undefined, { RootDeviceName: "/dev/xvda", BlockDeviceMappings })]);
+  const { api } = openApi([
+    image("ami-1", undefined, { RootDeviceName: "/dev/xvda", BlockDeviceMappings }),
+  ]);
   const found = await findImage(api, "debian-12", undefined, neverAborted);
   expect([found.rootDevice, found.leastGigabytes]).toEqual(["/dev/xvda", 80]);
   expect(found.furtherDevices).toEqual(["/dev/sdb"]);
@@ -75,15 +77,24 @@ test.each([
   // For the user's own image, only what the API says counts.
   ["debian-12", true, undefined, false],
   ["debian-12", true, "v2.0", true],
-] as const)("%s, own image: %p, metadata %p: version 2 alone is enough: %p", async (name, isOwn, support, expected) => {
-  const { api } = openApi([image(own.id, undefined, support === undefined ? {} : { ImdsSupport: support })]);
-  const found = await findImage(api, name, isOwn ? own : undefined, neverAborted);
-  expect(found.knowsMetadata2).toBe(expected);
-});
+] as const)(
+  "%s, own image: %p, metadata %p: version 2 alone is enough: %p",
+  async (name, isOwn, support, expected) => {
+    const { api } = openApi([
+      image(own.id, undefined, support === undefined ? {} : { ImdsSupport: support }),
+    ]);
+    const found = await findImage(api, name, isOwn ? own : undefined, neverAborted);
+    expect(found.knowsMetadata2).toBe(expected);
+  },
+);
 
 test("the user's own image is asked for by its id, and logged in to as the given user", async () => {
   const { api, requests } = openApi([{ ImageId: own.id }]);
-  expect(await findImage(api, "no-such", own, neverAborted)).toMatchObject({ id: own.id, name: own.id, user: "me" });
+  expect(await findImage(api, "no-such", own, neverAborted)).toMatchObject({
+    id: own.id,
+    name: own.id,
+    user: "me",
+  });
   expect(requests).toEqual([{ ImageIds: [own.id], IncludeDeprecated: true }]);
 });
 
@@ -100,16 +111,22 @@ test.each([
     "There is no image ami-00000009 in region us-west-2.",
     "Choose another `linuxDistribution`, another `region`, or pass an image with `image` and `sshUser`.",
   ],
-])("a missing image of %s is named, with what to choose instead", async (_, chosen, message, hint) => {
-  const error = await failureOf(findImage(openApi([]).api, "debian-12", chosen, neverAborted));
-  expect([error.id, error.message, error.hint]).toEqual(["image-not-found", message, hint]);
-  expect(error.facts?.["image"]).toBe(chosen?.id);
-  expect("image" in error.facts!).toBe(chosen !== undefined);
-});
+])(
+  "a missing image of %s is named, with what to choose instead",
+  async (_, chosen, message, hint) => {
+    const error = await failureOf(findImage(openApi([]).api, "debian-12", chosen, neverAborted));
+    expect([error.id, error.message, error.hint]).toEqual(["image-not-found", message, hint]);
+    expect(error.facts?.["image"]).toBe(chosen?.id);
+    expect("image" in error.facts!).toBe(chosen !== undefined);
+  },
+);
 
 test("an unknown distribution is an error that lists the known ones", async () => {
   const error = await failureOf(findImage(openApi([]).api, "beos-5", undefined, neverAborted));
-  expect([error.id, error.message]).toEqual(["bad-usage", 'No images are known for the distribution "beos-5".']);
+  expect([error.id, error.message]).toEqual([
+    "bad-usage",
+    'No images are known for the distribution "beos-5".',
+  ]);
   expect(error.hint).toContain("debian-12");
 });
 

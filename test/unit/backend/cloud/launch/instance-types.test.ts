@@ -28,17 +28,28 @@ const traits: ImageTraits = {
   EnaSupport: true,
 };
 const check = (image: ImageTraits, changes: Partial<InstanceTypeInfo> = {}) =>
-  assertFits({ id: "ami-1", name: "mine", traits: { ...traits, ...image } }, { ...type, ...changes });
+  assertFits(
+    { id: "ami-1", name: "mine", traits: { ...traits, ...image } },
+    { ...type, ...changes },
+  );
 
 test.each<[string, ImageTraits, Partial<InstanceTypeInfo>]>([
   ["the usual image", {}, {}],
-  ["an image that prefers UEFI", { BootMode: "uefi-preferred" }, { SupportedBootModes: ["legacy-bios"] }],
+  [
+    "an image that prefers UEFI",
+    { BootMode: "uefi-preferred" },
+    { SupportedBootModes: ["legacy-bios"] },
+  ],
   [
     "an image without a driver for a type that needs none",
     { EnaSupport: false },
     { NetworkInfo: { EnaSupport: "supported" } },
   ],
-  ["an image for a type about which nothing is said", {}, { ProcessorInfo: {}, SupportedRootDeviceTypes: [] }],
+  [
+    "an image for a type about which nothing is said",
+    {},
+    { ProcessorInfo: {}, SupportedRootDeviceTypes: [] },
+  ],
 ])("%s fits", (_, image, changes) => {
   expect(() => check(image, changes)).not.toThrow();
 });
@@ -57,8 +68,13 @@ test("a type that the region lacks is refused", async () => {
 });
 
 test("if the account may not ask for types, the launch decides", async () => {
-  const { found, told } = await askForTypes(async () => Promise.reject(refusal("UnauthorizedOperation")));
-  expect([found, told]).toEqual([undefined, [expect.stringContaining("Not checked whether the image fits m5.large")]]);
+  const { found, told } = await askForTypes(async () =>
+    Promise.reject(refusal("UnauthorizedOperation")),
+  );
+  expect([found, told]).toEqual([
+    undefined,
+    [expect.stringContaining("Not checked whether the image fits m5.large")],
+  ]);
 });
 
 test("a type about which the account may not ask is left to the launch", () => {
@@ -72,10 +88,26 @@ test.each<[string, ImageTraits, Partial<InstanceTypeInfo>]>([
     {},
     { ProcessorInfo: { SupportedArchitectures: ["x86_64_mac"] } },
   ],
-  ["needs virtualization of type paravirtual, but m5.large has hvm", { VirtualizationType: "paravirtual" }, {}],
-  ["needs a root device of type instance-store, but m5.large has ebs", { RootDeviceType: "instance-store" }, {}],
-  ["needs boot mode uefi, but m5.large has legacy-bios", { BootMode: "uefi" }, { SupportedBootModes: ["legacy-bios"] }],
-  ["has no driver for Elastic Network Adapters, but m5.large requires one", { EnaSupport: false }, {}],
+  [
+    "needs virtualization of type paravirtual, but m5.large has hvm",
+    { VirtualizationType: "paravirtual" },
+    {},
+  ],
+  [
+    "needs a root device of type instance-store, but m5.large has ebs",
+    { RootDeviceType: "instance-store" },
+    {},
+  ],
+  [
+    "needs boot mode uefi, but m5.large has legacy-bios",
+    { BootMode: "uefi" },
+    { SupportedBootModes: ["legacy-bios"] },
+  ],
+  [
+    "has no driver for Elastic Network Adapters, but m5.large requires one",
+    { EnaSupport: false },
+    {},
+  ],
   ["needs a TPM, but m5.large has none", { TpmSupport: "v2.0" }, {}],
 ])("an image %s", (text, image, changes) => {
   expect(() => check(image, changes)).toThrow(`\`instanceType\`: image ami-1 (mine) ${text}.`);

@@ -3,14 +3,22 @@ import { expect, test } from "bun:test";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { join } from "node:path";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { type LaunchLedger, launchRequest, launchRole } from "../../../../../src/backend/cloud/launch/launch.ts";
+import {
+  type LaunchLedger,
+  launchRequest,
+  launchRole,
+} from "../../../../../src/backend/cloud/launch/launch.ts";
 import { readLaunches } from "../../../../../src/backend/cloud/launch/saved-requests.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { outage, refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const id = "i-0123456789abcdef0";
-const creation = { clusterId: "default", creationId: "0123456789abcdef", expiresAt: "2026-01-01T02:00:00Z" };
+const creation = {
+  clusterId: "default",
+  creationId: "0123456789abcdef",
+  expiresAt: "2026-01-01T02:00:00Z",
+};
 const image = {
   id: "ami-0123456789abcdef0",
   name: "debian-12",
@@ -21,7 +29,11 @@ const image = {
   leastGigabytes: 8,
   knowsMetadata2: true,
 };
-const subnets = ["a", "b"].map((zone) => ({ id: `subnet-${zone}`, vpcId: "vpc-1", zone: `us-west-2${zone}` }));
+const subnets = ["a", "b"].map((zone) => ({
+  id: `subnet-${zone}`,
+  vpcId: "vpc-1",
+  zone: `us-west-2${zone}`,
+}));
 const planIn = (directory: string) => ({
   clusterId: "default",
   directory,
@@ -52,9 +64,18 @@ async function launch(failures: readonly (Error | undefined)[], signal = neverAb
   };
   const api = { region: "us-west-2", call } as unknown as CloudApi;
   const job = { plan: planIn(directory), role: "agent", count: 2, ledger } as const;
-  const outcome = await launchRole(api, job, runtime.clock, signal).catch((error: unknown) => error);
+  const outcome = await launchRole(api, job, runtime.clock, signal).catch(
+    (error: unknown) => error,
+  );
   const saved = (await readLaunches(directory)).launches.map(outcomeOf);
-  return { outcome, requests, known, saved, ledger: [...ledger.values()].map(outcomeOf), elapsedMs };
+  return {
+    outcome,
+    requests,
+    known,
+    saved,
+    ledger: [...ledger.values()].map(outcomeOf),
+    elapsedMs,
+  };
 }
 
 const outcomeOf = ({
@@ -99,12 +120,16 @@ test("a group that the API does not know yet is waited for, with the same reques
   expect(elapsedMs()).toBe(2000);
 });
 
-const inZone = "Your requested instance type is not supported in your requested Availability Zone (us-west-2a)";
+const inZone =
+  "Your requested instance type is not supported in your requested Availability Zone (us-west-2a)";
 
 test("a kind of machine that no zone has is refused once, and is no lack of capacity", async () => {
   const reason = "The instance type does not support instance store volumes of this kind";
   const { outcome, requests, saved } = await launch([refusal("Unsupported", reason)]);
-  expect(outcome).toMatchObject({ id: "cloud-failed", hint: expect.stringContaining("No other zone helps") });
+  expect(outcome).toMatchObject({
+    id: "cloud-failed",
+    hint: expect.stringContaining("No other zone helps"),
+  });
   expect([requests.length, saved]).toEqual([1, ["agent-0: none"]]);
 });
 
@@ -113,7 +138,10 @@ test.each(["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddre
   async (code) => {
     const { outcome, requests, saved } = await launch([refusal(code, inZone)]);
     expect(outcome).toBeUndefined();
-    expect(requests.map(({ NetworkInterfaces }) => NetworkInterfaces?.[0]?.SubnetId)).toEqual(["subnet-a", "subnet-b"]);
+    expect(requests.map(({ NetworkInterfaces }) => NetworkInterfaces?.[0]?.SubnetId)).toEqual([
+      "subnet-a",
+      "subnet-b",
+    ]);
     expect(requests[1]?.ClientToken).not.toBe(requests[0]?.ClientToken);
     expect(saved.toSorted()).toEqual(["agent-0: none", `agent-1: ${id}`]);
   },
@@ -136,7 +164,9 @@ test("the account's limit ends the launch, and the error names all machines that
   expect(requests).toHaveLength(1);
   expect(outcome).toMatchObject({
     id: "capacity-lacking",
-    message: expect.stringContaining(" Requested: 3 × m5.large (1 master, 2 agents, 0 public agents)."),
+    message: expect.stringContaining(
+      " Requested: 3 × m5.large (1 master, 2 agents, 0 public agents).",
+    ),
     hint: "Request fewer machines or a smaller `instanceType`, or have the limit raised.",
     facts: { total: 3, count: 2, role: "agent" },
   });
@@ -160,12 +190,24 @@ test("a machine terminates when it powers off, with its encrypted volume, and pr
     MaxCount: 2,
     UserData: Buffer.from("#cloud-config for agent").toString("base64"),
     InstanceInitiatedShutdownBehavior: "terminate",
-    MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 1, HttpEndpoint: "enabled" },
+    MetadataOptions: {
+      HttpTokens: "required",
+      HttpPutResponseHopLimit: 1,
+      HttpEndpoint: "enabled",
+    },
     NetworkInterfaces: [
-      { DeviceIndex: 0, Groups: ["sg-00000001"], AssociatePublicIpAddress: true, DeleteOnTermination: true },
+      {
+        DeviceIndex: 0,
+        Groups: ["sg-00000001"],
+        AssociatePublicIpAddress: true,
+        DeleteOnTermination: true,
+      },
     ],
     BlockDeviceMappings: [
-      { DeviceName: "/dev/xvda", Ebs: { VolumeSize: 60, Encrypted: true, DeleteOnTermination: true } },
+      {
+        DeviceName: "/dev/xvda",
+        Ebs: { VolumeSize: 60, Encrypted: true, DeleteOnTermination: true },
+      },
     ],
     TagSpecifications: [
       { ResourceType: "instance", ...tags },
@@ -186,6 +228,9 @@ test.each([
   ["the user's tag for that, and no other", [{ key: "Name", value: "mine" }], "mine"],
 ])("a machine's name in the console is %s", (_, customTags, name) => {
   const part = { role: "agent", count: 1, subnet: subnets[0]! } as const;
-  const [specification] = launchRequest({ ...planIn("/"), customTags }, part).TagSpecifications ?? [];
-  expect(specification?.Tags?.filter(({ Key }) => Key === "Name").map(({ Value }) => Value)).toEqual([name]);
+  const [specification] =
+    launchRequest({ ...planIn("/"), customTags }, part).TagSpecifications ?? [];
+  expect(
+    specification?.Tags?.filter(({ Key }) => Key === "Name").map(({ Value }) => Value),
+  ).toEqual([name]);
 });

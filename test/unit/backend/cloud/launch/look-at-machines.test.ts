@@ -33,7 +33,8 @@ function watch(answers: readonly (readonly Instance[])[], machineIds = ["i-01234
   const api = {
     region: "us-west-2",
     now: () => clock.nowMs,
-    call: async () => Promise.resolve({ Reservations: [{ Instances: rest.length > 1 ? rest.shift() : rest[0] }] }),
+    call: async () =>
+      Promise.resolve({ Reservations: [{ Instances: rest.length > 1 ? rest.shift() : rest[0] }] }),
   } as unknown as CloudApi;
   const watching = {
     clusterId: "default",
@@ -56,7 +57,11 @@ test("a machine whose tags are there by half counts as not seen yet", async () =
 
 test("an own machine is never another creation's, whatever its tags say for the moment", async () => {
   const { creationId: _, ...half } = tags;
-  const later = instance("i-0123456789abcdef1", { ...tags, creationId: "fedcba9876543210" }, "2026-01-01T00:00:05Z");
+  const later = instance(
+    "i-0123456789abcdef1",
+    { ...tags, creationId: "fedcba9876543210" },
+    "2026-01-01T00:00:05Z",
+  );
   const { look } = watch([
     [own({ ...tags, creationId: "0000000000000000" })],
     [own(half), later],
@@ -105,7 +110,9 @@ test("one that never gets the tags that it was given is told after two minutes",
 });
 
 test("an older instance to which somebody has copied the tags takes no node's place", async () => {
-  const { look } = watch([[instance("i-00000000000000bad", tags, "2020-01-01T00:00:00Z"), own(tags)]]);
+  const { look } = watch([
+    [instance("i-00000000000000bad", tags, "2020-01-01T00:00:00Z"), own(tags)],
+  ]);
   expect((await look())?.nodes.map(({ id }) => id)).toEqual(["i-0123456789abcdef0"]);
 });
 
@@ -113,17 +120,29 @@ test("an older instance to which somebody has copied the tags takes no node's pl
 test.each([
   ["launched a moment earlier", true, { launchTime: "2025-12-31T23:59:59Z" }],
   ["launched at the same time with a smaller creation id", true, {}],
-  ["launched at the same time with a larger creation id", false, { creationId: "fedcba9876543210" }],
+  [
+    "launched at the same time with a larger creation id",
+    false,
+    { creationId: "fedcba9876543210" },
+  ],
   ["launched a moment later", false, { launchTime: "2026-01-01T00:00:01Z" }],
   ["that is ending", false, { launchTime: "2025-12-31T23:59:59Z", state: "shutting-down" }],
-  ["past its deadline", false, { launchTime: "2025-12-31T21:59:59Z", expiresAt: "2025-12-31T23:59:59Z" }],
+  [
+    "past its deadline",
+    false,
+    { launchTime: "2025-12-31T21:59:59Z", expiresAt: "2025-12-31T23:59:59Z" },
+  ],
   [
     "past the deadline in its tag alone",
     true,
     { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2025-12-31T23:59:59Z" },
   ],
   ["of which only the tags are copied", false, { launchTime: "2025-12-31T23:59:59Z", groups: [] }],
-  ["just at its deadline", true, { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2026-01-01T00:00:00Z" }],
+  [
+    "just at its deadline",
+    true,
+    { launchTime: "2025-12-31T22:00:00Z", expiresAt: "2026-01-01T00:00:00Z" },
+  ],
 ] as const)("a creation yields to another of its id, %s: %p", async (_, isTaken, changes) => {
   const other = {
     creationId: "0000000000000000",
@@ -133,14 +152,23 @@ test.each([
   };
   const deadline = "expiresAt" in other ? { expiresAt: other.expiresAt } : {};
   const theirs = (id: string, index: string, launchTime: string): Instance => ({
-    ...instance(id, { ...tags, creationId: other.creationId, indexBase: index, ...deadline }, launchTime),
+    ...instance(
+      id,
+      { ...tags, creationId: other.creationId, indexBase: index, ...deadline },
+      launchTime,
+    ),
     State: { Name: other.state },
     ...("groups" in other && { SecurityGroups: [] }),
   });
   // Of several machines, the oldest counts.
   const late = "2026-01-01T00:10:00Z";
   const mine = instance("i-0123456789abcdef2", { ...tags, indexBase: "1" }, late);
-  const seen = [theirs("i-00000001", "1", late), theirs("i-00000002", "0", other.launchTime), own(tags), mine];
+  const seen = [
+    theirs("i-00000001", "1", late),
+    theirs("i-00000002", "0", other.launchTime),
+    own(tags),
+    mine,
+  ];
   const { look, clock } = watch([seen], ["i-0123456789abcdef0", "i-0123456789abcdef2"]);
   clock.nowMs = Date.parse("2026-01-01T00:00:00Z");
   if (isTaken) expect((await failureOf(look())).id).toBe("cluster-exists");
@@ -157,9 +185,21 @@ test("machines may be invisible for two minutes after the launch", async () => {
 
 // Shows R103.
 test.each([
-  ["shutting-down", "Client.UserInitiatedShutdown: User initiated shutdown", "Somebody with access to the account"],
-  ["terminated", "Client.InstanceInitiatedShutdown: Instance initiated shutdown", "It powered itself off"],
-  ["terminated", "Client.VolumeLimitExceeded: Volume limit exceeded", "The cause may be a limit of the account"],
+  [
+    "shutting-down",
+    "Client.UserInitiatedShutdown: User initiated shutdown",
+    "Somebody with access to the account",
+  ],
+  [
+    "terminated",
+    "Client.InstanceInitiatedShutdown: Instance initiated shutdown",
+    "It powered itself off",
+  ],
+  [
+    "terminated",
+    "Client.VolumeLimitExceeded: Volume limit exceeded",
+    "The cause may be a limit of the account",
+  ],
   ["stopped", undefined, "The cause may be a limit of the account"],
 ] as const)("a machine that is %s because of %p has failed", async (state, reason, hint) => {
   const StateReason = { Message: reason };

@@ -2,7 +2,11 @@
 import { expect, test } from "bun:test";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import type { CloudApi } from "../../../../../src/backend/cloud/api/api.ts";
-import { createGroup, findSubnets, openGroup } from "../../../../../src/backend/cloud/launch/network.ts";
+import {
+  createGroup,
+  findSubnets,
+  openGroup,
+} from "../../../../../src/backend/cloud/launch/network.ts";
 import { toTags } from "../../../../../src/backend/cloud/tags.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { refusal, scriptedCloud } from "../../../../support/scripted-cloud.ts";
@@ -22,7 +26,12 @@ function openApi(...answers: readonly unknown[]) {
   return { api, clock: runtime.clock, requests, elapsedMs };
 }
 
-const subnet = (SubnetId: string, zone: string, free: number | undefined, State: Subnet["State"] = "available") => ({
+const subnet = (
+  SubnetId: string,
+  zone: string,
+  free: number | undefined,
+  State: Subnet["State"] = "available",
+) => ({
   SubnetId,
   VpcId: "vpc-1",
   AvailabilityZone: zone,
@@ -53,7 +62,11 @@ test("only the chosen subnet is asked for", async () => {
 
 test.each([
   [undefined, "Region us-west-2 has no default network with a subnet.", { region: "us-west-2" }],
-  ["subnet-b", "Region us-west-2 has no usable subnet subnet-b.", { region: "us-west-2", subnet: "subnet-b" }],
+  [
+    "subnet-b",
+    "Region us-west-2 has no usable subnet subnet-b.",
+    { region: "us-west-2", subnet: "subnet-b" },
+  ],
 ])("without a usable subnet, the error names %p", async (chosen, message, facts) => {
   const { api } = openApi({ Subnets: [subnet("subnet-b", "b", 1, "unavailable")] });
   const error = await failureOf(findSubnets(api, chosen, neverAborted));
@@ -77,12 +90,19 @@ test("a new group has its cluster's name and the creation's tags", async () => {
   expect(requests[0]?.input).toMatchObject({
     GroupName: "cluster-e2e-default",
     VpcId: "vpc-1",
-    TagSpecifications: [{ ResourceType: "security-group", Tags: toTags("cluster-e2e-default", request.tags, []) }],
+    TagSpecifications: [
+      { ResourceType: "security-group", Tags: toTags("cluster-e2e-default", request.tags, []) },
+    ],
   });
 });
 
 test("if the name is taken by this very creation, the first answer was lost, and the group is used", async () => {
-  const { api, clock, requests, elapsedMs } = openApi(duplicate, {}, { SecurityGroups: [] }, named("0123456789abcdef"));
+  const { api, clock, requests, elapsedMs } = openApi(
+    duplicate,
+    {},
+    { SecurityGroups: [] },
+    named("0123456789abcdef"),
+  );
   expect(await createGroup(api, request, clock, neverAborted)).toBe("sg-00000001");
   expect(elapsedMs()).toBe(2000);
   expect(requests.at(-1)?.input).toEqual({
@@ -106,12 +126,15 @@ test.each([
     'A cluster "default" already exists or is being created in region us-west-2.',
     5000,
   ],
-])("if another creation has the name, and its group %s, the id is taken", async (_, answer, message, waitedMs) => {
-  const { api, clock, elapsedMs } = openApi(duplicate, answer);
-  const error = await failureOf(createGroup(api, request, clock, neverAborted));
-  expect([error.id, error.message]).toEqual(["cluster-exists", message]);
-  expect(elapsedMs()).toBe(waitedMs);
-});
+])(
+  "if another creation has the name, and its group %s, the id is taken",
+  async (_, answer, message, waitedMs) => {
+    const { api, clock, elapsedMs } = openApi(duplicate, answer);
+    const error = await failureOf(createGroup(api, request, clock, neverAborted));
+    expect([error.id, error.message]).toEqual(["cluster-exists", message]);
+    expect(elapsedMs()).toBe(waitedMs);
+  },
+);
 
 test("another refusal of the group keeps its own error", async () => {
   const denied = refusal("UnauthorizedOperation");
@@ -143,6 +166,8 @@ test("rules that exist were added by the same request, whose answer was lost; an
   await openGroup(repeated.api, rules, repeated.clock, neverAborted);
   const limit = refusal("RulesPerSecurityGroupLimitExceeded");
   const refused = openApi(limit);
-  const error: unknown = await failureOf(openGroup(refused.api, rules, refused.clock, neverAborted));
+  const error: unknown = await failureOf(
+    openGroup(refused.api, rules, refused.clock, neverAborted),
+  );
   expect(error).toBe(limit);
 });

@@ -4,7 +4,11 @@ import { assertOffered } from "../../../../../src/backend/cloud/plan.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
-const subnets = ["us-west-2a", "us-west-2d"].map((zone) => ({ id: `subnet-${zone}`, vpcId: "vpc-1", zone }));
+const subnets = ["us-west-2a", "us-west-2d"].map((zone) => ({
+  id: `subnet-${zone}`,
+  vpcId: "vpc-1",
+  zone,
+}));
 
 async function assertOfferedIn(zones: readonly string[]): Promise<void> {
   const call = async (_: string, { Filters }: object & { readonly Filters?: unknown }) => {
@@ -19,5 +23,8 @@ test("an instance type is refused if no zone offers it, or none with a subnet", 
   await assertOfferedIn(["us-west-2b", "us-west-2a"]);
   expect(await failureOf(assertOfferedIn([]))).toMatchObject({ id: "bad-usage" });
   const elsewhere = await failureOf(assertOfferedIn(["us-west-2c", "us-west-2b"]));
-  expect(elsewhere).toMatchObject({ id: "capacity-lacking", facts: { zones: ["us-west-2b", "us-west-2c"] } });
+  expect(elsewhere).toMatchObject({
+    id: "capacity-lacking",
+    facts: { zones: ["us-west-2b", "us-west-2c"] },
+  });
 });

@@ -27,7 +27,10 @@ test("it is closed on every machine that was launched with it", async () => {
       { InstanceId: `i-${name}`, HttpTokens: "required", HttpPutResponseHopLimit: 1 },
     ]),
   );
-  expect([warnings, told]).toEqual([[], names.map((name) => `1: ${name}: instance metadata now requires version 2`)]);
+  expect([warnings, told]).toEqual([
+    [],
+    names.map((name) => `1: ${name}: instance metadata now requires version 2`),
+  ]);
 });
 
 test("nothing is requested for machines that were launched without it", async () => {
@@ -37,14 +40,23 @@ test("nothing is requested for machines that were launched without it", async ()
 test.each([
   ["at the same time", true, 3],
   ["one after another", false, 1],
-])("a missing permission is named once for machines that start %s", async (_, isConcurrent, requests) => {
-  const { calls, warnings, told } = await close(false, refusal("UnauthorizedOperation"), isConcurrent);
-  expect(calls).toHaveLength(requests);
-  expect(warnings).toEqual([
-    expect.stringMatching(/^Version 1 of the instance metadata stays open .* Allow ec2:ModifyInstanceMetadataOptions,/),
-  ]);
-  expect(told).toEqual([]);
-});
+])(
+  "a missing permission is named once for machines that start %s",
+  async (_, isConcurrent, requests) => {
+    const { calls, warnings, told } = await close(
+      false,
+      refusal("UnauthorizedOperation"),
+      isConcurrent,
+    );
+    expect(calls).toHaveLength(requests);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^Version 1 of the instance metadata stays open .* Allow ec2:ModifyInstanceMetadataOptions,/,
+      ),
+    ]);
+    expect(told).toEqual([]);
+  },
+);
 
 test("any other failure is one of the creation", async () => {
   expect(await failureOf(close(false, outage()))).toMatchObject({ id: "cloud-failed" });

@@ -16,7 +16,12 @@ const where = { name: "master-0", directory: "/state/cloud/us-west-2/default-012
 const tagsOf = (changed: object = {}) =>
   toTags(
     "x",
-    { clusterId: "default", creationId: "0123456789abcdef", expiresAt: "2026-01-01T00:00:00Z", ...changed },
+    {
+      clusterId: "default",
+      creationId: "0123456789abcdef",
+      expiresAt: "2026-01-01T00:00:00Z",
+      ...changed,
+    },
     [],
   );
 const request = {
@@ -43,7 +48,11 @@ test("a saved launch is read back, with and without an outcome", () => {
 test("what an interrupted creation saved is read again, and a damaged file is named", async () => {
   await using folder = await scratchFolder();
   const directory = join(folder.path, "default-0123456789abcdef");
-  const launch = { name: "master-0", request: request as never, machineIds: ["i-0123456789abcdef0"] };
+  const launch = {
+    name: "master-0",
+    request: request as never,
+    machineIds: ["i-0123456789abcdef0"],
+  };
   await saveLaunch(directory, launch);
   await writeFile(join(directory, "launches", "agent-0.json"), "{");
   expect(await readLaunches(directory)).toEqual({ launches: [launch], unreadable: ["agent-0"] });
@@ -63,7 +72,10 @@ test("a creation's own launches are known once it is finished, and only if all o
   await saveLaunch(directory, master);
   expect(await known()).toBeUndefined();
   await endCreation(directory, "finished");
-  expect(await known()).toEqual({ machineIds: new Set(master.machineIds), groupIds: new Set(["sg-00000001"]) });
+  expect(await known()).toEqual({
+    machineIds: new Set(master.machineIds),
+    groupIds: new Set(["sg-00000001"]),
+  });
   await saveLaunch(directory, launchOf("agent-0", "sg-00000001"));
   expect(await known()).toBeUndefined();
   await writeFile(join(directory, "launches", "agent-0.json"), "{");
@@ -75,15 +87,25 @@ test("a creation's own launches are known once it is finished, and only if all o
 });
 
 test("the launch of another creation is not sent again", () => {
-  for (const changed of [{ creationId: "fedcba9876543210" }, { clusterId: "other" }, { expiresAt: "never" }]) {
-    const other = { ...request, TagSpecifications: [{ ResourceType: "instance", Tags: tagsOf(changed) }] };
+  for (const changed of [
+    { creationId: "fedcba9876543210" },
+    { clusterId: "other" },
+    { expiresAt: "never" },
+  ]) {
+    const other = {
+      ...request,
+      TagSpecifications: [{ ResourceType: "instance", Tags: tagsOf(changed) }],
+    };
     expect(parseLaunch({ ...saved, request: other }, where)).toBeUndefined();
   }
 });
 
 test("a launch with a tag of another shape is none", () => {
   for (const tag of [null, [], { Key: "a" }, { Value: "a" }, { Key: 1, Value: "a" }]) {
-    const other = { ...request, TagSpecifications: [{ ResourceType: "instance", Tags: [...tagsOf(), tag] }] };
+    const other = {
+      ...request,
+      TagSpecifications: [{ ResourceType: "instance", Tags: [...tagsOf(), tag] }],
+    };
     expect(parseLaunch({ ...saved, request: other }, where)).toBeUndefined();
   }
 });
@@ -94,7 +116,9 @@ test("a saved launch in which anything that is read has another shape is none", 
     for (const key of ["schemaVersion", "name", "request"])
       expect(parseLaunch({ ...saved, [key]: found }, where)).toBeUndefined();
     for (const key of Object.keys(request))
-      expect(parseLaunch({ ...saved, request: { ...request, [key]: found } }, where)).toBeUndefined();
+      expect(
+        parseLaunch({ ...saved, request: { ...request, [key]: found } }, where),
+      ).toBeUndefined();
     expect(parseLaunch(found, where)).toBeUndefined();
     expect(parseLaunch({ ...saved, machineIds: [found] }, where)).toBeUndefined();
   }

@@ -1,10 +1,16 @@
 import { expect, test } from "bun:test";
-import { engineFailure, isNameTaken, indicates } from "../../../../../src/backend/container/engine/engine-errors.ts";
+import {
+  engineFailure,
+  isNameTaken,
+  indicates,
+} from "../../../../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 
 const said = (stderr: string) => ({ status: 1, stdout: "", stderr });
-const failure = (stderr: string) => engineFailure(engineKinds.docker, ["create", "--name=x"], said(stderr));
-const podmanFailure = (stderr: string) => engineFailure(engineKinds.podman, ["create", "--name=x"], said(stderr));
+const failure = (stderr: string) =>
+  engineFailure(engineKinds.docker, ["create", "--name=x"], said(stderr));
+const podmanFailure = (stderr: string) =>
+  engineFailure(engineKinds.podman, ["create", "--name=x"], said(stderr));
 
 test.each([
   [
@@ -22,7 +28,11 @@ test.each([
     "capacity-lacking",
     "no free addresses",
   ],
-  ["Error response from daemon: write /var/lib/docker/x: no space left on device", "capacity-lacking", "disk is full"],
+  [
+    "Error response from daemon: write /var/lib/docker/x: no space left on device",
+    "capacity-lacking",
+    "disk is full",
+  ],
   [
     "Error response from daemon: OCI runtime create failed: no such cgroup\nError: failed to start containers: 0123",
     "engine-failed",
@@ -37,7 +47,8 @@ test.each([
 });
 
 test("a name that is taken is told apart", () => {
-  const taken = 'Error response from daemon: Conflict. The container name "/x" is already in use by container "0123".';
+  const taken =
+    'Error response from daemon: Conflict. The container name "/x" is already in use by container "0123".';
   expect(isNameTaken(failure(taken))).toBe(true);
   expect(isNameTaken(failure("Error response from daemon: no such image"))).toBe(false);
   expect(isNameTaken(new Error("is already in use by container"))).toBe(false);
@@ -62,7 +73,12 @@ test.each([
     "Podman has no free addresses",
     "podman network prune",
   ],
-  ["Error: write /x: no space left on device", "capacity-lacking", "Podman's disk is full", "podman image prune"],
+  [
+    "Error: write /x: no space left on device",
+    "capacity-lacking",
+    "Podman's disk is full",
+    "podman image prune",
+  ],
   [
     'time="2026-01-01T00:00:00Z" level=warning msg="odd"\nError: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied\ntime="2026-01-01T00:00:00Z" level=warning msg="late"',
     "engine-failed",

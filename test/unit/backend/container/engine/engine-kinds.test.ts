@@ -51,7 +51,9 @@ test("Docker's facts are read from what it says of itself", () => {
     rootFolder: "/var/lib/docker",
     memoryBytes: 25276502016,
   });
-  expect(docker.readFacts({ ...says, OperatingSystem: "Docker Desktop" }).location).toBe("virtual-machine");
+  expect(docker.readFacts({ ...says, OperatingSystem: "Docker Desktop" }).location).toBe(
+    "virtual-machine",
+  );
   expect(docker.readFacts({ ...says, KernelVersion: release() }).location).toBe("unknown");
   const desktop = { ...says, OperatingSystem: "Docker Desktop", KernelVersion: "6.6-linuxkit" };
   expect(docker.readFacts(desktop).location).toBe("virtual-machine");
@@ -75,26 +77,58 @@ test("Podman's facts are read from what it says of itself", () => {
     cgroupVersion: "v2",
     security: { apparmorEnabled: true, rootless: true, selinuxEnabled: true },
   });
-  expect(other).toMatchObject({ cgroupVersion: "2", isRootless: true, hasAppArmor: true, hasSelinux: true });
+  expect(other).toMatchObject({
+    cgroupVersion: "2",
+    isRootless: true,
+    hasAppArmor: true,
+    hasSelinux: true,
+  });
 });
 
 test.each([
-  ["podman machine", { distribution: { distribution: "fedora", variant: "coreos" } }, "virtual-machine"],
+  [
+    "podman machine",
+    { distribution: { distribution: "fedora", variant: "coreos" } },
+    "virtual-machine",
+  ],
   ["a service of this machine", { hostname: hostname(), kernel: release() }, "here"],
   ["a service elsewhere", { hostname: "elsewhere", kernel: "6.1.0-28-amd64" }, "elsewhere"],
-  ["a service elsewhere with this machine's name", { hostname: hostname(), kernel: "6.1.0-far" }, "elsewhere"],
-  ["a service elsewhere with this machine's kernel", { hostname: "elsewhere", kernel: release() }, "elsewhere"],
-])("where a Podman runs that is asked through %s is told by what it says of its machine", (_, host, location) => {
-  expect(podmanWith({ serviceIsRemote: true, ...host }).location as string).toBe(location);
-});
+  [
+    "a service elsewhere with this machine's name",
+    { hostname: hostname(), kernel: "6.1.0-far" },
+    "elsewhere",
+  ],
+  [
+    "a service elsewhere with this machine's kernel",
+    { hostname: "elsewhere", kernel: release() },
+    "elsewhere",
+  ],
+])(
+  "where a Podman runs that is asked through %s is told by what it says of its machine",
+  (_, host, location) => {
+    expect(podmanWith({ serviceIsRemote: true, ...host }).location as string).toBe(location);
+  },
+);
 
 test.each([
   ["Docker's", { Client: {}, Server: { Components: [{ Name: "Engine" }] } }, true],
   ["Docker's that speaks to nobody", { Client: {}, Server: null }, false],
-  ["Docker's that speaks to Podman through a tunnel", { Client: {}, Server: { Version: "4.3.1" } }, false],
+  [
+    "Docker's that speaks to Podman through a tunnel",
+    { Client: {}, Server: { Version: "4.3.1" } },
+    false,
+  ],
   ["containerd's", { Client: {}, Server: { Components: [{ Name: "containerd" }] } }, false],
-  ["Podman's under Docker's name", { Client: { APIVersion: "4.3.1", OsArch: "linux/amd64" } }, false],
-  ["Docker's that speaks to Podman", { Client: {}, Server: { Components: [{ Name: "Podman Engine" }] } }, false],
+  [
+    "Podman's under Docker's name",
+    { Client: { APIVersion: "4.3.1", OsArch: "linux/amd64" } },
+    false,
+  ],
+  [
+    "Docker's that speaks to Podman",
+    { Client: {}, Server: { Components: [{ Name: "Podman Engine" }] } },
+    false,
+  ],
 ])("a docker whose answer is %s is known for what it is", (_, answer, isOwn) => {
   expect(docker.isOwnAnswer(answer)).toBe(isOwn);
 });
@@ -104,8 +138,16 @@ test("both describe networks in words of their own", () => {
   const network = { id: "0123", name: "n", labels: Labels };
   expect(docker.readNetwork({ Id: "0123", Name: "n", Labels })).toEqual(network);
   expect(podman.readNetwork({ id: "0123", name: "n", labels: Labels })).toEqual(network);
-  expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({ id: "0123", name: "n", labels: undefined });
-  expect(docker.readNetwork("nonsense")).toEqual({ id: undefined, name: undefined, labels: undefined });
+  expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({
+    id: "0123",
+    name: "n",
+    labels: undefined,
+  });
+  expect(docker.readNetwork("nonsense")).toEqual({
+    id: undefined,
+    name: undefined,
+    labels: undefined,
+  });
 });
 
 const unasked = async (): Promise<never> => Promise.reject(new Error("nothing is asked"));
@@ -140,7 +182,12 @@ test.each([
 
 test.each([
   [podman, { security: { rootless: true } }, "Podman runs rootless here", "sudo cluster-container"],
-  [podman, { serviceIsRemote: true, hostname: "far" }, "Podman runs on another machine", "unset CONTAINER_HOST"],
+  [
+    podman,
+    { serviceIsRemote: true, hostname: "far" },
+    "Podman runs on another machine",
+    "unset CONTAINER_HOST",
+  ],
 ])("a Podman that can't serve is refused plainly: %#", async (kind, host, message, hint) => {
   const error = await failureOf(findReach(engine(kind), podmanWith(host), "linux", neverAborted));
   expect(error.id).toBe("machine-not-set-up");
@@ -148,14 +195,21 @@ test.each([
   expect(error.hint).toContain(hint);
 });
 
-test.skipIf(thisPlatform() !== "linux")("a Docker with another kernel than this Linux is elsewhere", () => {
-  expect(docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12", KernelVersion: "5.0-far" }).location).toBe(
-    "elsewhere",
-  );
-});
+test.skipIf(thisPlatform() !== "linux")(
+  "a Docker with another kernel than this Linux is elsewhere",
+  () => {
+    expect(
+      docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12", KernelVersion: "5.0-far" })
+        .location,
+    ).toBe("elsewhere");
+  },
+);
 
 /** A Docker that a Mac speaks to at this address. */
-const dockerAt = (address: string): Engine => ({ ...engine(docker), ask: async () => Promise.resolve(address) });
+const dockerAt = (address: string): Engine => ({
+  ...engine(docker),
+  ask: async () => Promise.resolve(address),
+});
 const reachFromMac = async (address: string, OperatingSystem: string) =>
   findReach(dockerAt(address), docker.readFacts({ OperatingSystem }), "darwin", neverAborted);
 
@@ -172,25 +226,34 @@ test.each([
 
 test("on a Mac, a Docker that can't tell its address runs in a virtual machine", async () => {
   const ask: Engine["ask"] = async ({ accepts }) => {
-    if (accepts?.("unknown command: docker context") !== true) throw new Error("docker context failed");
+    if (accepts?.("unknown command: docker context") !== true)
+      throw new Error("docker context failed");
     return Promise.resolve("");
   };
   const facts = docker.readFacts({ OperatingSystem: "Alpine Linux" });
-  expect(await findReach({ ...engine(docker), ask }, facts, "darwin", neverAborted)).toBe("published");
+  expect(await findReach({ ...engine(docker), ask }, facts, "darwin", neverAborted)).toBe(
+    "published",
+  );
 });
 
 test.each([
   ["127.0.0.1", "direct"],
   ["fd00::1 127.0.0.1", "direct"],
   ["", "direct"],
-])("on Linux, a Docker whose bridge has the address %j is on this machine", async (gateway, reach) => {
-  const ask: Engine["ask"] = async ({ accepts }) => {
-    if (gateway === "" && accepts?.("no such network") !== true) throw new Error("docker network failed");
-    return Promise.resolve(`${gateway} `);
-  };
-  const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
-  expect(await findReach({ ...engine(docker), ask }, facts, "linux", neverAborted)).toBe(reach as "direct");
-});
+])(
+  "on Linux, a Docker whose bridge has the address %j is on this machine",
+  async (gateway, reach) => {
+    const ask: Engine["ask"] = async ({ accepts }) => {
+      if (gateway === "" && accepts?.("no such network") !== true)
+        throw new Error("docker network failed");
+      return Promise.resolve(`${gateway} `);
+    };
+    const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
+    expect(await findReach({ ...engine(docker), ask }, facts, "linux", neverAborted)).toBe(
+      reach as "direct",
+    );
+  },
+);
 
 test("on Linux, a Docker whose bridge is none of this machine's is refused plainly", async () => {
   const asking = { ...engine(docker), ask: async () => Promise.resolve("192.0.2.1 ") };

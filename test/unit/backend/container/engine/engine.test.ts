@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { askJson, type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
+import {
+  askJson,
+  type Engine,
+  openEngine,
+} from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { messageOf } from "../../../../../src/errors.ts";
 import { outside, unmarked } from "../../../../../src/outside-text.ts";
@@ -10,14 +14,17 @@ import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const { signal } = new AbortController();
-const answering = (text: string): Engine => ({ kind: engineKinds.docker, ask: async () => text }) as unknown as Engine;
+const answering = (text: string): Engine =>
+  ({ kind: engineKinds.docker, ask: async () => text }) as unknown as Engine;
 
 test("an answer in JSON is parsed", async () => {
   expect(await askJson(answering('[{"a": 1}]'), { words: ["info"] }, signal)).toEqual([{ a: 1 }]);
 });
 
 test("what an engine says is marked and made safe where an error quotes it", async () => {
-  const failure = await failureOf(askJson(answering("\u001b[2Ja secret\u202e"), { words: ["info"] }, signal));
+  const failure = await failureOf(
+    askJson(answering("\u001b[2Ja secret\u202e"), { words: ["info"] }, signal),
+  );
   expect(messageOf(failure)).toContain(`Docker: "${outside("\uFFFD[2Ja secret\uFFFD")}"`);
 });
 
@@ -48,17 +55,29 @@ test("of output that a node can make as long as it likes, only the end is kept",
 test("what a command prints is read to its end, and then its failure is thrown", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "docker");
-  await writeFile(program, "#!/bin/sh\nprintf layers\n[ $1 = save ] || { echo 'Error: disk trouble' >&2; exit 1; }\n");
+  await writeFile(
+    program,
+    "#!/bin/sh\nprintf layers\n[ $1 = save ] || { echo 'Error: disk trouble' >&2; exit 1; }\n",
+  );
   await chmod(program, 0o755);
   const details: string[] = [];
-  const progress = { ...silentProgress, detail: (_: number, text: string) => void details.push(text) };
-  const engine = openEngine(engineKinds.docker, "", { environment: { PATH: `${folder.path}:/bin` }, progress });
+  const progress = {
+    ...silentProgress,
+    detail: (_: number, text: string) => void details.push(text),
+  };
+  const engine = openEngine(engineKinds.docker, "", {
+    environment: { PATH: `${folder.path}:/bin` },
+    progress,
+  });
   const read = async (word: string, inner: AbortSignal): Promise<string> => {
     const chunks = await Array.fromAsync(engine.read([word, "a"], inner));
     return Buffer.concat(chunks).toString();
   };
   expect(await read("save", signal)).toBe("layers");
-  expect(await failureOf(read("load", signal))).toMatchObject({ id: "engine-failed", facts: { status: 1 } });
+  expect(await failureOf(read("load", signal))).toMatchObject({
+    id: "engine-failed",
+    facts: { status: 1 },
+  });
   expect(details.map(unmarked)).toEqual(["docker save a", "docker load a"]);
   const interrupted = AbortSignal.abort(new Error("interrupted"));
   expect((await failureOf(read("save", interrupted))).message).toBe("interrupted");
@@ -71,7 +90,8 @@ test("a command that the engine doesn't answer ends at its limit, or with the in
   await chmod(program, 0o755);
   const environment = { PATH: `${folder.path}:/bin` };
   const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
-  const ask = async (inner: AbortSignal) => failureOf(engine.ask({ words: ["info", "x"], limitMs: 1 }, inner));
+  const ask = async (inner: AbortSignal) =>
+    failureOf(engine.ask({ words: ["info", "x"], limitMs: 1 }, inner));
   expect(await ask(signal)).toMatchObject({
     id: "deadline-passed",
     message: "docker info exceeded its limit of 0.001 s.",
@@ -83,7 +103,10 @@ test("a command that the engine doesn't answer ends at its limit, or with the in
 test("what Podman leaves in its temporary folder is removed, also after it was killed", async () => {
   await using folder = await scratchFolder();
   const program = join(folder.path, "podman");
-  await writeFile(program, '#!/bin/sh\necho key >"$TMPDIR/left"\n[ $1 = cp ] || exec cat /dev/zero\n');
+  await writeFile(
+    program,
+    '#!/bin/sh\necho key >"$TMPDIR/left"\n[ $1 = cp ] || exec cat /dev/zero\n',
+  );
   await chmod(program, 0o755);
   await mkdir(join(folder.path, "tmp"));
   const environment = { PATH: `${folder.path}:/bin`, TMPDIR: join(folder.path, "tmp") };
@@ -95,32 +118,43 @@ test("what Podman leaves in its temporary folder is removed, also after it was k
 
 test.each([
   ["docker", "create", "DOCKER_HOST=x BUILDX_BUILDER=default BUILDKIT_PROGRESS=plain"],
-  ["docker", "build", "DOCKER_HOST=x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=default BUILDKIT_PROGRESS=plain"],
-  ["podman", "create", "DOCKER_HOST=x DOCKER_DEFAULT_PLATFORM=linux/s390x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=mine"],
-] as const)("settings of the %s client don't change what %s does to our images", async (name, word, expected) => {
-  await using folder = await scratchFolder();
-  const program = join(folder.path, name);
-  const names =
-    "DOCKER_HOST|DOCKER_DEFAULT_PLATFORM|DOCKER_CONTENT_TRUST|BUILDX_BUILDER|BUILDKIT_PROGRESS|DOCKER_BUILDKIT|PODMAN_USERNS";
-  await writeFile(program, `#!/bin/sh\nenv | grep -E '^(${names})=' | sort\n`);
-  await chmod(program, 0o755);
-  const environment = {
-    PATH: `${folder.path}:/usr/bin:/bin`,
-    DOCKER_HOST: "x",
-    DOCKER_DEFAULT_PLATFORM: "linux/s390x",
-    DOCKER_CONTENT_TRUST: "1",
-    BUILDX_BUILDER: "mine",
-    ...(name === "docker" ? { DOCKER_BUILDKIT: "0" } : { PODMAN_USERNS: "auto" }),
-  };
-  const engine = openEngine(engineKinds[name], "", { environment, progress: silentProgress });
-  const seen = (await engine.ask({ words: [word] }, signal)).split("\n");
-  expect(seen).toEqual(
-    expected
-      .split(" ")
-      .filter((each) => each !== "PATH")
-      .toSorted(),
-  );
-});
+  [
+    "docker",
+    "build",
+    "DOCKER_HOST=x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=default BUILDKIT_PROGRESS=plain",
+  ],
+  [
+    "podman",
+    "create",
+    "DOCKER_HOST=x DOCKER_DEFAULT_PLATFORM=linux/s390x DOCKER_CONTENT_TRUST=1 BUILDX_BUILDER=mine",
+  ],
+] as const)(
+  "settings of the %s client don't change what %s does to our images",
+  async (name, word, expected) => {
+    await using folder = await scratchFolder();
+    const program = join(folder.path, name);
+    const names =
+      "DOCKER_HOST|DOCKER_DEFAULT_PLATFORM|DOCKER_CONTENT_TRUST|BUILDX_BUILDER|BUILDKIT_PROGRESS|DOCKER_BUILDKIT|PODMAN_USERNS";
+    await writeFile(program, `#!/bin/sh\nenv | grep -E '^(${names})=' | sort\n`);
+    await chmod(program, 0o755);
+    const environment = {
+      PATH: `${folder.path}:/usr/bin:/bin`,
+      DOCKER_HOST: "x",
+      DOCKER_DEFAULT_PLATFORM: "linux/s390x",
+      DOCKER_CONTENT_TRUST: "1",
+      BUILDX_BUILDER: "mine",
+      ...(name === "docker" ? { DOCKER_BUILDKIT: "0" } : { PODMAN_USERNS: "auto" }),
+    };
+    const engine = openEngine(engineKinds[name], "", { environment, progress: silentProgress });
+    const seen = (await engine.ask({ words: [word] }, signal)).split("\n");
+    expect(seen).toEqual(
+      expected
+        .split(" ")
+        .filter((each) => each !== "PATH")
+        .toSorted(),
+    );
+  },
+);
 
 test.each(["create", "run"])("%s never looks for an image elsewhere", async (word) => {
   await using folder = await scratchFolder();
@@ -128,5 +162,7 @@ test.each(["create", "run"])("%s never looks for an image elsewhere", async (wor
   await chmod(join(folder.path, "docker"), 0o755);
   const environment = { PATH: `${folder.path}:/usr/bin:/bin` };
   const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
-  expect(await engine.ask({ words: [word, "--tty", "image"] }, signal)).toBe(`${word} --pull=never --tty image`);
+  expect(await engine.ask({ words: [word, "--tty", "image"] }, signal)).toBe(
+    `${word} --pull=never --tty image`,
+  );
 });

@@ -23,7 +23,8 @@ test.each([
     "BuildKit, a mirror that is gone",
     `#5 [2/5] RUN dnf -y install tar\n#5 1.234 Errors during downloading metadata for repository 'baseos':\n#5 1.235 Error: Failed to download metadata for repo 'baseos': Cannot prepare internal mirrorlist\n#5 ERROR: process "/bin/sh -c dnf -y install tar" did not complete successfully: exit code: 1\n`,
     {
-      reason: "Error: Failed to download metadata for repo 'baseos': Cannot prepare internal mirrorlist",
+      reason:
+        "Error: Failed to download metadata for repo 'baseos': Cannot prepare internal mirrorlist",
       step: "RUN dnf -y install tar",
       cause: "network",
     },
@@ -61,7 +62,11 @@ test.each([
   [
     "a builder on a terminal, a step of 60 characters",
     `Step 2/3 : RUN ${"x".repeat(56)}\r\n  E: Unable to locate package nothing \r\n`,
-    { reason: "E: Unable to locate package nothing", step: `RUN ${"x".repeat(56)}`, cause: "unknown" },
+    {
+      reason: "E: Unable to locate package nothing",
+      step: `RUN ${"x".repeat(56)}`,
+      cause: "unknown",
+    },
   ],
   ["nothing at all", "", { reason: undefined, step: undefined, cause: "unknown" }],
 ] as const)("of %s the reason, the step and the cause are told", (_, output, expected) => {

@@ -2,7 +2,11 @@ import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineFailure } from "../../../../../src/backend/container/engine/engine-errors.ts";
-import { addressesIn, createNetwork, overlap } from "../../../../../src/backend/container/launch/create-network.ts";
+import {
+  addressesIn,
+  createNetwork,
+  overlap,
+} from "../../../../../src/backend/container/launch/create-network.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -12,10 +16,16 @@ const network = { ...own, labels, reach: "published" } as const;
 const name = `cluster-e2e-copy-${own.creationId}`;
 
 /** An engine that offers its lowest free range, of these. `taken`: how often another program is faster when a range is asked for. */
-function engineWith(ranges: readonly string[], { mtu = "1500", kind = engineKinds.docker, taken = 0 } = {}) {
+function engineWith(
+  ranges: readonly string[],
+  { mtu = "1500", kind = engineKinds.docker, taken = 0 } = {},
+) {
   const offered: string[] = [];
   const created: string[] = [];
-  const networks = new Map<string, { readonly Id: string; readonly Labels: object; readonly range: string }>();
+  const networks = new Map<
+    string,
+    { readonly Id: string; readonly Labels: object; readonly range: string }
+  >();
   const isFree = (range: string) => [...networks.values()].every((made) => made.range !== range);
   const lost = { times: 0 };
   const change = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
@@ -26,7 +36,8 @@ function engineWith(ranges: readonly string[], { mtu = "1500", kind = engineKind
     }
     const wanted = words.find((word) => word.startsWith("--subnet="))?.slice("--subnet=".length);
     if (wanted !== undefined && lost.times++ < taken) {
-      const stderr = "Error response from daemon: Pool overlaps with other one on this address space\n";
+      const stderr =
+        "Error response from daemon: Pool overlaps with other one on this address space\n";
       throw engineFailure(kind, words, { status: 1, stdout: "", stderr });
     }
     const range = wanted ?? ranges.find(isFree);
@@ -35,7 +46,9 @@ function engineWith(ranges: readonly string[], { mtu = "1500", kind = engineKind
       .flatMap((word) => [...word.matchAll(/^--label=([^=]*)=(.*)$/g)])
       .map(([, key, value]) => [key, value]);
     offered.push(range);
-    created.push(words.filter((word) => /^--(?:subnet|gateway|opt|internal|disable)/.test(word)).join(" "));
+    created.push(
+      words.filter((word) => /^--(?:subnet|gateway|opt|internal|disable)/.test(word)).join(" "),
+    );
     networks.set(named, { Id: "f".repeat(64), Labels: Object.fromEntries(found), range });
     return "";
   };
@@ -48,7 +61,16 @@ function engineWith(ranges: readonly string[], { mtu = "1500", kind = engineKind
     const { range, Id, Labels } = networks.get(name)!;
     const Config = [{ Subnet: "fd00::/64" }, { Subnet: range }, { Subnet: "192.0.2.0/24" }];
     return JSON.stringify([
-      { Id, Labels, Name: name, IPAM: { Config }, id: Id, labels: Labels, name, subnets: [{ subnet: range }] },
+      {
+        Id,
+        Labels,
+        Name: name,
+        IPAM: { Config },
+        id: Id,
+        labels: Labels,
+        name,
+        subnets: [{ subnet: range }],
+      },
     ]);
   };
   const ranged = (): readonly (readonly [name: string, range: string])[] =>
@@ -61,11 +83,14 @@ const known = ["172.18.0.2/16", "172.20.0.3/16"];
 test.each([
   [["172.19.0.0/16"], "172.19.0.0/16"],
   [["172.18.0.0/16", "172.18.4.0/24", "10.89.0.0/24", "10.89.1.0/24"], "10.89.0.0/24"],
-])("of the ranges %p, a copy gets the first that has none of the private addresses", async (ranges, expected) => {
-  const { engine, ranged } = engineWith(ranges);
-  expect(await createNetwork(engine, network, known, neverAborted)).toBe(expected);
-  expect(ranged()).toEqual([[name, expected]]);
-});
+])(
+  "of the ranges %p, a copy gets the first that has none of the private addresses",
+  async (ranges, expected) => {
+    const { engine, ranged } = engineWith(ranges);
+    expect(await createNetwork(engine, network, known, neverAborted)).toBe(expected);
+    expect(ranged()).toEqual([[name, expected]]);
+  },
+);
 
 test("Docker's range is asked for by name, so that nodes can have addresses of our choice", async () => {
   const { engine, created } = engineWith(["172.19.0.0/16"]);
@@ -83,7 +108,12 @@ test.each([
   "a network of %s for nodes that are offline leads nowhere, also when its range is asked for by name",
   async (title, expected) => {
     const { engine, created } = engineWith(["172.19.0.0/16"], { kind: engineKinds[title] });
-    await createNetwork(engine, { ...network, labels: { ...labels, offline: "yes" } }, [], neverAborted);
+    await createNetwork(
+      engine,
+      { ...network, labels: { ...labels, offline: "yes" } },
+      [],
+      neverAborted,
+    );
     expect(created.map((words) => words.split(" ").toSorted().join(" "))).toEqual(
       expected.map((words) => words.split(" ").toSorted().join(" ")),
     );
@@ -103,15 +133,20 @@ test.each([
   ["docker", "none", ""],
   ["docker", "0", ""],
   ["podman", "1280", "--opt=mtu=1280"],
-] as const)("packets are as large as those of %s's own network, here %s", async (title, mtu, expected) => {
-  const { engine, created } = engineWith(["10.89.0.0/24"], { kind: engineKinds[title], mtu });
-  await createNetwork(engine, network, [], neverAborted);
-  expect(created.at(-1)?.replace(/--subnet=\S+ --gateway=\S+ ?/, "")).toBe(expected);
-});
+] as const)(
+  "packets are as large as those of %s's own network, here %s",
+  async (title, mtu, expected) => {
+    const { engine, created } = engineWith(["10.89.0.0/24"], { kind: engineKinds[title], mtu });
+    await createNetwork(engine, network, [], neverAborted);
+    expect(created.at(-1)?.replace(/--subnet=\S+ --gateway=\S+ ?/, "")).toBe(expected);
+  },
+);
 
 test("without such a range, no network is left", async () => {
   const { engine, ranged } = engineWith(["172.18.0.0/16"]);
-  expect((await failureOf(createNetwork(engine, network, known, neverAborted))).message).toBe("no range is left");
+  expect((await failureOf(createNetwork(engine, network, known, neverAborted))).message).toBe(
+    "no range is left",
+  );
   expect(ranged()).toEqual([]);
 });
 
@@ -125,7 +160,9 @@ test("an engine of which all ranges overlap is asked 32 times, and no network is
 test("after an interrupt, no network is created", async () => {
   const { engine, offered } = engineWith(["172.19.0.0/16"]);
   const interrupted = AbortSignal.abort(new Error("interrupted"));
-  expect((await failureOf(createNetwork(engine, network, known, interrupted))).message).toBe("interrupted");
+  expect((await failureOf(createNetwork(engine, network, known, interrupted))).message).toBe(
+    "interrupted",
+  );
   expect(offered).toEqual([]);
 });
 
@@ -134,7 +171,9 @@ test("nodes get the addresses after the gateway's, and too small a range is an e
   expect(addressesIn("10.89.0.64/28", 13).at(-1)).toBe("10.89.0.78");
   expect(addressesIn("10.89.255.0/24", 253)).toEqual(expect.arrayContaining(["10.89.255.254"]));
   expect(addressesIn("10.0.0.0/16", 600)[300]).toBe("10.0.1.45");
-  expect((await failureOf((async () => addressesIn("10.89.0.0/24", 254))())).id).toBe("capacity-lacking");
+  expect((await failureOf((async () => addressesIn("10.89.0.0/24", 254))())).id).toBe(
+    "capacity-lacking",
+  );
 });
 
 test.each([

@@ -29,7 +29,10 @@ function recordingEngine() {
     commands.push(words);
     return Promise.resolve("1".repeat(64));
   };
-  return { commands, engine: { kind: engineKinds.docker, option: "", change } as unknown as Engine };
+  return {
+    commands,
+    engine: { kind: engineKinds.docker, option: "", change } as unknown as Engine,
+  };
 }
 
 /** The words that create a node, without its labels. */
@@ -84,11 +87,14 @@ test.each([
   ["1t", 8e9, 4e9],
   ["2g", 0, 1024 ** 3],
   [undefined, 8e9, 4e9],
-])("of a limit of %p and %d bytes of the computer, a node may share half", async (memory, memoryBytes, shared) => {
-  const options = { volumes: [], ...(memory !== undefined && { memory }) };
-  const words = await createWords({ options, system: { ...plan.system, memoryBytes } });
-  expect(words.filter((word) => word.startsWith("--shm-size"))).toEqual([`--shm-size=${shared}`]);
-});
+])(
+  "of a limit of %p and %d bytes of the computer, a node may share half",
+  async (memory, memoryBytes, shared) => {
+    const options = { volumes: [], ...(memory !== undefined && { memory }) };
+    const words = await createWords({ options, system: { ...plan.system, memoryBytes } });
+    expect(words.filter((word) => word.startsWith("--shm-size"))).toEqual([`--shm-size=${shared}`]);
+  },
+);
 
 test("a node that is offline has no name server, and learns which way to cut and at which ports to answer", async () => {
   const labels = { ...plan.labels, range: "172.18.0.0/16", webUi: "http:8080/ui", offline: "yes" };
@@ -125,7 +131,14 @@ test("after an interrupt, no node starts", async () => {
     interrupted.abort(new Error("interrupted"));
     return Promise.resolve(new Uint8Array());
   };
-  const launch = { plan, first: { role: "master", index: 0, id: "f" } as const, identityOf, onStart: () => {} };
-  expect((await failureOf(launchNodes(engine, launch, interrupted.signal))).message).toBe("interrupted");
+  const launch = {
+    plan,
+    first: { role: "master", index: 0, id: "f" } as const,
+    identityOf,
+    onStart: () => {},
+  };
+  expect((await failureOf(launchNodes(engine, launch, interrupted.signal))).message).toBe(
+    "interrupted",
+  );
   expect(commands.map(([command]) => command)).not.toContain("start");
 });

@@ -4,7 +4,10 @@ import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { findNodeImage, obtainNodeImage } from "../../../../../src/backend/container/launch/node-image.ts";
+import {
+  findNodeImage,
+  obtainNodeImage,
+} from "../../../../../src/backend/container/launch/node-image.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
@@ -30,7 +33,9 @@ const failing = (output: string): Engine =>
   }) as unknown as Engine;
 
 const failureOfBuild = (output: string) =>
-  failureOf(obtainNodeImage(failing(output), image, { progress: silentProgress, logFile }, neverAborted));
+  failureOf(
+    obtainNodeImage(failing(output), image, { progress: silentProgress, logFile }, neverAborted),
+  );
 
 test.each([
   [
@@ -53,7 +58,9 @@ test.each([
 
 test("the image is the user's own, or the one of the distribution, whether the engine has it or not", async () => {
   const has = engineWith(async ({ words }) =>
-    words.slice(0, 2).join(" ") === "image inspect" && words.at(-1) === "own:1" ? "a".repeat(64) : "",
+    words.slice(0, 2).join(" ") === "image inspect" && words.at(-1) === "own:1"
+      ? "a".repeat(64)
+      : "",
   );
   const find = async (distribution: string, nodeImage?: string) => {
     const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
@@ -95,7 +102,11 @@ test("an image that the engine already has is neither built nor pulled", async (
 });
 
 test.each([
-  [image, "Build the node image", { words: ["build", "--force-rm", "--tag=nodes:1", "-"], stdin: "FROM debian:12\n" }],
+  [
+    image,
+    "Build the node image",
+    { words: ["build", "--force-rm", "--tag=nodes:1", "-"], stdin: "FROM debian:12\n" },
+  ],
   [own, "Pull the node image", { words: ["pull", "nodes:1"], stdin: undefined }],
 ])("the image %j is obtained in the step %j", async (wanted, title, { words, stdin }) => {
   const commands: EngineRequest[] = [];
@@ -109,8 +120,14 @@ test.each([
   };
   const { progress, steps, updates } = recordingProgress();
   const details: string[] = [];
-  const detail = (level: number, text: string): void => void details.push(unmarked(`-${"v".repeat(level)}: ${text}`));
-  await obtainNodeImage(engineWith(ask), wanted, { progress: { ...progress, detail }, logFile }, neverAborted);
+  const detail = (level: number, text: string): void =>
+    void details.push(unmarked(`-${"v".repeat(level)}: ${text}`));
+  await obtainNodeImage(
+    engineWith(ask),
+    wanted,
+    { progress: { ...progress, detail }, logFile },
+    neverAborted,
+  );
   expect(steps).toEqual([`${title} nodes:1: done`]);
   expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
   expect(commands[0]?.stdin).toEqual(stdin === undefined ? undefined : Buffer.from(stdin));
@@ -121,9 +138,13 @@ test.each([
 test("an image that can't be pulled is an error with the engine's message, and the step has failed", async () => {
   const { progress, steps } = recordingProgress();
   const ask = async (): Promise<string> => {
-    throw new ClusterError("engine-failed", "docker pull failed: denied.", { facts: { status: 1 } });
+    throw new ClusterError("engine-failed", "docker pull failed: denied.", {
+      facts: { status: 1 },
+    });
   };
-  const failure = await failureOf(obtainNodeImage(engineWith(ask), own, { progress, logFile }, neverAborted));
+  const failure = await failureOf(
+    obtainNodeImage(engineWith(ask), own, { progress, logFile }, neverAborted),
+  );
   expect(failure).toMatchObject({
     id: "image-not-found",
     message: "There is no image nodes:1: docker pull failed: denied.",
@@ -137,7 +158,9 @@ test.each([image, own])("a failure of another kind is shown as it is: %j", async
   const slow = new ClusterError("deadline-passed", "docker exceeded its limit of 1200 s.");
   const ask = async (): Promise<string> => Promise.reject(slow);
   expect(
-    await failureOf(obtainNodeImage(engineWith(ask), wanted, { progress: silentProgress, logFile }, neverAborted)),
+    await failureOf(
+      obtainNodeImage(engineWith(ask), wanted, { progress: silentProgress, logFile }, neverAborted),
+    ),
   ).toBe(slow);
 });
 
@@ -148,7 +171,12 @@ test("an interrupt is not explained as a failed build", async () => {
     throw new ClusterError("engine-failed", "docker build failed.");
   };
   const failure = await failureOf(
-    obtainNodeImage(engineWith(ask), image, { progress: silentProgress, logFile }, interrupted.signal),
+    obtainNodeImage(
+      engineWith(ask),
+      image,
+      { progress: silentProgress, logFile },
+      interrupted.signal,
+    ),
   );
   expect(failure.message).toBe("interrupted");
 });
@@ -159,7 +187,8 @@ test.each([
 ])(
   "an image that the engine does not have afterwards, such as one of another builder, is an error",
   async (wanted, what) => {
-    const ask = async ({ words }: EngineRequest): Promise<string> => (words[0] === "image" ? "" : "done");
+    const ask = async ({ words }: EngineRequest): Promise<string> =>
+      words[0] === "image" ? "" : "done";
     const failure = await failureOf(
       obtainNodeImage(engineWith(ask), wanted, { progress: silentProgress, logFile }, neverAborted),
     );

@@ -18,13 +18,17 @@ interface ScriptedEngine {
 }
 
 /** Answers what its bridge is, and counts what is tried. */
-function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine, kind = engineKinds.docker) {
+function engineOf(
+  { bridge, allows, failure = "engine-failed" }: ScriptedEngine,
+  kind = engineKinds.docker,
+) {
   const tried: string[] = [];
   const engine: Engine = {
     kind,
     option: "",
     ask: async ({ accepts }) => {
-      if (bridge === "" && accepts?.("no such network") !== true) throw new Error("docker network failed");
+      if (bridge === "" && accepts?.("no such network") !== true)
+        throw new Error("docker network failed");
       return Promise.resolve(bridge);
     },
     read: () => {
@@ -33,7 +37,9 @@ function engineOf({ bridge, allows, failure = "engine-failed" }: ScriptedEngine,
     defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
     change: async ({ words }) => {
       tried.push(words.join(" "));
-      return allows ? Promise.resolve("") : Promise.reject(new ClusterError(failure, "operation not permitted"));
+      return allows
+        ? Promise.resolve("")
+        : Promise.reject(new ClusterError(failure, "operation not permitted"));
     },
   };
   const facts = kind.readFacts({});
@@ -46,13 +52,19 @@ test("what containers are allowed is tried once for each start of the engine", a
   await using folder = await scratchFolder();
   const memory = join(folder.path, "memory");
   const first = engineOf({ bridge: "one", allows: false });
-  expect([await first.isPrivileged(memory), await first.isPrivileged(memory)]).toEqual([false, false]);
+  expect([await first.isPrivileged(memory), await first.isPrivileged(memory)]).toEqual([
+    false,
+    false,
+  ]);
   expect(first.tried).toEqual([
     expect.stringMatching(/^run --rm --privileged --network=none --entrypoint=\/bin\/true debian$/),
     expect.stringContaining(" --device=/dev/fuse --device=/dev/net/tun "),
   ]);
   const restarted = engineOf({ bridge: "two", allows: true });
-  expect([await restarted.isPrivileged(memory), await restarted.isPrivileged(memory)]).toEqual([true, true]);
+  expect([await restarted.isPrivileged(memory), await restarted.isPrivileged(memory)]).toEqual([
+    true,
+    true,
+  ]);
   expect(restarted.tried).toHaveLength(1);
 });
 
@@ -60,14 +72,23 @@ test("it is tried each time where the engine's run has no name, nothing can be k
   await using folder = await scratchFolder();
   const memory = join(folder.path, "memory");
   const unnamed = engineOf({ bridge: "", allows: true });
-  expect([await unnamed.isPrivileged(memory), await unnamed.isPrivileged(memory)]).toEqual([true, true]);
+  expect([await unnamed.isPrivileged(memory), await unnamed.isPrivileged(memory)]).toEqual([
+    true,
+    true,
+  ]);
   expect(unnamed.tried).toHaveLength(2);
   const podman = engineOf({ bridge: "one", allows: true }, engineKinds.podman);
-  expect([await podman.isPrivileged(memory), await podman.isPrivileged(memory)]).toEqual([true, true]);
+  expect([await podman.isPrivileged(memory), await podman.isPrivileged(memory)]).toEqual([
+    true,
+    true,
+  ]);
   expect(podman.tried).toHaveLength(2);
   const unkept = engineOf({ bridge: "one", allows: true });
   const nowhere = join(folder.path, "missing", "memory");
-  expect([await unkept.isPrivileged(nowhere), await unkept.isPrivileged(nowhere)]).toEqual([true, true]);
+  expect([await unkept.isPrivileged(nowhere), await unkept.isPrivileged(nowhere)]).toEqual([
+    true,
+    true,
+  ]);
   expect(unkept.tried).toHaveLength(2);
   await writeFile(memory, '{"run":"one","wor');
   expect(await unkept.isPrivileged(memory)).toBe(true);

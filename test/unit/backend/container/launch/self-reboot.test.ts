@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import type { EngineName, Reach } from "../../../../../src/backend/container/engine/engine-kind.ts";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { allowReboots, announceStart } from "../../../../../src/backend/container/launch/self-reboot.ts";
+import {
+  allowReboots,
+  announceStart,
+} from "../../../../../src/backend/container/launch/self-reboot.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 
@@ -11,7 +14,8 @@ function scripted(name: EngineName, answer: string | undefined) {
   const changes: string[] = [];
   const change: Engine["change"] = async ({ words: [command = "", ...rest] }) => {
     changes.push(`${command} ${command === "exec" ? rest[1] : rest.join(" ")}`);
-    if (command === "exec" && answer === undefined) throw new ClusterError("engine-failed", "it is not running");
+    if (command === "exec" && answer === undefined)
+      throw new ClusterError("engine-failed", "it is not running");
     return answer ?? "";
   };
   return { engine: { kind: engineKinds[name], change } as Engine, changes };
@@ -19,8 +23,20 @@ function scripted(name: EngineName, answer: string | undefined) {
 
 describe("a node that reboots itself", () => {
   test.each<readonly [string, EngineName, Reach, string | undefined, readonly string[]]>([
-    ["is started by Docker again", "docker", "direct", "3", ["exec node", "update --restart=on-failure node"]],
-    ["stays off if its systemd ends reboots like power-offs", "docker", "direct", "0", ["exec node"]],
+    [
+      "is started by Docker again",
+      "docker",
+      "direct",
+      "3",
+      ["exec node", "update --restart=on-failure node"],
+    ],
+    [
+      "stays off if its systemd ends reboots like power-offs",
+      "docker",
+      "direct",
+      "0",
+      ["exec node"],
+    ],
     ["stays off if only some of its units have own ends", "docker", "direct", "2", ["exec node"]],
     ["stays off if it can't be asked", "docker", "direct", undefined, ["exec node"]],
     ["stays off if it would get other ports", "docker", "published", "3", []],

@@ -25,7 +25,10 @@ const container = {
 
 const refusalOf = (containers: readonly unknown[], networks = [network]) => {
   const reading = readContainers({ containers, networks });
-  return [reading.containers.length, ...reading.foreignResources.map(({ what, why }) => `${what}: ${why}`)];
+  return [
+    reading.containers.length,
+    ...reading.foreignResources.map(({ what, why }) => `${what}: ${why}`),
+  ];
 };
 
 test("a container is a node where labels, name and network agree, whichever way the engine writes the name", () => {
@@ -47,8 +50,14 @@ test.each([
     "its label cluster-e2e.creation-id is malformed",
     { Config: { Labels: { ...labels, [labelNames.creationId]: "x/../../../.ssh" } } },
   ],
-  ["its label cluster-e2e.reach is malformed", { Config: { Labels: { ...labels, [labelNames.reach]: "elsewhere" } } }],
-  ["its label cluster-e2e.role is missing, its label cluster-e2e.index is missing", { Config: { Labels: shared } }],
+  [
+    "its label cluster-e2e.reach is malformed",
+    { Config: { Labels: { ...labels, [labelNames.reach]: "elsewhere" } } },
+  ],
+  [
+    "its label cluster-e2e.role is missing, its label cluster-e2e.index is missing",
+    { Config: { Labels: shared } },
+  ],
 ])("a container is left alone when %s", (why, change) => {
   const shown = "Name" in change ? change.Name.slice(1) : "cluster-e2e-default-master_0";
   expect(refusalOf([{ ...container, ...change }])).toEqual([0, `container ${shown}: ${why}`]);
@@ -56,7 +65,10 @@ test.each([
 
 test("a container in a network that only has the right name is left alone", () => {
   expect(refusalOf([container], [])[0]).toBe(0);
-  const impostor = { ...network, labels: { ...shared, [labelNames.creationId]: "fedcba9876543210" } };
+  const impostor = {
+    ...network,
+    labels: { ...shared, [labelNames.creationId]: "fedcba9876543210" },
+  };
   expect(refusalOf([container], [impostor])).toEqual([
     0,
     `network ${name}: its name is not the name of its cluster's network`,
@@ -66,9 +78,15 @@ test("a container in a network that only has the right name is left alone", () =
 
 test.each([
   ["its id is malformed", { id: "--all" }],
-  ["its label cluster-e2e.creation-id is missing", { labels: { [labelNames.clusterId]: "default" } }],
+  [
+    "its label cluster-e2e.creation-id is missing",
+    { labels: { [labelNames.clusterId]: "default" } },
+  ],
 ])("a network is left alone when %s", (why, change) => {
-  expect(refusalOf([], [{ ...network, ...change } as typeof network])).toEqual([0, `network ${name}: ${why}`]);
+  expect(refusalOf([], [{ ...network, ...change } as typeof network])).toEqual([
+    0,
+    `network ${name}: ${why}`,
+  ]);
 });
 
 const mount = { Type: "volume", Name: "a1b2-c.d_e", Destination: "/var/lib/docker" };
@@ -88,14 +106,23 @@ test("a node's volumes are those whose names and paths can be words of a command
     null,
   ];
   const read = (mounts: unknown) =>
-    readContainers({ containers: [{ ...container, Mounts: mounts }], networks: [network] }).containers[0]?.volumes;
+    readContainers({ containers: [{ ...container, Mounts: mounts }], networks: [network] })
+      .containers[0]?.volumes;
   expect(read([...foreign, mount])).toEqual([{ name: "a1b2-c.d_e", path: "/var/lib/docker" }]);
   for (const one of foreign) expect(read([one])).toEqual([]);
   expect(read("none")).toEqual([]);
 });
 
 test("what the engine tells in no known form is nobody's", () => {
-  for (const nonsense of [undefined, null, 1, "text", [], {}, { Id: 1, Config: 1, NetworkSettings: 1, Name: 1 }])
+  for (const nonsense of [
+    undefined,
+    null,
+    1,
+    "text",
+    [],
+    {},
+    { Id: 1, Config: 1, NetworkSettings: 1, Name: 1 },
+  ])
     expect(refusalOf([nonsense])[0]).toBe(0);
   const [node] = readContainers({
     containers: [{ ...container, State: 1, Created: 1 }],
@@ -133,7 +160,8 @@ test("whatever labels, names, addresses and errors say, records stay in their sh
       for (const each of textsIn(cluster)) expect(each).not.toMatch(unprintable);
       for (const node of cluster.nodes) expect(node.ssh.host).toMatch(/^[0-9.]*$/);
     }
-    for (const { what, why } of reading.foreignResources) expect(`${what} ${why}`).toMatch(/^[\x20-\x7E]{1,500}$/);
+    for (const { what, why } of reading.foreignResources)
+      expect(`${what} ${why}`).toMatch(/^[\x20-\x7E]{1,500}$/);
   });
 });
 

@@ -30,7 +30,13 @@ const shared = (creationId: string) => ({
 
 /** As Docker describes it. */
 function container(sketch: Sketch) {
-  const { role = "master", index = "0", status = "running", address = "172.18.0.2", creationId = first } = sketch;
+  const {
+    role = "master",
+    index = "0",
+    status = "running",
+    address = "172.18.0.2",
+    creationId = first,
+  } = sketch;
   return {
     Id: Buffer.from(`${creationId}${role}${index}`).toString("hex").padEnd(64, "0").slice(-64),
     Name: `/cluster-e2e-default-${role}_${index}`,
@@ -42,7 +48,12 @@ function container(sketch: Sketch) {
       Error: sketch.error ?? "",
     },
     Config: {
-      Labels: { ...shared(creationId), [labelNames.role]: role, [labelNames.index]: index, ...sketch.labels },
+      Labels: {
+        ...shared(creationId),
+        [labelNames.role]: role,
+        [labelNames.index]: index,
+        ...sketch.labels,
+      },
     },
     NetworkSettings: {
       Networks: { [`cluster-e2e-default-${creationId}`]: { IPAddress: address } },
@@ -64,10 +75,14 @@ const inventory = (containers: readonly object[], abandoned: readonly string[] =
   return { ...readContainers({ containers, networks }), abandoned: new Set(abandoned) };
 };
 
-const read = (...containers: readonly object[]) => toClusters(inventory(containers), "/state/container");
+const read = (...containers: readonly object[]) =>
+  toClusters(inventory(containers), "/state/container");
 
 test("reads a cluster back from labels, its nodes in order, at their own addresses", () => {
-  const [cluster, ...others] = read(container({ role: "agent", address: "172.18.0.3" }), container({}));
+  const [cluster, ...others] = read(
+    container({ role: "agent", address: "172.18.0.3" }),
+    container({}),
+  );
   expect(others).toEqual([]);
   expect(cluster).toMatchObject({
     id: "default",
@@ -92,9 +107,14 @@ test("reads a cluster back from labels, its nodes in order, at their own address
 
 test("the end of a cluster with a lifetime is on its network; a malformed one makes the network somebody else's", () => {
   const endOf = (expiresAt: string) => {
-    const known = { ...network(first), labels: { ...shared(first), [labelNames.expiresAt]: expiresAt } };
+    const known = {
+      ...network(first),
+      labels: { ...shared(first), [labelNames.expiresAt]: expiresAt },
+    };
     const reading = readContainers({ containers: [container({})], networks: [known] });
-    return toClusters({ ...reading, abandoned: new Set() }, "/state").map((cluster) => cluster.expiresAt);
+    return toClusters({ ...reading, abandoned: new Set() }, "/state").map(
+      (cluster) => cluster.expiresAt,
+    );
   };
   expect(endOf("2026-01-01T04:00:00.000Z")).toEqual([new Date("2026-01-01T04:00:00Z")]);
   expect(endOf("soon")).toEqual([]);
@@ -102,19 +122,30 @@ test("the end of a cluster with a lifetime is on its network; a malformed one ma
 
 test("a web UI on a port of its own is known by its label, and reached there", () => {
   const readIt = (one: object) => {
-    const known = { ...network(first), labels: { ...shared(first), [labelNames.webUi]: "http:8080/ui" } };
-    return toClusters({ ...readContainers({ containers: [one], networks: [known] }), abandoned: new Set() }, "/state");
+    const known = {
+      ...network(first),
+      labels: { ...shared(first), [labelNames.webUi]: "http:8080/ui" },
+    };
+    return toClusters(
+      { ...readContainers({ containers: [one], networks: [known] }), abandoned: new Set() },
+      "/state",
+    );
   };
   const [cluster] = readIt(container({}));
   expect(cluster).toMatchObject({ webUi: "http:8080/ui" });
   expect(cluster!.nodes[0]!.web).toMatchObject({ httpPort: 8080, httpsPort: 443 });
   const ports = { "22/tcp": [{ HostPort: "32768" }], "8080/tcp": [{ HostPort: "32769" }] };
   const [published] = readIt(container({ ports, labels: { [labelNames.reach]: "published" } }));
-  expect(published!.nodes[0]!.web).toMatchObject({ host: "127.0.0.1", httpPort: 32769, httpsPort: 0 });
+  expect(published!.nodes[0]!.web).toMatchObject({
+    host: "127.0.0.1",
+    httpPort: 32769,
+    httpsPort: 0,
+  });
 });
 
 test("a node of a copy is shown with the address by which the others know it", () => {
-  const [node] = read(container({ labels: { [labelNames.platformAddress]: "10.89.0.2/24" } }))[0]!.nodes;
+  const [node] = read(container({ labels: { [labelNames.platformAddress]: "10.89.0.2/24" } }))[0]!
+    .nodes;
   expect(node).toMatchObject({ publicAddress: "172.18.0.2", privateAddress: "10.89.0.2" });
 });
 
@@ -132,9 +163,11 @@ test("where ports are published, they are the way in, and the node has no public
     web: { host: "127.0.0.1", httpPort: 32769, httpsPort: 32770 },
   });
   const none = { ...ports, "80/tcp": null, "443/tcp": [] };
-  const [closed] = read(container({ ports: none, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
+  const [closed] = read(container({ ports: none, labels: { [labelNames.reach]: "published" } }))[0]!
+    .nodes;
   expect(closed!.web).toEqual({ host: "127.0.0.1", httpPort: 0, httpsPort: 0 });
-  const [early] = read(container({ ports: {}, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
+  const [early] = read(container({ ports: {}, labels: { [labelNames.reach]: "published" } }))[0]!
+    .nodes;
   expect(early!.ssh.host).toBe("");
 });
 
@@ -179,7 +212,9 @@ test("where all have stopped there still is a cluster", () => {
 test("a network alone is a cluster without nodes", () => {
   const reading = readContainers({ containers: [], networks: [network(first)] });
   const clusters = toClusters({ ...reading, abandoned: new Set() }, "/state");
-  expect(clusters).toMatchObject([{ id: "default", creationId: first, state: "incomplete", nodes: [] }]);
+  expect(clusters).toMatchObject([
+    { id: "default", creationId: first, state: "incomplete", nodes: [] },
+  ]);
 });
 
 test("two creations of one id are two clusters, the older one first", () => {

@@ -34,7 +34,12 @@ async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0
     planCopy: async (name: string) =>
       snapshots.planCopy({ clusterId: "copy", source: cluster, snapshot: name }, neverAborted),
     save: async (name: string) => {
-      const file = { path: join(folder.path, "file"), withoutBase: false, replaces: false, encrypt: undefined };
+      const file = {
+        path: join(folder.path, "file"),
+        withoutBase: false,
+        replaces: false,
+        encrypt: undefined,
+      };
       return snapshots.files.save(cluster, name, file, neverAborted);
     },
     delete: async (name: string) => snapshots.delete(cluster, name, neverAborted),
@@ -50,7 +55,12 @@ test("a snapshot saves every node, and a restore replaces them all at their addr
   expect(await cluster.list()).toEqual([]);
   await cluster.create("installed");
   expect(await cluster.list()).toEqual([
-    { name: "installed", createdAt: new Date("2026-01-01T00:00:01Z"), sizeBytes: 3_000, isComplete: true },
+    {
+      name: "installed",
+      createdAt: new Date("2026-01-01T00:00:01Z"),
+      sizeBytes: 3_000,
+      isComplete: true,
+    },
   ]);
   expect(cluster.changes.at(-1)).toBe("unpause");
   const before = [...cluster.containers.keys()];
@@ -69,13 +79,17 @@ test("a snapshot saves every node, and a restore replaces them all at their addr
 test("a snapshot holds what is in the nodes' volumes, and helpers with the nodes' rights copy it there and back", async () => {
   await using cluster = await openCluster({ hasVolumes: true });
   await cluster.create("installed");
-  expect(await cluster.list()).toMatchObject([{ sizeBytes: 2 * (1_500 + 4 * 1024), isComplete: true }]);
+  expect(await cluster.list()).toMatchObject([
+    { sizeBytes: 2 * (1_500 + 4 * 1024), isComplete: true },
+  ]);
   expect(cluster.memory.volumes.size).toBe(2);
   await cluster.restore("installed");
   const helpers = cluster.memory.runs.filter((words) => words.includes("--entrypoint=/bin/sh"));
   expect(helpers).toHaveLength(4);
   for (const words of helpers)
-    expect(words).toEqual(expect.arrayContaining(["--privileged", ...cluster.memory.engine.kind.systemWords]));
+    expect(words).toEqual(
+      expect.arrayContaining(["--privileged", ...cluster.memory.engine.kind.systemWords]),
+    );
   await cluster.delete("installed");
   expect([cluster.images.size, cluster.memory.volumes.size]).toEqual([0, 0]);
 });
@@ -152,7 +166,9 @@ test("nodes that can't be removed are left as they are, and the restore says whi
   cluster.memory.failing = "rm";
   const failure = await failureOf(cluster.restore("installed"));
   expect(failure).toMatchObject({ id: "engine-failed", hint: "Restore again." });
-  expect(failure.message).toStartWith("Left behind: container c00000000000, container c10000000000");
+  expect(failure.message).toStartWith(
+    "Left behind: container c00000000000, container c10000000000",
+  );
   expect(cluster.changes).not.toContain("create");
 });
 
@@ -160,7 +176,10 @@ test("a snapshot of an earlier version, which lacks the network, is neither copi
   await using cluster = await openCluster();
   await cluster.create("installed");
   const copy = await failureOf(cluster.planCopy("installed"));
-  expect(copy).toMatchObject({ id: "snapshot-unusable", facts: { cluster: clusterId, snapshot: "installed" } });
+  expect(copy).toMatchObject({
+    id: "snapshot-unusable",
+    facts: { cluster: clusterId, snapshot: "installed" },
+  });
   expect(copy.message).toContain("earlier version");
   expect((await failureOf(cluster.save("installed"))).id).toBe("snapshot-unusable");
   expect(existsSync(cluster.lock)).toBeFalse();
@@ -170,7 +189,8 @@ test("a snapshot whose nodes mount a folder that is gone is not copied", async (
   await using cluster = await openCluster();
   await cluster.create("installed");
   const settings = JSON.stringify({ volumes: ["/:/host", "/no/such/folder:/data:ro"] });
-  for (const [name, labels] of cluster.images) cluster.images.set(name, { ...labels, [labelNames.settings]: settings });
+  for (const [name, labels] of cluster.images)
+    cluster.images.set(name, { ...labels, [labelNames.settings]: settings });
   const failure = await failureOf(cluster.planCopy("installed"));
   expect(failure.id).toBe("snapshot-unusable");
   expect(failure.message).toContain("/no/such/folder");

@@ -1,9 +1,17 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { refillVolumes, saveVolumes } from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
+import {
+  refillVolumes,
+  saveVolumes,
+} from "../../../../../src/backend/container/snapshots/saved-nodes.ts";
 import type { SavedNode } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
 
-const node = { clusterId: "default", creationId: "0123456789abcdef", role: "agent", index: 0 } as const;
+const node = {
+  clusterId: "default",
+  creationId: "0123456789abcdef",
+  role: "agent",
+  index: 0,
+} as const;
 const volumes = [{ name: "a1b2", path: "/var/lib/docker" }];
 
 test("the helper gets the node's own volumes and no folder of this machine", async () => {
@@ -15,7 +23,11 @@ test("the helper gets the node's own volumes and no folder of this machine", asy
     return Promise.resolve("4");
   };
   const engine = { change } as unknown as Engine;
-  await saveVolumes(engine, { ...node, imageId: "image", volumes }, { snapshot: "installed", rights: [] });
+  await saveVolumes(
+    engine,
+    { ...node, imageId: "image", volumes },
+    { snapshot: "installed", rights: [] },
+  );
   const saved = { ...node, image: "image", volume: "saved" } as unknown as SavedNode;
   await refillVolumes(engine, { volumes }, { node: saved, rights: [] });
   // To copy much takes longer than what engines do otherwise.
@@ -26,7 +38,9 @@ test("the helper gets the node's own volumes and no folder of this machine", asy
   const mounts = commands.flat().filter((word) => /^--(?:volume|mount)/.test(word));
   expect(mounts).toEqual([
     "--volume=a1b2:/cluster-e2e-node/var/lib/docker:ro",
-    expect.stringMatching(/^--mount=type=volume,source=cluster-e2e-snapshot-\S+,target=\/cluster-e2e-snapshot$/),
+    expect.stringMatching(
+      /^--mount=type=volume,source=cluster-e2e-snapshot-\S+,target=\/cluster-e2e-snapshot$/,
+    ),
     "--volume=a1b2:/cluster-e2e-node/var/lib/docker",
     "--volume=saved:/cluster-e2e-snapshot:ro",
   ]);

@@ -36,7 +36,9 @@ async function deleteWith({ images, untilMs = Infinity, fails = false }: Given) 
   const ask: Engine["ask"] = async ({ words }) => {
     if (fails) throw new Error("docker images failed");
     if (words[0] === "image") return described(words.slice(2));
-    return words.includes("--filter=dangling=true") && clock.nowMs < untilMs ? images.join("\n") : "";
+    return words.includes("--filter=dangling=true") && clock.nowMs < untilMs
+      ? images.join("\n")
+      : "";
   };
   const engine = { kind: engineKinds.docker, ask, change: async () => "" } as unknown as Engine;
   return [await deleteAllSnapshots(engine, { creationId }, clock, neverAborted), clock.nowMs];
@@ -48,10 +50,18 @@ test.each<[string, Given, string | undefined, number]>([
   ["are none", { images: [] }, undefined, 0],
   ["are gone after two pauses", { images, untilMs: 600 }, undefined, 600],
   ["stay", { images }, "Left behind: 2 images of its snapshots.", 15_000],
-  ["can't be listed", { images, fails: true }, `Left behind: snapshots (${outside("docker images failed")}).`, 15_000],
-])("if images of snapshots %s, that is what is left after some seconds", async (_, given, left, ms) => {
-  expect(await deleteWith(given)).toEqual([left, ms]);
-});
+  [
+    "can't be listed",
+    { images, fails: true },
+    `Left behind: snapshots (${outside("docker images failed")}).`,
+    15_000,
+  ],
+])(
+  "if images of snapshots %s, that is what is left after some seconds",
+  async (_, given, left, ms) => {
+    expect(await deleteWith(given)).toEqual([left, ms]);
+  },
+);
 
 test("an interrupt ends the deletion, even at its limit", async () => {
   const [clock, interrupted] = [scriptedClock(), new AbortController()];
@@ -66,7 +76,12 @@ test("an interrupt ends the deletion, even at its limit", async () => {
 });
 
 test("images go one at a time, children before parents; some are gone or in use, and those in use are left", async () => {
-  const [parent, child, used, gone] = ["1".repeat(64), "2".repeat(64), "3".repeat(64), "4".repeat(64)] as const;
+  const [parent, child, used, gone] = [
+    "1".repeat(64),
+    "2".repeat(64),
+    "3".repeat(64),
+    "4".repeat(64),
+  ] as const;
   const left = new Set<string>([parent, child, used, gone]);
   const running = { now: 0, most: 0 };
   const messageOf = (id: string): string | undefined => {
@@ -95,7 +110,9 @@ test("a deleted snapshot's images go once they have no name", async () => {
   const words: string[] = [];
   const change: Engine["change"] = async (call) => String(words.push(call.words.join(" ")));
   const ask: Engine["ask"] = async (call) =>
-    call.words[0] === "image" ? described(call.words.slice(2)) : images.slice(words.length).join("\n");
+    call.words[0] === "image"
+      ? described(call.words.slice(2))
+      : images.slice(words.length).join("\n");
   const engine = { kind: engineKinds.docker, ask, change } as unknown as Engine;
   const snapshot = { creationId, images: [], volumes: [] } as unknown as SavedSnapshot;
   await deleteSnapshots(engine, [snapshot], neverAborted);

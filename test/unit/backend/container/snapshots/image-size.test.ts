@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { ownBytes, parseSize } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import {
+  ownBytes,
+  parseSize,
+} from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
 test.each([

@@ -1,12 +1,26 @@
 import { expect, test } from "bun:test";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
-import { createdAt, toSnapshots } from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
+import {
+  createdAt,
+  toSnapshots,
+} from "../../../../../src/backend/container/snapshots/read-snapshots.ts";
 import { hostileTexts } from "../../../../support/hostile-text.ts";
 
 const creationId = "0123456789abcdef";
 const labelled = (values: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(values).map(([key, value]) => [labelNames[key as keyof typeof labelNames], value]));
-const part = { clusterId: "default", creationId, snapshot: "installed", role: "master", index: "0" };
+  Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      labelNames[key as keyof typeof labelNames],
+      value,
+    ]),
+  );
+const part = {
+  clusterId: "default",
+  creationId,
+  snapshot: "installed",
+  role: "master",
+  index: "0",
+};
 const settings = JSON.stringify({ volumes: ["/a:/b:ro"], memory: "1g", cpus: "1.5" });
 const image = (more: Readonly<Record<string, string>> = {}, snapshot = "installed") => ({
   Id: `sha256:${"ab".repeat(32)}`,
@@ -23,7 +37,10 @@ const image = (more: Readonly<Record<string, string>> = {}, snapshot = "installe
     }),
   },
 });
-const volume = { Name: `cluster-e2e-snapshot-${creationId}-installed-master_0`, Labels: labelled(part) };
+const volume = {
+  Name: `cluster-e2e-snapshot-${creationId}-installed-master_0`,
+  Labels: labelled(part),
+};
 
 test("a snapshot with every image and volume is complete, and tells what a restore needs", () => {
   const [snapshot] = toSnapshots([image()], [volume]);
@@ -56,12 +73,21 @@ test.each([
   ["a volume is missing", [image()], []],
   [
     "an image is still a draft",
-    [{ ...image(), RepoTags: [`localhost/cluster-e2e-snapshot:${creationId}-installed-master_0-draft`] }],
+    [
+      {
+        ...image(),
+        RepoTags: [`localhost/cluster-e2e-snapshot:${creationId}-installed-master_0-draft`],
+      },
+    ],
     [volume],
   ],
   ["only a volume is there", [], [volume]],
   ["the address is no address", [image({ address: "--privileged" })], [volume]],
-  ["the settings hold something else", [image({ settings: '{"volumes":["--privileged"]}' })], [volume]],
+  [
+    "the settings hold something else",
+    [image({ settings: '{"volumes":["--privileged"]}' })],
+    [volume],
+  ],
 ] as const)("it is incomplete where %s", (_, images, volumes) => {
   expect(toSnapshots(images, volumes)).toMatchObject([{ name: "installed", nodes: undefined }]);
 });
@@ -76,7 +102,9 @@ test("the nodes of a snapshot are in the order of roles, whatever order the engi
 
 test("an image or volume whose name is not that of its labels is left alone", () => {
   expect(toSnapshots([image({}, "other")], [{ ...volume, Name: "mine" }])).toEqual([]);
-  expect(toSnapshots([{ ...image(), RepoTags: ["registry.example.com/innocent:1"] }], [])).toEqual([]);
+  expect(toSnapshots([{ ...image(), RepoTags: ["registry.example.com/innocent:1"] }], [])).toEqual(
+    [],
+  );
 });
 
 test("a snapshot without a readable size of its volumes has none, and a node that was published is so again", () => {
@@ -94,9 +122,15 @@ test("snapshots are sorted by age; one without images has no age, and comes firs
     Name: volume.Name.replace("installed", "z"),
     Labels: labelled({ ...part, snapshot: "z" }),
   };
-  expect(toSnapshots([image()], [volume, draft]).map(({ name }) => name)).toEqual(["z", "installed"]);
+  expect(toSnapshots([image()], [volume, draft]).map(({ name }) => name)).toEqual([
+    "z",
+    "installed",
+  ]);
   const later = { ...image({ snapshot: "a" }, "a"), Created: "2026-01-02T00:00:00Z" };
-  expect(toSnapshots([later, image()], [volume]).map(({ name }) => name)).toEqual(["installed", "a"]);
+  expect(toSnapshots([later, image()], [volume]).map(({ name }) => name)).toEqual([
+    "installed",
+    "a",
+  ]);
 });
 
 test("a hostile label makes nothing of it ours", () => {

@@ -70,7 +70,8 @@ function engineWith(addresses: readonly string[]) {
 
 const planOf = (nodes: readonly SavedNode[]) =>
   ({ nodes, system: { words: [], command: ["/sbin/init"], memoryBytes: 0 }, rights: [] }) as const;
-const restore = (engine: Engine, nodes: readonly SavedNode[]) => restoreNodes(engine, planOf(nodes), neverAborted);
+const restore = (engine: Engine, nodes: readonly SavedNode[]) =>
+  restoreNodes(engine, planOf(nodes), neverAborted);
 
 test("nodes start at once, each at its address", async () => {
   const { engine, starting, created } = engineWith(["10.89.0.2", "10.89.0.3"]);
@@ -83,7 +84,9 @@ test("nodes start at once, each at its address", async () => {
 
 test("a node that gets another address than in the snapshot is an error that names it", async () => {
   const { engine } = engineWith(["172.18.0.2", "172.18.0.7"]);
-  expect(await failureOf(restore(engine, [saved(0, "172.18.0.2"), saved(1, "172.18.0.3")]))).toMatchObject({
+  expect(
+    await failureOf(restore(engine, [saved(0, "172.18.0.2"), saved(1, "172.18.0.3")])),
+  ).toMatchObject({
     id: "engine-failed",
     message: "Docker did not give agent_1 the address of the snapshot, such as 172.18.0.3.",
     facts: { nodes: ["agent_1"] },

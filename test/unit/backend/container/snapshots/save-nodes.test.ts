@@ -24,7 +24,13 @@ async function save(failing: string, error = new ClusterError("engine-failed", "
   const clock = scriptedClock();
   const engine = {
     kind: engineKinds.docker,
-    change: async ({ words, limitMs }: { readonly words: readonly string[]; readonly limitMs?: number }) => {
+    change: async ({
+      words,
+      limitMs,
+    }: {
+      readonly words: readonly string[];
+      readonly limitMs?: number;
+    }) => {
       commands.push(words[0] ?? "");
       // A large file system on a slow disk takes longer than what engines do otherwise.
       if (words[0] === "commit") expect(limitMs).toBe(1_800_000);
@@ -53,9 +59,15 @@ test.each([
 });
 
 test("a busy node that can't be frozen is paused again a little later, a few times", async () => {
-  const end = { status: 1, stdout: "", stderr: "Error: OCI runtime pause failed: unable to freeze: unknown\n" };
+  const end = {
+    status: 1,
+    stdout: "",
+    stderr: "Error: OCI runtime pause failed: unable to freeze: unknown\n",
+  };
   const saved = await save("pause", engineFailure(engineKinds.docker, ["pause"], end));
-  expect(saved.commands.slice(1)).toEqual(Array.from({ length: 5 }, () => ["pause", "unpause"]).flat());
+  expect(saved.commands.slice(1)).toEqual(
+    Array.from({ length: 5 }, () => ["pause", "unpause"]).flat(),
+  );
   expect(saved.pauses).toHaveLength(4);
   expect(saved.failure.message).toContain("unable to freeze");
 });

@@ -23,7 +23,9 @@ const valueOf = (words: readonly string[], option: string): string =>
   words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1) ?? "";
 
 const toLabels = (texts: readonly string[]): Labels =>
-  Object.fromEntries(texts.map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]));
+  Object.fromEntries(
+    texts.map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]),
+  );
 
 export class SnapshotEngine {
   readonly containers = new Map<string, Container>();
@@ -57,22 +59,33 @@ export class SnapshotEngine {
       const node = { [labelNames.role]: role, [labelNames.index]: "0" };
       const labels = { ...own, ...this.#counts, ...settings, ...node };
       const volume = hasVolumes ? `volume-${place}` : undefined;
-      this.containers.set(idOf(place), { labels, volume, address: `10.89.0.${place + 2}`, status: "running" });
+      this.containers.set(idOf(place), {
+        labels,
+        volume,
+        address: `10.89.0.${place + 2}`,
+        status: "running",
+      });
     }
   }
 
   #ask(words: readonly string[]): string {
     const [command = "", next] = words;
-    if (command === "info") return JSON.stringify({ host: { cgroupVersion: "v2" }, version: { Version: "4.9.3" } });
+    if (command === "info")
+      return JSON.stringify({ host: { cgroupVersion: "v2" }, version: { Version: "4.9.3" } });
     if (command === "ps") return [...this.containers.keys()].join("\n");
-    const networkFacts = { id: "ab".repeat(32), name: network, labels: { ...own, ...this.#counts } };
+    const networkFacts = {
+      id: "ab".repeat(32),
+      name: network,
+      labels: { ...own, ...this.#counts },
+    };
     if (command === "network") return next === "ls" ? network : JSON.stringify([networkFacts]);
     if (command === "volume")
       return next === "ls"
         ? [...this.volumes.keys()].join("\n")
         : JSON.stringify([...this.volumes].map(describeVolume));
     if (command === "container") return JSON.stringify([...this.containers].map(describeContainer));
-    if (command === "images") return words.includes("--filter=dangling=true") ? "" : this.#imageIds().join("\n");
+    if (command === "images")
+      return words.includes("--filter=dangling=true") ? "" : this.#imageIds().join("\n");
     if (command === "image") return JSON.stringify([...this.images].map(describeImage));
     return command === "history" ? "1.5 kB\n70 MB" : "";
   }
@@ -117,9 +130,15 @@ const idOf = (place: number): string => `c${place}`.padEnd(64, "0");
 const labelsOf = (words: readonly string[]): Labels =>
   toLabels(words.flatMap((word) => /^--label=(.*)$/s.exec(word)?.[1] ?? []));
 
-const describeVolume = ([name, labels]: readonly [string, Labels]) => ({ Name: name, Labels: labels });
+const describeVolume = ([name, labels]: readonly [string, Labels]) => ({
+  Name: name,
+  Labels: labels,
+});
 
-const describeContainer = ([id, { labels, volume, address, status }]: readonly [string, Container]) => ({
+const describeContainer = ([id, { labels, volume, address, status }]: readonly [
+  string,
+  Container,
+]) => ({
   Id: id,
   Name: `cluster-e2e-${clusterId}-${labels[labelNames.role]}_0`,
   Image: "cd".repeat(32),
@@ -127,7 +146,8 @@ const describeContainer = ([id, { labels, volume, address, status }]: readonly [
   State: { Status: status, ExitCode: 0, OOMKilled: false, Error: "" },
   Config: { Labels: labels },
   NetworkSettings: { Networks: { [network]: { IPAddress: address } }, Ports: {} },
-  Mounts: volume === undefined ? [] : [{ Type: "volume", Name: volume, Destination: "/var/lib/docker" }],
+  Mounts:
+    volume === undefined ? [] : [{ Type: "volume", Name: volume, Destination: "/var/lib/docker" }],
 });
 
 const describeImage = ([name, labels]: readonly [string, Labels], place: number) => ({

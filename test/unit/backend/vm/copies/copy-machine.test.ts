@@ -14,7 +14,9 @@ const node = machineNode({ role: "public_agent", index: 2 });
 /** A cluster with a snapshot, and a folder for a copy of its only machine. */
 async function openCopy() {
   const folder = await scratchFolder();
-  const [directory, snapshot, copied] = ["source", "snapshot", "copy"].map((name) => join(folder.path, name));
+  const [directory, snapshot, copied] = ["source", "snapshot", "copy"].map((name) =>
+    join(folder.path, name),
+  );
   const write = async (path: string, text: string): Promise<void> => {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
@@ -30,7 +32,12 @@ async function openCopy() {
     disk: join(snapshot!, saved.disk),
     copy: async (movesDisks?: boolean) =>
       copyMachine(
-        { directory: directory!, node, snapshot: snapshot!, ...(movesDisks !== undefined && { movesDisks }) },
+        {
+          directory: directory!,
+          node,
+          snapshot: snapshot!,
+          ...(movesDisks !== undefined && { movesDisks }),
+        },
         {
           directory: copied!,
           node,
@@ -78,34 +85,44 @@ test("a machine with firmware of its own is copied with the firmware's saved var
   await opened.write(opened.from.flash.variables, "variables of now");
   await opened.write(opened.variables, "saved variables");
   await opened.copy();
-  expect([await opened.read("firmware.qcow2"), await opened.read("firmware-variables.qcow2")]).toEqual([
-    "program",
-    "saved variables",
-  ]);
+  expect([
+    await opened.read("firmware.qcow2"),
+    await opened.read("firmware-variables.qcow2"),
+  ]).toEqual(["program", "saved variables"]);
 });
 
 test.each([
-  ["the one that the source has, though it isn't the source's id", '{"instance-id": "vm-fedcba98-7"}', "vm-fedcba98-7"],
+  [
+    "the one that the source has, though it isn't the source's id",
+    '{"instance-id": "vm-fedcba98-7"}',
+    "vm-fedcba98-7",
+  ],
   ["the source's id if that is malformed", '{"instance-id": "a b"}', node.id],
   ["the source's id if that is missing", "{}", node.id],
   ["the source's id if the seed is damaged", "{", node.id],
-])("the instance id is %s, so that cloud-init doesn't set the copy up again", async (_, metaData, id) => {
-  await using opened = await openCopy();
-  await opened.write(join(opened.from.seed, "meta-data"), metaData);
-  await opened.copy();
-  expect(JSON.parse(await opened.read("seed/meta-data"))).toMatchObject({ "instance-id": id });
-});
+])(
+  "the instance id is %s, so that cloud-init doesn't set the copy up again",
+  async (_, metaData, id) => {
+    await using opened = await openCopy();
+    await opened.write(join(opened.from.seed, "meta-data"), metaData);
+    await opened.copy();
+    expect(JSON.parse(await opened.read("seed/meta-data"))).toMatchObject({ "instance-id": id });
+  },
+);
 
-test.skipIf(process.platform !== "linux")("a full disk is an error that names the node and the way out", async () => {
-  await using opened = await openCopy();
-  await mkdir(opened.to.seed, { recursive: true });
-  await symlink("/dev/full", join(opened.to.seed, "user-data"));
-  expect(await failureOf(opened.copy())).toMatchObject({
-    id: "capacity-lacking",
-    message: "The disk is full: public_agent_2 cannot be copied.",
-    hint: "Free some space, or delete a snapshot.",
-  });
-});
+test.skipIf(process.platform !== "linux")(
+  "a full disk is an error that names the node and the way out",
+  async () => {
+    await using opened = await openCopy();
+    await mkdir(opened.to.seed, { recursive: true });
+    await symlink("/dev/full", join(opened.to.seed, "user-data"));
+    expect(await failureOf(opened.copy())).toMatchObject({
+      id: "capacity-lacking",
+      message: "The disk is full: public_agent_2 cannot be copied.",
+      hint: "Free some space, or delete a snapshot.",
+    });
+  },
+);
 
 test.each(["disk.qcow2", "firmware-variables.qcow2"])(
   "a copy of %s that fails for another reason is an error, too, which isn't mistaken for a full disk",

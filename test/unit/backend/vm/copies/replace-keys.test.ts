@@ -10,7 +10,15 @@ const replacement = {
 };
 
 test("a machine gets its keys", () => {
-  const keys = ["ssh-ed25519 AAAA login", "ssh-ed25519 BBBB", "-----BEGIN", "secret", "-----END", "end", ""];
+  const keys = [
+    "ssh-ed25519 AAAA login",
+    "ssh-ed25519 BBBB",
+    "-----BEGIN",
+    "secret",
+    "-----END",
+    "end",
+    "",
+  ];
   expect(stdinOf(replacement).split("\n")).toEqual(keys);
 });
 
@@ -24,7 +32,11 @@ async function restart(unit: string, pid: number | string | undefined) {
   const env = { PATH: `${folder.path}:/usr/bin:/bin` };
   const { exited, stderr } = Bun.spawn(["sh", "-c", restartSshd(pidFile)], { env, stderr: "pipe" });
   const said = await new Response(stderr).text();
-  return { status: await exited, said, asked: (await readFile(log, "utf8").catch(() => "")).split("\n").slice(0, -1) };
+  return {
+    status: await exited,
+    said,
+    asked: (await readFile(log, "utf8").catch(() => "")).split("\n").slice(0, -1),
+  };
 }
 
 test.each([
@@ -35,6 +47,10 @@ test.each([
 ])("without sshd's process file, systemd restarts it by either name: %s", async (_, pid) => {
   const [first, second] = ["restart ssh.service", "restart sshd.service"];
   expect(await restart("ssh.service", pid())).toEqual({ status: 0, said: "", asked: [first] });
-  expect(await restart("sshd.service", pid())).toEqual({ status: 0, said: "", asked: [first, second] });
+  expect(await restart("sshd.service", pid())).toEqual({
+    status: 0,
+    said: "",
+    asked: [first, second],
+  });
   expect((await restart("none", pid())).status).not.toBe(0);
 });

@@ -2,7 +2,10 @@
 import { expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type MachineSettings, writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import {
+  type MachineSettings,
+  writeClusterFacts,
+} from "../../../../../src/backend/vm/cluster-facts.ts";
 import { assertMemory, resolveCopy } from "../../../../../src/backend/vm/copies/resolve-copy.ts";
 import { identityOf } from "../../../../../src/backend/vm/images/image-verification.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
@@ -31,7 +34,11 @@ const architecture = architectureOf("x64");
 const qemuOf = (status: number): Qemu => ({
   architecture,
   systemName: "qemu-system-x86_64",
-  run: async () => ({ status, stdout: "", stderr: "qemu-system-x86_64: -accel kvm: no such device\n" }),
+  run: async () => ({
+    status,
+    stdout: "",
+    stderr: "qemu-system-x86_64: -accel kvm: no such device\n",
+  }),
   system: async () => ({ status: 0, stdout: "QEMU emulator version 7.2.22", stderr: "" }),
   image: async () => ({ status: 0, stdout: "{}", stderr: "" }),
 });
@@ -44,7 +51,10 @@ async function openSource({
   bytes = 1,
   accelerator = "tcg",
   qemu = qemuOf(1),
-}: Partial<Pick<MachineSettings, "memoryMegabytes" | "accelerator">> & { bytes?: number; qemu?: Qemu } = {}) {
+}: Partial<Pick<MachineSettings, "memoryMegabytes" | "accelerator">> & {
+  bytes?: number;
+  qemu?: Qemu;
+} = {}) {
   const root = await scratchFolder();
   const directory = join(root.path, `source-${creationId}`);
   const folder = snapshotFolder(directory, "installed");
@@ -57,8 +67,11 @@ async function openSource({
     files[path] = { bytes, sha256: "", identity: await identityOf(join(folder, path)) };
   }
   const text = (createdAt: string) =>
-    factsText({ createdAt, qemuVersion: "7.2.22", machines, files } as Parameters<typeof factsText>[0]);
-  const save = async (createdAt = "2026-01-01T00:00:00.000Z") => writeFile(factsPath(folder), text(createdAt));
+    factsText({ createdAt, qemuVersion: "7.2.22", machines, files } as Parameters<
+      typeof factsText
+    >[0]);
+  const save = async (createdAt = "2026-01-01T00:00:00.000Z") =>
+    writeFile(factsPath(folder), text(createdAt));
   await save();
   await writeClusterFacts(directory, {
     clusterId: "source",
@@ -73,7 +86,11 @@ async function openSource({
   });
   const [key, hostKey] = [generateKeyPair("key"), wireKey(generateKeyPair("").publicKey)];
   await writeFile(creationFiles(directory).privateKey, key.privateKey);
-  await createKnownHosts(creationFiles(directory).knownHosts).pin("127.0.0.1", node.ports.ssh, hostKey);
+  await createKnownHosts(creationFiles(directory).knownHosts).pin(
+    "127.0.0.1",
+    node.ports.ssh,
+    hostKey,
+  );
   const { progress, steps } = recordingProgress();
   const source = {
     id: "source",
@@ -98,12 +115,21 @@ test("a snapshot that is still the one of the plan is opened with the keys of it
   await using source = await openSource();
   const origin = await source.resolve();
   expect(source.steps).toEqual(["Check the snapshot: done"]);
-  expect(origin).toMatchObject({ whyBoot: undefined, summary: { cluster: "source", snapshot: "installed" } });
+  expect(origin).toMatchObject({
+    whyBoot: undefined,
+    summary: { cluster: "source", snapshot: "installed" },
+  });
   {
     await using opened = await origin.open("", neverAborted);
-    expect(opened).toMatchObject({ folder: source.folder, movesDisks: false, privateKey: source.key.privateKey });
+    expect(opened).toMatchObject({
+      folder: source.folder,
+      movesDisks: false,
+      privateKey: source.key.privateKey,
+    });
     expect(opened.hostKeys).toEqual([source.hostKey]);
-    expect((await failureOf(origin.open("", AbortSignal.abort(new Error("waits"))))).message).toBe("waits");
+    expect((await failureOf(origin.open("", AbortSignal.abort(new Error("waits"))))).message).toBe(
+      "waits",
+    );
   }
   await (await origin.open("", neverAborted))[Symbol.asyncDispose]();
 });
@@ -136,37 +162,59 @@ test.each([
 });
 
 const restoreIt = 'Restore the snapshot in cluster "source" instead of creating another cluster.';
-test.each<[number, readonly string[], number, readonly [message: string, hint: string] | undefined]>([
+test.each<
+  [number, readonly string[], number, readonly [message: string, hint: string] | undefined]
+>([
   [1, ["stopped", "stopped"], 128, undefined],
   [1, ["running", "running"], 256, undefined],
   [3, ["stopped", "stopped"], 384, undefined],
-  [1, ["stopped", "stopped"], 127, ["The nodes need 128 MB of memory, but this machine has 127 MB.", restoreIt]],
+  [
+    1,
+    ["stopped", "stopped"],
+    127,
+    ["The nodes need 128 MB of memory, but this machine has 127 MB.", restoreIt],
+  ],
   [
     1,
     ["running", "stopped"],
     128,
-    ['The nodes beside those of cluster "source" need 192 MB of memory, but this machine has 128 MB.', restoreIt],
+    [
+      'The nodes beside those of cluster "source" need 192 MB of memory, but this machine has 128 MB.',
+      restoreIt,
+    ],
   ],
   [
     3,
     ["stopped", "stopped"],
     383,
-    ["The nodes of 3 copies need 384 MB of memory, but this machine has 383 MB.", "Make fewer copies at once."],
+    [
+      "The nodes of 3 copies need 384 MB of memory, but this machine has 383 MB.",
+      "Make fewer copies at once.",
+    ],
   ],
-])("%d copies of nodes that are %j, on a machine with %d MB: %p", async (copies, states, megabytes, refusal) => {
-  const source = { id: "source", nodes: states.map((state) => ({ state })) } as unknown as CopyRequest["source"];
-  // QEMU itself takes 28 MB.
-  const check = async (): Promise<void> => assertMemory(source, { memoryMegabytes: 36 }, megabytes * 1024 ** 2, copies);
-  if (refusal === undefined) return await check();
-  const [message, hint] = refusal;
-  expect(await failureOf(check())).toMatchObject({ id: "capacity-lacking", message, hint });
-});
+])(
+  "%d copies of nodes that are %j, on a machine with %d MB: %p",
+  async (copies, states, megabytes, refusal) => {
+    const source = {
+      id: "source",
+      nodes: states.map((state) => ({ state })),
+    } as unknown as CopyRequest["source"];
+    // QEMU itself takes 28 MB.
+    const check = async (): Promise<void> =>
+      assertMemory(source, { memoryMegabytes: 36 }, megabytes * 1024 ** 2, copies);
+    if (refusal === undefined) return await check();
+    const [message, hint] = refusal;
+    expect(await failureOf(check())).toMatchObject({ id: "capacity-lacking", message, hint });
+  },
+);
 
 test("a snapshot is named with its age, if that is known", () => {
   const origin = { cluster: "one", snapshot: "installed" };
   const text = 'snapshot "installed" of cluster "one", made ';
   expect(snapshotTitle({ ...origin, createdAt: undefined })).toBe(`${text}at an unknown time`);
-  expect(snapshotTitle({ ...origin, createdAt: "2026-01-02T03:04:05.000Z" })).toBe(`${text}2026-01-02 03:04 UTC`);
+  expect(snapshotTitle({ ...origin, createdAt: "2026-01-02T03:04:05.000Z" })).toBe(
+    `${text}2026-01-02 03:04 UTC`,
+  );
 });
 
 test("a snapshot is not copied without the host key of each machine, since nobody could log in to its copy", async () => {
@@ -181,7 +229,11 @@ test("a snapshot is not copied without the host key of each machine, since nobod
 test.skipIf(process.platform !== "linux").each([
   ["kvm", architecture.probe.status, undefined],
   ["kvm", 1, "was made under kvm, which does not work here: no such device."],
-  ["hvf", architecture.probe.status, "was made under hvf, which does not work here: this operating system"],
+  [
+    "hvf",
+    architecture.probe.status,
+    "was made under hvf, which does not work here: this operating system",
+  ],
 ] as const)(
   "memory that was saved under %s, with trials that end with %d, continues unless: %s",
   async (accelerator, status, why) => {

@@ -1,7 +1,11 @@
 /** What a file may say about its cluster of virtual machines. */
 import { expect, test } from "bun:test";
 import { cpus } from "node:os";
-import { describeCpu, keysPart, readVmFacts } from "../../../../../src/backend/vm/files/file-facts.ts";
+import {
+  describeCpu,
+  keysPart,
+  readVmFacts,
+} from "../../../../../src/backend/vm/files/file-facts.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -24,20 +28,29 @@ const facts = {
   below: { "master_0/disk.qcow2": 1, "agent_0/disk.qcow2": 1 },
 };
 const part = (name: string, more: object = {}) => ({ name, bytes: 1, sha256: sum, ...more });
-const filesOf = (node: string) => ["disk.qcow2", "memory", "state"].map((file) => part(`${node}/${file}`));
+const filesOf = (node: string) =>
+  ["disk.qcow2", "memory", "state"].map((file) => part(`${node}/${file}`));
 const [keys, layer] = [part(keysPart), part("layer-1", { bytes: top.bytes })];
 const parts = [keys, layer, ...filesOf("master_0"), ...filesOf("agent_0")];
 
 const readFacts = (change: Facts, given: readonly ReturnType<typeof part>[] = parts) =>
   readVmFacts({
     shown: "FILE",
-    manifest: { backend: "vm", createdBy: "1", sha256: sum, facts: { ...facts, ...change }, parts: given },
+    manifest: {
+      backend: "vm",
+      createdBy: "1",
+      sha256: sum,
+      facts: { ...facts, ...change },
+      parts: given,
+    },
   });
 
 test("the image below the others and a machine's firmware may be in the file or not", () => {
   expect(readFacts({})).toMatchObject(facts);
   const [master, agent] = [filesOf("master_0"), filesOf("agent_0")];
-  const more = ["firmware-variables.qcow2", "firmware.qcow2"].map((file) => part(`master_0/${file}`));
+  const more = ["firmware-variables.qcow2", "firmware.qcow2"].map((file) =>
+    part(`master_0/${file}`),
+  );
   const all = [keys, part("layer-0", { bytes: base.bytes }), layer, ...master, ...more, ...agent];
   expect(readFacts({}, all)).toMatchObject(facts);
 });
@@ -65,12 +78,17 @@ const nodes = (agent: number) => ({
   counts: { master: 1, agent, public_agent: 0 },
   instanceIds: Array.from({ length: agent + 1 }, (_, place) => `vm-${place}`),
 });
-const layers = (count: number) => ({ layers: Array.from({ length: count }, () => base), below: {} });
+const layers = (count: number) => ({
+  layers: Array.from({ length: count }, () => base),
+  below: {},
+});
 
 test("a file may have one node or a thousand, and 64 layers", () => {
   expect(readFacts(nodes(0), [keys, layer, ...filesOf("master_0")]).instanceIds.length).toBe(1);
   const many = Array.from({ length: 999 }, (_, index) => filesOf(`agent_${index}`)).flat();
-  expect(readFacts(nodes(999), [keys, layer, ...filesOf("master_0"), ...many]).instanceIds.length).toBe(1000);
+  expect(
+    readFacts(nodes(999), [keys, layer, ...filesOf("master_0"), ...many]).instanceIds.length,
+  ).toBe(1000);
   expect(readFacts(layers(64), [keys, ...parts.slice(2)]).layers.length).toBe(64);
 });
 

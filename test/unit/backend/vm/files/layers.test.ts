@@ -3,9 +3,16 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type LayerStore, findImage, storeLayer } from "../../../../../src/backend/vm/files/layers.ts";
+import {
+  type LayerStore,
+  findImage,
+  storeLayer,
+} from "../../../../../src/backend/vm/files/layers.ts";
 import { imageFolder } from "../../../../../src/backend/vm/images/image-store.ts";
-import { identityOf, recordVerification } from "../../../../../src/backend/vm/images/image-verification.ts";
+import {
+  identityOf,
+  recordVerification,
+} from "../../../../../src/backend/vm/images/image-verification.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -24,10 +31,19 @@ const sum = (bytes: Buffer): string => createHash("sha256").update(bytes).digest
 const ownName = (bytes: Buffer): string => `own-${sum(bytes).slice(0, 16)}.img`;
 
 /** Looks for an image with these bytes among these files. Returns its name. */
-async function find(bytes: Buffer, format: "qcow2" | "raw", files: Readonly<Record<string, Buffer>>) {
+async function find(
+  bytes: Buffer,
+  format: "qcow2" | "raw",
+  files: Readonly<Record<string, Buffer>>,
+) {
   await using folder = await scratchFolder();
-  for (const [name, contents] of Object.entries(files)) await writeFile(join(folder.path, name), contents);
-  const found = await findImage(folder.path, { format, bytes: bytes.length, sha256: sum(bytes) }, neverAborted);
+  for (const [name, contents] of Object.entries(files))
+    await writeFile(join(folder.path, name), contents);
+  const found = await findImage(
+    folder.path,
+    { format, bytes: bytes.length, sha256: sum(bytes) },
+    neverAborted,
+  );
   return found?.slice(folder.path.length + 1);
 }
 
@@ -39,8 +55,12 @@ const raw = Buffer.from("an image");
 const other = Buffer.from("no image");
 
 test("an image is known by its contents, whatever its name, and first by the name of own images", async () => {
-  expect(await find(raw, "raw", { "debian-1.img": other, "debian-2.img": raw })).toBe("debian-2.img");
-  expect(await find(raw, "raw", { "a.img": raw, [ownName(raw)]: raw, "z.img": raw })).toBe(ownName(raw));
+  expect(await find(raw, "raw", { "debian-1.img": other, "debian-2.img": raw })).toBe(
+    "debian-2.img",
+  );
+  expect(await find(raw, "raw", { "a.img": raw, [ownName(raw)]: raw, "z.img": raw })).toBe(
+    ownName(raw),
+  );
   expect(await find(qcow2(), "qcow2", { "debian.img": qcow2() })).toBe("debian.img");
 });
 
@@ -65,7 +85,10 @@ test("an image that has been verified isn't read again until somebody touches it
   const path = join(folder.path, "debian.img");
   await writeFile(path, other);
   const layer = { format: "raw", bytes: raw.length, sha256: sum(raw) } as const;
-  await recordVerification(path, { sum: { algorithm: "sha256", hex: sum(raw) }, identity: await identityOf(path) });
+  await recordVerification(path, {
+    sum: { algorithm: "sha256", hex: sum(raw) },
+    identity: await identityOf(path),
+  });
   expect(await findImage(folder.path, layer, neverAborted)).toBe(path);
   expect(await findImage(folder.path, { ...layer, sha256: sum(other) }, neverAborted)).toBe(path);
   await utimes(path, 1, 1);
@@ -81,13 +104,31 @@ test("the same contents above another layer are another image, which is unpacked
     rebased.push(words[words.indexOf("-b") + 1]!);
     return Promise.resolve({ status: 0, stdout: "", stderr: "" });
   };
-  const store = { qemu: { image }, folder: imageFolder(environment), runtime, shown: "FILE" } as unknown as LayerStore;
-  const save = async (bytes: Buffer, format: "qcow2" | "raw", below?: Awaited<ReturnType<typeof storeLayer>>) => {
-    const layer = { format, bytes: bytes.length, sha256: sum(bytes), below: below === undefined ? undefined : 0 };
+  const store = {
+    qemu: { image },
+    folder: imageFolder(environment),
+    runtime,
+    shown: "FILE",
+  } as unknown as LayerStore;
+  const save = async (
+    bytes: Buffer,
+    format: "qcow2" | "raw",
+    below?: Awaited<ReturnType<typeof storeLayer>>,
+  ) => {
+    const layer = {
+      format,
+      bytes: bytes.length,
+      sha256: sum(bytes),
+      below: below === undefined ? undefined : 0,
+    };
     return storeLayer(store, { layer, below }, chunks(bytes), neverAborted);
   };
   const [one, two] = [await save(raw, "raw"), await save(other, "raw")];
-  const tops = [await save(qcow2(), "qcow2", one), await save(qcow2(), "qcow2", two), await save(qcow2(), "qcow2")];
+  const tops = [
+    await save(qcow2(), "qcow2", one),
+    await save(qcow2(), "qcow2", two),
+    await save(qcow2(), "qcow2"),
+  ];
   expect(new Set(tops.map(({ path }) => path)).size).toBe(3);
   expect(tops[2]!.path).toBe(join(store.folder, ownName(qcow2())));
   expect(rebased).toEqual([one.path, two.path]);

@@ -17,7 +17,8 @@ const problemIn = (
 };
 
 const seabios = "SeaBIOS (version 1.16.2-debian-1.16.2-1)\n";
-const linux = "[    0.000000] Linux version 6.1.0-56-cloud-amd64 (debian-kernel@lists.debian.org)\r\n";
+const linux =
+  "[    0.000000] Linux version 6.1.0-56-cloud-amd64 (debian-kernel@lists.debian.org)\r\n";
 const escapes = "\u001b[2J\u001b[01;01H\u001b[=3h";
 
 test.each([
@@ -61,19 +62,31 @@ test.each([
     `${linux}You are in emergency mode. After logging in, type "journalctl -xb"\r\n`,
     "its system is in emergency mode",
   ],
-  ["the rescue mode", `${linux}You are in rescue mode. After logging in\r\n`, "its system is in rescue mode"],
+  [
+    "the rescue mode",
+    `${linux}You are in rescue mode. After logging in\r\n`,
+    "its system is in rescue mode",
+  ],
   [
     "maintenance",
     `${linux}Give root password for maintenance\r\n(or press Control-D to continue): `,
     "its system stopped for maintenance",
   ],
-  ["maintenance that waits", `${linux}Press Enter for maintenance`, "its system stopped for maintenance"],
+  [
+    "maintenance that waits",
+    `${linux}Press Enter for maintenance`,
+    "its system stopped for maintenance",
+  ],
   [
     "GRUB without a system",
     `${seabios}error: no such partition.\r\nEntering rescue mode...\r\ngrub rescue> `,
     "its bootloader GRUB does not find a system",
   ],
-  ["GRUB's own prompt", `${seabios}GNU GRUB  version 2.06\r\n\r\ngrub> `, "its bootloader GRUB does not find a system"],
+  [
+    "GRUB's own prompt",
+    `${seabios}GNU GRUB  version 2.06\r\n\r\ngrub> `,
+    "its bootloader GRUB does not find a system",
+  ],
   [
     "another data source",
     `${linux}[   20.1] cloud-init[400]: Cloud-init v. 22.4.2 finished at Fri, 27 Nov 2026 02:43:00 +0000. Datasource DataSourceNone.  Up 20.0 seconds\r\n`,
@@ -98,7 +111,9 @@ test("a login prompt of a machine that cloud-init did not touch counts after min
   const problem = "it asks for a login as localhost, and its cloud-init has done nothing";
   expect(problemIn(prompt, { quietMs: 4 * minutes })).toBeUndefined();
   expect(problemIn(prompt, { quietMs: 6 * minutes })).toBe(problem);
-  expect(problemIn(`${prompt}[   60.1] random: crng init done\r\n`, { quietMs: 6 * minutes })).toBe(problem);
+  expect(problemIn(`${prompt}[   60.1] random: crng init done\r\n`, { quietMs: 6 * minutes })).toBe(
+    problem,
+  );
 });
 
 test.each([
@@ -106,7 +121,10 @@ test.each([
     "an ordinary boot",
     `${seabios}Booting from Hard Disk...\n${linux}[    3.0] systemd[1]: Starting emergency.target\r\n`,
   ],
-  ["the prompt of a node", `${linux}\r\nDebian GNU/Linux 12 master-0 ttyS0\r\n\r\nmaster-0 login: `],
+  [
+    "the prompt of a node",
+    `${linux}\r\nDebian GNU/Linux 12 master-0 ttyS0\r\n\r\nmaster-0 login: `,
+  ],
   ["the prompt of a node with a domain", `${linux}\r\nmaster-0.localdomain login: `],
   [
     "a prompt under the image's name, behind cloud-init",

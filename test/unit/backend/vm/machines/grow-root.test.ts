@@ -15,7 +15,8 @@ interface Node {
 async function grow({ type, free = "0" }: Node): Promise<readonly string[]> {
   await using folder = await scratchFolder();
   const blocks = join(folder.path, "class");
-  for (const path of ["devices/vda/vda2", "devices/vdb"]) await mkdir(join(folder.path, path), { recursive: true });
+  for (const path of ["devices/vda/vda2", "devices/vdb"])
+    await mkdir(join(folder.path, path), { recursive: true });
   await writeFile(join(folder.path, "devices/vda/vda2/partition"), "2\n");
   await mkdir(blocks);
   await symlink("../devices/vda/vda2", join(blocks, "vda2"));

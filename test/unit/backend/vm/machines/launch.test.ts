@@ -35,10 +35,23 @@ async function start(said: readonly string[], { log = "", memoryOf }: Given = {}
     lines.push(words.join(" "));
     const message = said[ports.length];
     ports.push(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/.exec(words.join(" "))?.[1]);
-    return Promise.resolve({ status: message === undefined ? 0 : 1, stdout: "", stderr: message ?? "" });
+    return Promise.resolve({
+      status: message === undefined ? 0 : 1,
+      stdout: "",
+      stderr: message ?? "",
+    });
   };
-  const qemu = { architecture: architectureOf("x64"), systemName: "qemu-system-x86_64", run } as unknown as Qemu;
-  const known = { variant: "oss", distribution: "debian-12", createdAt: undefined, createdBy: "test" } as const;
+  const qemu = {
+    architecture: architectureOf("x64"),
+    systemName: "qemu-system-x86_64",
+    run,
+  } as unknown as Qemu;
+  const known = {
+    variant: "oss",
+    distribution: "debian-12",
+    createdAt: undefined,
+    createdBy: "test",
+  } as const;
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const plan: StartPlan = {
     directory,
@@ -53,10 +66,17 @@ async function start(said: readonly string[], { log = "", memoryOf }: Given = {}
   };
   const failure = await rejectionOf(startMachines(qemu, plan, {}, neverAborted));
   const isStarted = await isAccessible(files.started);
-  return { failure, ports, lines, isStarted, recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh };
+  return {
+    failure,
+    ports,
+    lines,
+    isStarted,
+    recorded: (await readCluster(directory))?.facts.nodes[0]?.ports.ssh,
+  };
 }
 
-const taken = "qemu-system-x86_64: -netdev user: Could not set up host forwarding rule 'tcp:127.0.0.1:4000-:22'";
+const taken =
+  "qemu-system-x86_64: -netdev user: Could not set up host forwarding rule 'tcp:127.0.0.1:4000-:22'";
 
 test("a machine whose ports are taken gets others, which are recorded before it starts", async () => {
   const { failure, ports, recorded } = await start([taken, taken]);
@@ -66,20 +86,27 @@ test("a machine whose ports are taken gets others, which are recorded before it 
 
 test("a machine whose ports are always taken is given up at the fifth start", async () => {
   const { failure, ports } = await start(Array.from({ length: 9 }, () => taken));
-  expect(failure).toMatchObject({ id: "engine-failed", message: expect.stringContaining("host forwarding rule") });
+  expect(failure).toMatchObject({
+    id: "engine-failed",
+    message: expect.stringContaining("host forwarding rule"),
+  });
   expect(ports).toHaveLength(5);
 });
 
 test("a machine that fails to start for another reason is not started again", async () => {
   const { failure, ports, isStarted } = await start(["qemu-system-x86_64: no such disk", taken]);
   expect(isStarted).toBe(false);
-  expect(failure).toMatchObject({ message: "qemu-system-x86_64 for master_0 failed: no such disk." });
+  expect(failure).toMatchObject({
+    message: "qemu-system-x86_64 for master_0 failed: no such disk.",
+  });
   expect(ports).toEqual(["4000"]);
 });
 
 test("what a QEMU that doesn't start wrote to its log is quoted", async () => {
   const { failure } = await start([""], { log: "qemu-system-x86_64: no accelerator found\n" });
-  expect(failure).toMatchObject({ message: "qemu-system-x86_64 for master_0 failed: no accelerator found." });
+  expect(failure).toMatchObject({
+    message: "qemu-system-x86_64 for master_0 failed: no accelerator found.",
+  });
 });
 
 test("a machine with saved memory waits for its state, and any other boots", async () => {

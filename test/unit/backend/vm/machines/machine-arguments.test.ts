@@ -6,7 +6,9 @@ test.each([true, false])(
   (hasIpv6) => {
     const ports = { ssh: 4000, http: 5000, https: 6000 };
     const wordsOf = (isOffline?: boolean) => machineWords({ isOffline, hasIpv6, ports }).join(" ");
-    expect(wordsOf(true)).toContain("user,id=outside,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:4000-:22,");
+    expect(wordsOf(true)).toContain(
+      "user,id=outside,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:4000-:22,",
+    );
     expect(wordsOf(true)).toContain("stream,id=inside");
     for (const usual of [wordsOf(), wordsOf(false)]) expect(usual).not.toContain("restrict");
   },

@@ -37,7 +37,12 @@ async function start({ creates, status = 0, onPause }: Given, signal = neverAbor
     const place = left.shift();
     if (place !== undefined) await writeFile(socketPath(sockets, place), "");
   };
-  const plan = { directory: folder.path, sockets, isSandboxed: true, clock: { now: () => time.ms, sleep } };
+  const plan = {
+    directory: folder.path,
+    sockets,
+    isSandboxed: true,
+    clock: { now: () => time.ms, sleep },
+  };
   const failure = await rejectionOf(startNetwork(qemu, plan, signal));
   return { failure, calls: calls.length, ms: time.ms };
 }
@@ -66,7 +71,11 @@ test("a QEMU that fails is an error with its message", async () => {
 
 test("after an interrupt, nothing is started", async () => {
   const reason = new Error("interrupted");
-  expect(await start({ creates: [] }, AbortSignal.abort(reason))).toEqual({ failure: reason, calls: 0, ms: 0 });
+  expect(await start({ creates: [] }, AbortSignal.abort(reason))).toEqual({
+    failure: reason,
+    calls: 0,
+    ms: 0,
+  });
 });
 
 test("an interrupt ends the wait for the sockets, and is not reported as QEMU's fault", async () => {

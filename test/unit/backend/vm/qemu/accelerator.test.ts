@@ -23,13 +23,20 @@ test.each([
 );
 
 test("one that broke a machine is skipped; a forced one is used or rejected", async () => {
-  const trial = (accelerator: Accelerator, problem?: string): AcceleratorTrial => ({ accelerator, problem });
+  const trial = (accelerator: Accelerator, problem?: string): AcceleratorTrial => ({
+    accelerator,
+    problem,
+  });
   const both = [trial("kvm"), trial("tcg")];
   expect(chooseAccelerator(both, { forced: undefined, broken }, x64)).toBe("tcg");
   expect(chooseAccelerator(both, { forced: "kvm", broken }, x64)).toBe("kvm");
   expect(chooseAccelerator(both, { forced: "tcg", broken: undefined }, x64)).toBe("tcg");
   const refused = (forced: Accelerator) => () =>
-    chooseAccelerator([trial("kvm", "no such device"), trial("tcg")], { forced, broken: undefined }, x64);
+    chooseAccelerator(
+      [trial("kvm", "no such device"), trial("tcg")],
+      { forced, broken: undefined },
+      x64,
+    );
   expect(refused("kvm")).toThrow("The accelerator kvm does not work here: no such device.");
   expect(refused("hvf")).toThrow("this operating system does not have it");
 });

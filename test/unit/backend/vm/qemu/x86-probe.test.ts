@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { bootSector, firmwareEnd, x86ProbeDisk, x86ProbeRom } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
+import {
+  bootSector,
+  firmwareEnd,
+  x86ProbeDisk,
+  x86ProbeRom,
+} from "../../../../../src/backend/vm/qemu/x86-probe.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const missing = ["as", "ld"].find((program) => Bun.which(program) === null);
@@ -16,7 +21,9 @@ test.skipIf(missing !== undefined || process.arch !== "x64").each([
     const [object, binary] = [join(folder.path, "a.o"), join(folder.path, "a.bin")];
     await Bun.$`as --64 -o ${object} ${source}`.quiet();
     await Bun.$`ld -m elf_x86_64 -e 0 -Ttext=${address} --oformat binary -o ${binary} ${object}`.quiet();
-    expect(Buffer.from(bytes()).toString("hex")).toBe(Buffer.from(await Bun.file(binary).bytes()).toString("hex"));
+    expect(Buffer.from(bytes()).toString("hex")).toBe(
+      Buffer.from(await Bun.file(binary).bytes()).toString("hex"),
+    );
   },
 );
 

@@ -74,14 +74,17 @@ test.each(["7.2.22", "7.2.0", "7.2.23 (Debian 1:7.2+dfsg-7)"])(
   },
 );
 
-test.each(["7.1.22", "8.2.22", "7.20.22"])("a snapshot of QEMU 7.2.22 is refused with QEMU %s", async (version) => {
-  expect(await failureOf(check({ version: `QEMU emulator version ${version}` }))).toMatchObject({
-    id: "snapshot-unusable",
-    message: `The snapshot "installed" of cluster "one" was made by QEMU 7.2.22, and this machine has ${version}.`,
-    hint: "Nothing was stopped. Use the QEMU that made it, or make another snapshot.",
-    facts: { cluster: "one", snapshot: "installed" },
-  });
-});
+test.each(["7.1.22", "8.2.22", "7.20.22"])(
+  "a snapshot of QEMU 7.2.22 is refused with QEMU %s",
+  async (version) => {
+    expect(await failureOf(check({ version: `QEMU emulator version ${version}` }))).toMatchObject({
+      id: "snapshot-unusable",
+      message: `The snapshot "installed" of cluster "one" was made by QEMU 7.2.22, and this machine has ${version}.`,
+      hint: "Nothing was stopped. Use the QEMU that made it, or make another snapshot.",
+      facts: { cluster: "one", snapshot: "installed" },
+    });
+  },
+);
 
 test("a QEMU that doesn't tell its version is an error", async () => {
   expect(await failureOf(check({ version: "hello" }))).toMatchObject({
@@ -91,15 +94,25 @@ test("a QEMU that doesn't tell its version is an error", async () => {
 });
 
 test.each<[string, Given]>([
-  ["is damaged: its snapshot.json cannot be read", { change: async (folder) => rm(factsPath(folder)) }],
-  ["is damaged: agent_0/memory is missing", { change: async (folder) => rm(join(folder, "agent_0/memory")) }],
   [
-    "is damaged: agent_0/disk.qcow2 has changed",
-    { change: async (folder) => writeFile(join(folder, "agent_0/disk.qcow2"), "agent_0/disk.qcow3") },
+    "is damaged: its snapshot.json cannot be read",
+    { change: async (folder) => rm(factsPath(folder)) },
+  ],
+  [
+    "is damaged: agent_0/memory is missing",
+    { change: async (folder) => rm(join(folder, "agent_0/memory")) },
   ],
   [
     "is damaged: agent_0/disk.qcow2 has changed",
-    { change: async (folder) => writeFile(join(folder, "agent_0/disk.qcow2"), "longer than before") },
+    {
+      change: async (folder) => writeFile(join(folder, "agent_0/disk.qcow2"), "agent_0/disk.qcow3"),
+    },
+  ],
+  [
+    "is damaged: agent_0/disk.qcow2 has changed",
+    {
+      change: async (folder) => writeFile(join(folder, "agent_0/disk.qcow2"), "longer than before"),
+    },
   ],
   [
     "is damaged: agent_0/memory is missing",
@@ -133,10 +146,15 @@ test("a snapshot whose image has other contents than when the machines were crea
 test("a file that nobody has touched since it was saved isn't read again", async () => {
   const facts = await check({
     change: async (folder) => {
-      const saved = (await Bun.file(factsPath(folder)).json()) as { readonly files: Record<string, object> };
+      const saved = (await Bun.file(factsPath(folder)).json()) as {
+        readonly files: Record<string, object>;
+      };
       const path = savedFiles(node).memory;
       const identity = await identityOf(join(folder, path));
-      const files = { ...saved.files, [path]: { bytes: path.length, sha256: "of another file", identity } };
+      const files = {
+        ...saved.files,
+        [path]: { bytes: path.length, sha256: "of another file", identity },
+      };
       await writeFile(factsPath(folder), JSON.stringify({ ...saved, files }));
     },
   });
@@ -145,7 +163,9 @@ test("a file that nobody has touched since it was saved isn't read again", async
 
 /** The snapshot's facts, without its memory. */
 async function withoutMemory(folder: string): Promise<string> {
-  const facts = (await Bun.file(factsPath(folder)).json()) as { readonly files: Record<string, unknown> };
+  const facts = (await Bun.file(factsPath(folder)).json()) as {
+    readonly files: Record<string, unknown>;
+  };
   const { [savedFiles(node).memory]: _, ...files } = facts.files;
   return JSON.stringify({ ...facts, files });
 }

@@ -1,9 +1,15 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { machineFiles, machinesFolder } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  machineFiles,
+  machinesFolder,
+} from "../../../../../src/backend/vm/machines/machine-process.ts";
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { type RestorePlan, restoreMachines } from "../../../../../src/backend/vm/snapshots/restore-machines.ts";
+import {
+  type RestorePlan,
+  restoreMachines,
+} from "../../../../../src/backend/vm/snapshots/restore-machines.ts";
 import { savedFiles } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -19,8 +25,14 @@ test("if a disk can't be copied, nothing is stopped and no copy is left", async 
     await writeFile(machineFiles(directory, node).disk, "now");
     await mkdir(join(folder, `agent_${node.index}`), { recursive: true });
   }
-  for (const node of nodes.slice(0, 2)) await writeFile(join(folder, savedFiles(node).disk), "then");
-  const plan = { cluster: { directory, facts: { nodes } }, folder, saved: { files: {} }, clock: systemClock };
+  for (const node of nodes.slice(0, 2))
+    await writeFile(join(folder, savedFiles(node).disk), "then");
+  const plan = {
+    cluster: { directory, facts: { nodes } },
+    folder,
+    saved: { files: {} },
+    clock: systemClock,
+  };
   // A QEMU that is used would throw another error.
   const restoring = restoreMachines({} as Qemu, plan as unknown as RestorePlan, neverAborted);
   expect(await failureOf(restoring)).toMatchObject({ code: "ENOENT" });

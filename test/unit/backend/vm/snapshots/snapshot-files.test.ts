@@ -21,7 +21,10 @@ const facts = {
   createdAt: "2026-01-01T00:00:00.000Z",
   qemuVersion: "7.2.22",
   machines: { accelerator: "tcg", isSandboxed: true, memoryMegabytes: 768, cpus: 1 },
-  files: { "master_0/disk.qcow2": { bytes: 1, sha256 }, "public_agent_12/memory": { bytes: 2, sha256 } },
+  files: {
+    "master_0/disk.qcow2": { bytes: 1, sha256 },
+    "public_agent_12/memory": { bytes: 2, sha256 },
+  },
 } as const;
 const filesOf = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [`agent_0/${name}`, { bytes: 0, sha256 }]));
@@ -47,22 +50,28 @@ test.each([
 });
 
 test("a file that is no mapping is damaged", () => {
-  for (const found of [undefined, null, [], "text", 1]) expect(parseSnapshotFacts(found)).toBeUndefined();
+  for (const found of [undefined, null, [], "text", 1])
+    expect(parseSnapshotFacts(found)).toBeUndefined();
 });
 
-test.each(["ENOSPC", "EDQUOT"])("%s while files of a node are copied is an error that names it", (code) => {
-  const error = Object.assign(new Error(code), { code });
-  expect(copyFailure(error, machineNode({ role: "agent", index: 1 }), "restored")).toMatchObject({
-    id: "capacity-lacking",
-    message: "The disk is full: agent_1 cannot be restored.",
-    hint: "Free some space, or delete a snapshot. Nothing was stopped.",
-    cause: error,
-  });
-});
+test.each(["ENOSPC", "EDQUOT"])(
+  "%s while files of a node are copied is an error that names it",
+  (code) => {
+    const error = Object.assign(new Error(code), { code });
+    expect(copyFailure(error, machineNode({ role: "agent", index: 1 }), "restored")).toMatchObject({
+      id: "capacity-lacking",
+      message: "The disk is full: agent_1 cannot be restored.",
+      hint: "Free some space, or delete a snapshot. Nothing was stopped.",
+      cause: error,
+    });
+  },
+);
 
 test("only a node that is restored was not stopped", () => {
   const error = Object.assign(new Error("full"), { code: "ENOSPC" });
-  expect(copyFailure(error, machineNode(), "saved")).toMatchObject({ hint: "Free some space, or delete a snapshot." });
+  expect(copyFailure(error, machineNode(), "saved")).toMatchObject({
+    hint: "Free some space, or delete a snapshot.",
+  });
   expect(copyFailure(new Error("other"), machineNode(), "saved")).toEqual(new Error("other"));
 });
 
@@ -74,7 +83,9 @@ test("what stands for memory has no empty blocks, what stands for a disk is the 
     await writeFile(path, "x".repeat(10_000));
     await truncate(path, 1_000_000);
   }
-  const [memory, disk] = await Promise.all(paths.map(async (path) => describeContents(path, neverAborted)));
+  const [memory, disk] = await Promise.all(
+    paths.map(async (path) => describeContents(path, neverAborted)),
+  );
   expect([memory!.bytes, disk!.bytes]).toEqual([65_540, 1_000_000]);
   expect(await usedBytes(folder.path)).toBeWithin(16_000, 200_000);
   expect(await usedBytes(join(folder.path, "nowhere"))).toBe(0);
@@ -88,14 +99,16 @@ test.each<[string, (folder: string) => Promise<void>]>([
   ["agent_0/extra is missing", async (folder) => rm(join(folder, "agent_0/extra"))],
   [
     "agent_0/state is missing",
-    async (folder) => writeFile(factsPath(folder), factsText({ ...facts, files: filesOf("disk.qcow2", "memory") })),
+    async (folder) =>
+      writeFile(factsPath(folder), factsText({ ...facts, files: filesOf("disk.qcow2", "memory") })),
   ],
 ])("a snapshot is not saved as a file if %s", async (why, change) => {
   await using scratch = await scratchFolder();
   const node = machineNode({ role: "agent" });
   const { disk, memory, state } = savedFiles(node);
   await mkdir(join(scratch.path, "agent_0"));
-  for (const path of [disk, memory, state, "agent_0/extra"]) await writeFile(join(scratch.path, path), "");
+  for (const path of [disk, memory, state, "agent_0/extra"])
+    await writeFile(join(scratch.path, path), "");
   const files = filesOf("disk.qcow2", "memory", "state", "extra");
   await writeFile(factsPath(scratch.path), factsText({ ...facts, files }));
   const cluster = { id: "one", creationId: "0123456789abcdef", directory: scratch.path };

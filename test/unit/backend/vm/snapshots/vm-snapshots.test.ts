@@ -25,7 +25,11 @@ async function openSnapshots() {
     await writeFile(join(folder, "memory"), "x");
   }
   const environment = { XDG_STATE_HOME: state.path, PATH: "/nowhere" };
-  const { snapshots } = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
+  const { snapshots } = createVmBackend({
+    environment,
+    clock: systemClock,
+    progress: silentProgress,
+  });
   const cluster = { id: "default", creationId: "0123456789abcdef", directory };
   return {
     ...state,
@@ -57,7 +61,10 @@ test("snapshots are listed by age; one whose facts are missing or unfinished is 
   ] as const) {
     const folder = join(snapshotsFolder(opened.directory), name);
     await mkdir(folder);
-    await writeFile(factsPath(folder), factsText({ createdAt, qemuVersion: "7.2.22", machines, files: {} }));
+    await writeFile(
+      factsPath(folder),
+      factsText({ createdAt, qemuVersion: "7.2.22", machines, files: {} }),
+    );
   }
   expect((await opened.list()).map(({ name, isComplete }) => [name, isComplete])).toEqual([
     ["torn", false],
@@ -88,7 +95,9 @@ test("only a complete snapshot is used, and if there is none of a name, the erro
   const { cluster, directory } = opened;
   await mkdir(join(snapshotsFolder(directory), "lost+found"));
   await mkdir(draftFolder(directory, "installed"));
-  expect(await findSnapshot(cluster, "installed")).toMatchObject({ folder: snapshotFolder(directory, "installed") });
+  expect(await findSnapshot(cluster, "installed")).toMatchObject({
+    folder: snapshotFolder(directory, "installed"),
+  });
   expect(await failureOf(findSnapshot(cluster, "torn"))).toMatchObject({ id: "snapshot-unusable" });
   expect(await failureOf(findSnapshot(cluster, "other"))).toMatchObject({
     id: "snapshot-not-found",
@@ -104,7 +113,10 @@ test("a copy needs an id that is free, whether it is made of a snapshot or of a 
   await mkdir(join(directory, "machines"));
   const source = cluster as unknown as ClusterRecord;
   const file = { location: { path: "/nowhere", shown: "FILE" } };
-  const ofSnapshot = snapshots.planCopy({ clusterId: "default", source, snapshot: "installed" }, neverAborted);
+  const ofSnapshot = snapshots.planCopy(
+    { clusterId: "default", source, snapshot: "installed" },
+    neverAborted,
+  );
   expect((await failureOf(ofSnapshot)).id).toBe("cluster-exists");
   const ofFile = snapshots.files.planCopy({ clusterId: "default", file }, neverAborted);
   expect((await failureOf(ofFile)).id).toBe("cluster-exists");

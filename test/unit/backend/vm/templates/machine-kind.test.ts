@@ -58,12 +58,15 @@ test("the same machines have the same name, and others have others", async () =>
   expect(new Set([usual, ...names]).size).toBe(others.length + 1);
 });
 
-test.each(["image", systemName])("whoever touches the file %s gets another template", async (name) => {
-  await using kinds = await openKinds();
-  const before = await kinds.nameOf();
-  await utimes(kinds.at(name), 1, 1);
-  expect(await kinds.nameOf()).not.toBe(before);
-});
+test.each(["image", systemName])(
+  "whoever touches the file %s gets another template",
+  async (name) => {
+    await using kinds = await openKinds();
+    const before = await kinds.nameOf();
+    await utimes(kinds.at(name), 1, 1);
+    expect(await kinds.nameOf()).not.toBe(before);
+  },
+);
 
 test("a file that is no program isn't QEMU, whatever its name", async () => {
   await using kinds = await openKinds();
@@ -75,5 +78,7 @@ test("the emulated processor matters to translated machines only", async () => {
   await using kinds = await openKinds();
   expect(await kinds.nameOf({ translatedCpu: "qemu64" })).not.toBe(await kinds.nameOf());
   const accelerator = "kvm";
-  expect(await kinds.nameOf({ accelerator, translatedCpu: "qemu64" })).toBe(await kinds.nameOf({ accelerator }));
+  expect(await kinds.nameOf({ accelerator, translatedCpu: "qemu64" })).toBe(
+    await kinds.nameOf({ accelerator }),
+  );
 });
