@@ -69,20 +69,32 @@ if (unknown.length > 0)
   );
 
 const results: Record<string, Outcome> = {};
+const failed: string[] = [];
+console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | --- | --- |");
 for (const [name, bench] of Object.entries(benches)) {
-  if (asked.length === 0 || asked.includes(name)) results[name] = await bench();
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  try {
+    results[name] = await bench();
+    for (const row of results[name].rows) printRow(row);
+  } catch (error) {
+    // What the others measure in half an hour must not be lost.
+    failed.push(name);
+    console.error(`${name} failed:`, error);
+    process.exitCode = 1;
+  }
+  await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);
 }
 const rows = Object.values(results).flatMap((result) => result.rows);
-console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | --- | --- |");
-for (const row of rows) {
-  const { median, lower, upper } = row.ratio;
-  const ratio = `${median.toFixed(2)}${lower === upper ? "" : ` (${lower.toFixed(2)} to ${upper.toFixed(2)})`}`;
-  console.log(`| ${row.what} | ${row.value} | ${row.reference} | ${ratio} | ${row.limit ?? ""} |`);
-}
 const missing = rows.filter(({ ratio, limit }) => limit !== undefined && !(ratio.median <= limit));
 console.log(
   `\n${missing.length === 0 ? "No row exceeds its limit." : "These rows exceed their limit:"}`,
 );
 for (const { what, ratio, limit } of missing)
   console.log(`- ${what}: ${ratio.median.toFixed(2)}, limit ${limit}`);
-await Bun.write(join(dist, "bench.json"), `${JSON.stringify(results, undefined, 2)}\n`);
+if (failed.length > 0) console.log(`These could not be measured: ${failed.join(", ")}`);
+
+function printRow(row: Row): void {
+  const { median, lower, upper } = row.ratio;
+  const ratio = `${median.toFixed(2)}${lower === upper ? "" : ` (${lower.toFixed(2)} to ${upper.toFixed(2)})`}`;
+  console.log(`| ${row.what} | ${row.value} | ${row.reference} | ${ratio} | ${row.limit ?? ""} |`);
+}

@@ -1,14 +1,22 @@
 /**
- * Runs the tests of a tier, several files at a time. Prints the output of each file in one piece when the file has ended. An
- * integration or e2e file that fails runs once more when all others have ended, because on a busy computer a generous time
- * limit may pass. Prints "PASSED FAILED SKIPPED" on stdout, then one line for each file that passed only the second time.
- * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults [--quick]
- *   --quick  Leave out the files that take minutes, and print their names
+ * Runs the tests of a tier, several files at a time. Prints the output of each file in one piece when the file has ended, and at the end what each
+ * file took and what the tier made this computer do. An integration or e2e file that fails runs once more when all others have ended: one that
+ * passes then depends on something else than the program, and is named. Prints on stdout "PASSED FAILED SKIPPED", then lines that begin with
+ * "unsteady FILE", "failed FILE" or "skipped NUMBER REASON". Keeps the output of files that failed in dist/failed-tests.
+ * Usage: bun run scripts/test-tier.ts unit|integration|e2e|faults [--quick] [--shuffled] [--limit SECONDS] [FILE...]
+ *   --quick     Leave out the files that take minutes, and print their names
+ *   --shuffled  Run the tests of a file in any order, and print the seed of a file that fails
+ *   --limit     The time limit of tests that set none of their own
+ *   FILE        Only these files
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { groupTests, longestFirst, type TestGroups } from "./test-groups.ts";
+import { keepFailure } from "./test-tier/failures.ts";
+import { type Counts, type FileReport, readReport } from "./test-tier/junit.ts";
+import { startMeter } from "./test-tier/meter.ts";
 
 const processors = availableParallelism();
 /** Most tests wait for machines most of the time, so that two processors can do more than two files at once. */
@@ -18,16 +26,20 @@ const e2eWorkers = Math.min(Math.max(processors, 2), 4);
 const e2eWorkersAlone = e2eWorkers + 1;
 const mostAgain = 5;
 
-interface Counts {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
+interface Ran extends FileReport {
+  readonly file: string;
 }
 
-interface Ran {
-  readonly file: string;
-  readonly counts: Counts;
-}
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: "boolean", default: false },
+    shuffled: { type: "boolean", default: false },
+    limit: { type: "string" },
+  },
+});
+/** Seconds, in which a test passes on any computer. Bun's own five are too few on a busy one. */
+const limits: Readonly<Record<string, number>> = { integration: 300, e2e: 900 };
 
 const running = new Map<ReturnType<typeof Bun.spawn>, { readonly name: string; text: string }>();
 
@@ -37,17 +49,19 @@ interface Tier {
   readonly groups: TestGroups;
 }
 
-async function readTier(name: string, isQuick: boolean): Promise<Tier> {
-  const found = await Array.fromAsync(new Bun.Glob(`test/${name}/**/*.test.ts`).scan());
+async function readTier(name: string, only: readonly string[]): Promise<Tier> {
+  if (name === "") throw new Error("name a tier");
+  const present = await Array.fromAsync(new Bun.Glob(`test/${name}/**/*.test.ts`).scan());
+  const found = present.filter((file) => only.length === 0 || only.includes(file));
   const all = found.toSorted((one, other) => (one < other ? -1 : 1));
   const groups = await groupTests(all);
-  if (!isQuick) return { name, files: all, groups };
+  if (!options.quick) return { name, files: all, groups };
   for (const [file, reason] of groups.slow)
     process.stderr.write(`left out: ${file}, which ${reason}\n`);
   return { name, files: all.filter((file) => !groups.slow.has(file)), groups };
 }
 
-interface TestRun extends Pick<Tier, "files" | "groups"> {
+interface TestRun extends Tier {
   /** Further words of `bun test`. */
   readonly words?: readonly string[];
 }
@@ -55,17 +69,21 @@ interface TestRun extends Pick<Tier, "files" | "groups"> {
 /** Runs `bun test` once, and prints its whole output when it has ended. Resolves with the counts of each file. */
 async function runBunTest(
   name: string,
-  { files, words = [], groups }: TestRun,
+  { name: tier, files, words = [], groups }: TestRun,
   reports: string,
 ): Promise<readonly Ran[]> {
   const report = join(reports, `${name.replaceAll("/", "-")}.xml`);
-  // The limit of tests that set none of their own. Bun's five seconds are too short on a busy computer.
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const settings = [
+    `--timeout=${Number(options.limit ?? limits[tier] ?? 120) * 1_000}`,
+    ...(options.shuffled ? ["--randomize", `--seed=${seed}`] : []),
+  ];
   const argv = [
     process.execPath,
     "test",
     ...files.map((file) => `./${file}`),
     ...words,
-    "--timeout=120000",
+    ...settings,
     "--reporter=junit",
     `--reporter-outfile=${report}`,
   ];
@@ -84,9 +102,12 @@ async function runBunTest(
   const text = await Bun.file(report)
     .text()
     .catch(() => "");
-  const ran = files.map((file) => ({ file, counts: countsOf(file, text, status) }));
+  const ran = files.map((file) => ({ file, ...readReport(file, text, status) }));
+  if (status !== 0) await keepFailure({ name, tier, text: output.text, settings }, ran);
+  if (files.length === 1) return ran.map((each) => ({ ...each, seconds: Number(seconds) }));
   if (status === 0 || ran.some(({ counts }) => counts.failed > 0)) return ran;
-  return [...ran, { file: name, counts: { passed: 0, failed: 1, skipped: 0 } }];
+  const lost = { counts: { passed: 0, failed: 1, skipped: 0 }, seconds: 0, skips: [] };
+  return [...ran, { file: name, ...lost }];
 }
 
 function preferProcess(pid: number): void {
@@ -110,30 +131,21 @@ function tidied(text: string): string {
     .trim()}\n`;
 }
 
-/** Returns what a JUnit report says about a file. A file that can't be loaded, or that ends the process, is in no report. */
-function countsOf(file: string, report: string, status: number): Counts {
-  const line = report.split("\n").find((text) => text.startsWith(`  <testsuite name="${file}" `));
-  if (line === undefined) return { passed: 0, failed: status === 0 ? 0 : 1, skipped: 0 };
-  const reported = (name: string): number =>
-    Number(new RegExp(` ${name}="([0-9]*)"`).exec(line)?.[1] ?? 0);
-  const [failed, skipped] = [reported("failures"), reported("skipped")];
-  return { passed: reported("tests") - skipped - failed, failed, skipped };
-}
-
 /** A lane takes the next file of the first queue that has one, until none has. */
 async function runLane(
   queues: readonly string[][],
-  groups: TestGroups,
+  tier: Tier,
   reports: string,
 ): Promise<readonly Ran[]> {
   const ran: Ran[] = [];
   const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
   for (let file = next(); file !== undefined; file = next())
-    ran.push(...(await runBunTest(file, { files: [file], groups }, reports)));
+    ran.push(...(await runBunTest(file, { ...tier, files: [file] }, reports)));
   return ran;
 }
 
-async function runTier({ name, files, groups }: Tier, reports: string): Promise<readonly Ran[]> {
+async function runTier(tier: Tier, reports: string): Promise<readonly Ran[]> {
+  const { name, files, groups } = tier;
   if (name === "e2e" || name === "faults") {
     const busy = longestFirst(files.filter((file) => groups.busy.has(file)));
     const others = longestFirst(files.filter((file) => !groups.busy.has(file)));
@@ -144,23 +156,17 @@ async function runTier({ name, files, groups }: Tier, reports: string): Promise<
       [others, busy],
       ...Array.from({ length: workers - 1 }, () => [others]),
     ];
-    return (
-      await Promise.all(lanes.map(async (queues) => runLane(queues, groups, reports)))
-    ).flat();
+    return (await Promise.all(lanes.map(async (queues) => runLane(queues, tier, reports)))).flat();
   }
   const parallel = name === "integration" ? [`--parallel=${integrationWorkers}`] : [];
-  return runBunTest(name, { files, groups, words: ["--only-failures", ...parallel] }, reports);
+  return runBunTest(name, { ...tier, words: ["--only-failures", ...parallel] }, reports);
 }
 
 /** Runs failed files again, one at a time, unless many failed: then lack of time isn't the cause. */
-async function runAgain(
-  ran: readonly Ran[],
-  { files, groups }: Tier,
-  reports: string,
-): Promise<readonly Ran[]> {
-  const failed = ran.filter(({ file, counts }) => counts.failed > 0 && files.includes(file));
+async function runAgain(ran: readonly Ran[], tier: Tier, reports: string): Promise<readonly Ran[]> {
+  const failed = ran.filter(({ file, counts }) => counts.failed > 0 && tier.files.includes(file));
   if (failed.length > mostAgain) return ran;
-  const again = await runLane([failed.map(({ file }) => file)], groups, reports);
+  const again = await runLane([failed.map(({ file }) => file)], tier, reports);
   return ran.map((first) => again.find(({ file }) => file === first.file) ?? first);
 }
 
@@ -173,24 +179,43 @@ function endBy(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
 }
 
+/** What the files took, longest first; the rest of many is left out. */
+function timesOf(ran: readonly Ran[]): string {
+  const sorted = ran.toSorted((one, other) => other.seconds - one.seconds).slice(0, 70);
+  return sorted
+    .map(({ file, seconds }) => `${seconds.toFixed(0).padStart(6)} s  ${file}\n`)
+    .join("");
+}
+
+function skipLines(ran: readonly Ran[]): readonly string[] {
+  const reasons = Map.groupBy(
+    ran.flatMap(({ skips }) => skips),
+    (reason) => reason,
+  );
+  return [...reasons].map(([reason, all]) => `skipped ${all.length} ${reason}`);
+}
+
 async function main(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.once(signal, () => endBy(signal));
   const reports = await mkdtemp(join(tmpdir(), "cluster-e2e-reports-"));
-  const [name = "", option] = Bun.argv.slice(2);
-  const tier = await readTier(name, option === "--quick");
+  const [name = "", ...only] = positionals;
+  const tier = await readTier(name, only);
+  const stopMeter = startMeter();
   const first = tier.files.length === 0 ? [] : await runTier(tier, reports);
   const last = name === "unit" ? first : await runAgain(first, tier, reports);
+  process.stderr.write(`\n${timesOf(first)}${name}: ${await stopMeter()}\n`);
   await rm(reports, { recursive: true });
   const sum = (kind: keyof Counts): number =>
     last.reduce((total, { counts }) => total + counts[kind], 0);
-  const unsteady = first.filter(
-    ({ counts }, index) => counts.failed > 0 && last[index]?.counts.failed === 0,
-  );
+  const failing = (ran: Ran | undefined): boolean => ran !== undefined && ran.counts.failed > 0;
+  const unsteady = first.filter((ran, index) => failing(ran) && !failing(last[index]));
   console.log(
     [
       `${sum("passed")} ${sum("failed")} ${sum("skipped")}`,
-      ...unsteady.map(({ file }) => file),
+      ...unsteady.map(({ file }) => `unsteady ${file}`),
+      ...last.filter(failing).map(({ file }) => `failed ${file}`),
+      ...skipLines(last),
     ].join("\n"),
   );
 }

@@ -30,11 +30,18 @@ export type {
   RuntimeOptions,
   VmBackendOptions,
 };
-export type { ClusterNode, NodeFetch, NodeFetchResult } from "./library/cluster-node.ts";
+export type {
+  ClusterNode,
+  NodeFetch,
+  NodeFetchResult,
+  NodeSendResult,
+  NodeSend,
+  NodeWait,
+} from "./library/cluster-node.ts";
 export { Cluster } from "./library/cluster.ts";
 export type { ClusterFault } from "./library/cluster-fault.ts";
 export type { Fault } from "./cluster/faults/faults.ts";
-export type { FaultRequest } from "./cluster/faults/fault-request.ts";
+export type { FaultRequest } from "./platform/faults/fault-kinds.ts";
 export type {
   Cancellation,
   EnterpriseWaitOptions,
@@ -98,10 +105,10 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
   constructor(options: ContainerBackendOptions & RuntimeOptions = {}) {
     const { runtime, own } = splitRuntimeOptions(options, process);
-    const { engine, distribution, options: creation } = readContainerOptions(own);
-    this.distribution = distribution;
+    const { options: creation } = readContainerOptions(own);
+    this.distribution = creation.linuxDistribution;
     this.#settings = { runtime, options: creation, selinuxProblem: containerKind.selinuxProblem };
-    this.#engine = engine;
+    this.#engine = creation.engine;
   }
 
   settings(): BackendSettings<ContainerOptions> {
@@ -121,8 +128,8 @@ export class VmBackend implements ClusterBackend<VmOptions> {
   /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
   constructor(options: VmBackendOptions & RuntimeOptions = {}) {
     const { runtime, own } = splitRuntimeOptions(options, process);
-    const { distribution, options: creation } = readVmOptions(own);
-    this.distribution = distribution;
+    const { values, options: creation } = readVmOptions(own);
+    this.distribution = values.linuxDistribution;
     this.#settings = { runtime, options: creation, selinuxProblem: vmKind.selinuxProblem };
   }
 

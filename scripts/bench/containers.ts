@@ -180,7 +180,7 @@ async function createByHand(
   words: readonly string[],
   nodes: number,
 ): Promise<number> {
-  const network = `cluster-e2e-bench-${process.pid}`;
+  const network = nameOfRound();
   const file = join(bench.folder, "node.tar");
   await time(["tar", "-C", bench.folder, "-cf", file, "image"]);
   const started = performance.now();
@@ -201,12 +201,13 @@ async function createByHand(
   }
 }
 
+/** New for each round: what an earlier one could not remove must not end this one. */
+const nameOfRound = (): string => `cluster-e2e-bench-${crypto.randomUUID().slice(0, 8)}`;
+
 /** Seconds until the SSH servers of all containers are up. */
 async function startAll(nodes: number, start: (name: string) => Promise<void>): Promise<number> {
-  const names = Array.from(
-    { length: nodes },
-    (_, index) => `cluster-e2e-bench-${process.pid}-${index}`,
-  );
+  const round = nameOfRound();
+  const names = Array.from({ length: nodes }, (_, index) => `${round}-${index}`);
   const format = "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
   const started = performance.now();
   try {

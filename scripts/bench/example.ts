@@ -114,7 +114,9 @@ async function servesSinceMs(name: string): Promise<number> {
 }
 
 async function createByHand(words: readonly string[]): Promise<number> {
-  const names = indexes.map((index) => `cluster-e2e-${id}-${index}`);
+  // New for each round: what an earlier one could not remove must not end this one.
+  const round = crypto.randomUUID().slice(0, 8);
+  const names = indexes.map((index) => `cluster-e2e-${id}-${round}-${index}`);
   const started = performance.now();
   try {
     const addresses = await Promise.all(

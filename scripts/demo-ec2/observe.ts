@@ -181,7 +181,7 @@ async function watchGroup(observer: Observer): Promise<string> {
   return GroupId;
 }
 
-/** Launches an instance in the group and ends it; deletes the group. */
+/** Launches an instance in the group; then see `watchEnd`. */
 async function watchInstance(observer: Observer, launch: Launch, GroupId: string): Promise<void> {
   const { answers } = observer;
   const request = {
@@ -235,6 +235,23 @@ async function watchInstance(observer: Observer, launch: Launch, GroupId: string
   const metadata = { InstanceId: id, HttpTokens: "required" } as const;
   await observer.ask("requiring metadata 2 of it", "ModifyInstanceMetadataOptions", metadata);
 
+  await watchEnd(observer, { id, GroupId, see, look });
+  answers["an instance's states"] = states.join(", ");
+}
+
+interface RunningInstance {
+  readonly id: string;
+  readonly GroupId: string;
+  readonly see: (state: string | undefined) => void;
+  readonly look: () => Promise<Instance | undefined>;
+}
+
+/** Ends the instance and deletes its group. */
+async function watchEnd(
+  observer: Observer,
+  { id, GroupId, see, look }: RunningInstance,
+): Promise<void> {
+  const { answers } = observer;
   const endMs = Date.now();
   const ended = (await observer.call("TerminateInstances", { InstanceIds: [id] }))
     .TerminatingInstances?.[0];
@@ -245,7 +262,6 @@ async function watchInstance(observer: Observer, launch: Launch, GroupId: string
     endMs,
     async () => (await look())?.State?.Name === "terminated",
   );
-  answers["an instance's states"] = states.join(", ");
   const gone = await look();
   answers["an ended instance"] = shape(gone);
   answers["why it ended"] =

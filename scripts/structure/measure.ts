@@ -3,21 +3,25 @@ import { dirname, join } from "node:path";
 import { readFlows } from "./flows.ts";
 import type { Flow } from "./flows.ts";
 import { findSources } from "./find-sources.ts";
-import { goFunctions } from "./go-functions.ts";
 import { cyclesOf, type ImportGraph, resolveImports, upwardImports } from "./import-graph.ts";
 import { type Module, readModule } from "./read-module.ts";
 
 /** What structureTable() shows of one checkout. */
 export interface Measures {
-  readonly files: number;
+  /** Of TypeScript, without comments. */
+  readonly tokens: number;
   readonly lines: number;
   readonly bytes: number;
+  /** Relative imports and exports, all files together. */
+  readonly relativeImports: number;
+  readonly exports: number;
+  readonly modules: number;
+  readonly namedTypes: number;
   readonly fileLengths: readonly number[];
   /** Of every function that is longer than one line. */
   readonly functionLengths: readonly number[];
   readonly mostFilesInFolder: number;
-  /** Absent for Go, whose files see all of their folder without an import. */
-  readonly imports?: ImportMeasures;
+  readonly imports: ImportMeasures;
   readonly flows: readonly Flow[];
   /** Members of the interfaces that a backend implements; absent where there is no such contract. */
   readonly contractMembers?: number;
@@ -35,36 +39,46 @@ interface ImportMeasures {
 type ReadModule = Module & { readonly path: string; readonly lines: number };
 
 export async function measureCheckout(root: string): Promise<Measures> {
-  const { language, paths } = await findSources(root);
-  if (paths.length === 0) throw new Error(`${root} has no sources in TypeScript, JavaScript or Go`);
+  const paths = await findSources(root);
+  if (paths.length === 0) throw new Error(`${root} has no sources in TypeScript or JavaScript`);
   const sources = await Promise.all(
     paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
   );
-  const fileLengths = sources.map(({ text }) => lineCount(text));
-  const folders = Map.groupBy(paths, (path) => dirname(path));
-  const shared = {
-    files: paths.length,
+  const code = sources.filter(({ path }) => !/\.(?:sh|py)$/.test(path));
+  const folders = Map.groupBy(
+    code.map(({ path }) => path),
+    (path) => dirname(path),
+  );
+  const fileLengths = code.map(({ text }) => lineCount(text));
+  const modules = code.map(({ path, text }) => ({
+    path,
+    lines: lineCount(text),
+    ...readModule(path, text),
+  }));
+  return {
     lines: fileLengths.reduce((sum, length) => sum + length, 0),
-    bytes: sources.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0),
+    bytes: code.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0),
     fileLengths,
     mostFilesInFolder: Math.max(...[...folders.values()].map((files) => files.length)),
     flows: await readFlows(root),
+    ...measureModules(modules),
   };
-  if (language === "go")
-    return { ...shared, functionLengths: sources.flatMap(({ text }) => goFunctions(text)) };
-  const modules = sources
-    .filter(({ path }) => !/\.(?:sh|py)$/.test(path))
-    .map(({ path, text }) => ({ path, lines: lineCount(text), ...readModule(path, text) }));
-  return { ...shared, ...measureModules(modules) };
 }
 
-function measureModules(
-  modules: readonly ReadModule[],
-): Pick<Measures, "functionLengths" | "imports" | "contractMembers"> {
+function measureModules(modules: readonly ReadModule[]) {
   const graph = resolveImports(modules);
   const upward = upwardImports(graph);
   const contract = modules.find(({ path }) => path === "src/backend/contract.ts")?.members;
+  const sum = (count: (module: ReadModule) => number): number =>
+    modules.reduce((total, module) => total + count(module), 0);
   return {
+    tokens: sum(({ tokens }) => tokens),
+    relativeImports: sum(
+      ({ specifiers }) => specifiers.filter((each) => each.startsWith(".")).length,
+    ),
+    exports: sum(({ exports }) => exports),
+    modules: modules.length,
+    namedTypes: sum(({ members }) => members.size),
     functionLengths: modules.flatMap(({ functionLengths }) => functionLengths),
     imports: {
       shortWithOneImporter: shortWithOneImporter(modules, graph),
@@ -72,7 +86,10 @@ function measureModules(
       ...(upward !== undefined && { upward }),
     },
     ...(contract !== undefined && {
-      contractMembers: contractInterfaces.reduce((sum, name) => sum + (contract.get(name) ?? 0), 0),
+      contractMembers: contractInterfaces.reduce(
+        (total, name) => total + (contract.get(name) ?? 0),
+        0,
+      ),
     }),
   };
 }

@@ -5,6 +5,9 @@ export interface Module {
   readonly functionLengths: readonly number[];
   /** What is imported or re-exported, types and `import()` included, each once and as it is written. */
   readonly specifiers: readonly string[];
+  /** The number of tokens, without comments. A text, and each part of a template, is one. */
+  readonly tokens: number;
+  readonly exports: number;
   /** The number of members of each interface and object type that has a name. */
   readonly members: ReadonlyMap<string, number>;
 }
@@ -14,13 +17,32 @@ interface Span {
   readonly end: number;
 }
 
+/** One token each, or none for a comment. */
+const token =
+  /[\p{ID_Continue}$#]+|=>|\.\.\.|\?\?=?|\?\.|[=!]==?|&&=?|\|\|=?|\*\*|<=|\+\+|--|[+\-*/]=|[^\s`]/gu;
+
+function tokensIn(text: string, spans: readonly (Span & { readonly is?: string })[]): number {
+  let code = "";
+  let at = 0;
+  for (const { start, end, is = " 0 " } of spans.toSorted(
+    (one, other) => one.start - other.start,
+  )) {
+    if (start < at) continue;
+    code += text.slice(at, start) + is;
+    at = end;
+  }
+  return (code + text.slice(at)).replaceAll("${", " ").match(token)?.length ?? 0;
+}
+
 /** Reads TypeScript or JavaScript. */
 export function readModule(path: string, text: string): Module {
-  const { program, errors } = parseSync(path, text);
+  const { program, comments, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path} cannot be parsed: ${errors[0]?.message}`);
   const functions: Span[] = [];
   const specifiers = new Set<string>();
   const members = new Map<string, number>();
+  const texts: Span[] = [];
+  const exported = { count: 0 };
   const importing = ({
     source,
   }: {
@@ -33,7 +55,12 @@ export function readModule(path: string, text: string): Module {
     FunctionExpression: (node) => void functions.push(node),
     ArrowFunctionExpression: (node) => void functions.push(node),
     ImportDeclaration: importing,
-    ExportNamedDeclaration: importing,
+    ExportNamedDeclaration: (node) => {
+      exported.count += Math.max(1, node.specifiers.length);
+      importing(node);
+    },
+    Literal: (node) => void texts.push(node),
+    TemplateElement: (node) => void texts.push(node),
     ExportAllDeclaration: importing,
     ImportExpression: importing as (node: { readonly source: object }) => void,
     TSImportType: importing,
@@ -45,6 +72,8 @@ export function readModule(path: string, text: string): Module {
   return {
     functionLengths: lengths.filter((length) => length > 1),
     specifiers: [...specifiers],
+    tokens: tokensIn(text, [...comments.map((span) => ({ ...span, is: "" })), ...texts]),
+    exports: exported.count,
     members,
   };
 }

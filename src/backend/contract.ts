@@ -25,6 +25,8 @@ import type {
   TemplateRecord,
 } from "../model/snapshot.ts";
 import type { Checked } from "../model/checked.ts";
+import type { Admission } from "./admission.ts";
+import type { Power } from "./power.ts";
 import type { Runtime } from "../system/runtime.ts";
 
 /**
@@ -350,31 +352,6 @@ export interface CreationSummary {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Changes whether machines run. They keep their names, addresses, keys and disks. Each call acts on the nodes that are in a state for it, and may be
- * repeated. After an abort, ask the backend for the nodes' states.
- */
-export interface Power {
-  /** Asks the nodes' systems to shut down, and resolves when they have. Throws `deadline-passed` if one doesn't. */
-  shutDown(
-    cluster: ClusterRecord,
-    nodes: readonly NodeRecord[],
-    signal: AbortSignal,
-  ): Promise<void>;
-  /** Stops them at once, like a power cut. */
-  cutPower(
-    cluster: ClusterRecord,
-    nodes: readonly NodeRecord[],
-    signal: AbortSignal,
-  ): Promise<void>;
-  /** Boots stopped nodes from their disks. Resolves before they accept logins. */
-  start(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
-  pause(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
-  resume(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
-  /** Whether the clock of a paused node stands still. */
-  readonly stopsClocks: boolean;
-}
-
 /** Saves clusters under names and brings them back. Only some backends can. */
 export interface Snapshots {
   /** Oldest first. */
@@ -408,26 +385,4 @@ export interface Templates {
   list(signal: AbortSignal): Promise<readonly TemplateRecord[]>;
   /** Removes one, or all unused ones; returns their names. Throws `bad-usage` if the template doesn't exist or is in use. */
   remove(name: string | undefined, signal: AbortSignal): Promise<readonly string[]>;
-}
-
-/** Decides which addresses can reach the nodes of existing clusters. */
-export interface Admission {
-  list(cluster: ClusterName, signal: AbortSignal): Promise<readonly AdmittedRange[]>;
-  /** Returns the admitted range. Safe to repeat. Throws `bad-usage` if the given text is not a range. */
-  admit(cluster: ClusterName, request: AdmissionRequest, signal: AbortSignal): Promise<string>;
-  /** Returns the removed range. Throws `bad-usage` if it isn't admitted. */
-  remove(cluster: ClusterName, range: string, signal: AbortSignal): Promise<string>;
-}
-
-export interface AdmissionRequest {
-  /** An address or a range such as `192.0.2.0/24`; undefined: the address from which this machine is seen. */
-  readonly range: string | undefined;
-  /** TCP ports to open besides 22, if no range is admitted that would show which. */
-  readonly openPorts: readonly number[];
-}
-
-export interface AdmittedRange {
-  readonly range: string;
-  /** Such as `22`, `8000-8100` or `all`. */
-  readonly ports: readonly string[];
 }

@@ -88,7 +88,11 @@ export function defineCommand<
 
 /** Everything a command may use of the process it runs in. */
 export interface Context extends Invocation {
+  /** The command line without the program, which may hold secrets. */
+  readonly words?: readonly string[];
   readonly programName: string;
+  /** The path of this program's executable, for programs that it starts. */
+  readonly programPath: string;
   /** Replaces neutral option names with flags in texts from lower layers. Errors and progress messages are converted automatically. */
   readonly nameFlags: NameFlags;
   readonly clock: Clock;
@@ -136,10 +140,10 @@ export interface Output {
    */
   result(result: Result): void;
   /**
-   * Writes one line of a source's output, behind the source's name, unless the format is JSON. The line is masked and made printable. Returns a promise
+   * Writes one line of a source's output, behind the source's name if there are several, unless the format is JSON. The line is masked and made printable. Returns a promise
    * if the reader is slow: then wait for it.
    */
-  line(stream: "stdout" | "stderr", source: Source, line: string): void | Promise<void>;
+  line(stream: "stdout" | "stderr", source: Source | undefined, line: string): void | Promise<void>;
 }
 
 export interface Source {
@@ -182,7 +186,7 @@ export class Interrupted extends Error {
  */
 export type ProcessLike = Pick<
   NodeJS.Process,
-  "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off"
+  "argv" | "env" | "cwd" | "pid" | "kill" | "on" | "off" | "execPath"
 > & {
   exitCode?: number | string | null | undefined;
   /** Node's own parts, by name. */

@@ -1,9 +1,10 @@
 # bash completion for PROGRAM: source this file, or save it in bash's completions folder
 _NAME() {
-  local current="${COMP_WORDS[COMP_CWORD]}" answer line are_files=yes
+  local current="${COMP_WORDS[COMP_CWORD]}" answer line are_files=yes after_colon=
   COMPREPLY=()
   answer="$(PROGRAM __complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)"
   # bash splits words at "=" and ":", so only "va" of "--flag=va" is replaced.
+  if [ "$current" = ":" ] || [ "${COMP_WORDS[COMP_CWORD-1]}" = ":" ]; then after_colon=yes; fi
   case "$current" in "=" | ":") current="" ;; esac
   case "$answer" in
     files) answer="$(compgen -f -- "$current")" ;;
@@ -15,6 +16,7 @@ _NAME() {
   # compgen -W would expand what the program prints, and others may have chosen those names.
   while IFS= read -r line; do
     line="${line%%$'\t'*}"
+    if [ -z "$are_files" ] && [ -n "$after_colon" ]; then line="${line#*:}"; fi
     if [ -z "$line" ] || [[ "$line" != "$current"* ]]; then continue; fi
     if [ -z "$are_files" ] && [ "${BASH_VERSINFO[0]}" -ge 4 ]; then line="$(printf '%q' "$line")"; fi
     COMPREPLY+=("$line")

@@ -46,7 +46,8 @@ function wordOffer(program: Program, command: Command, words: readonly string[])
   const flag = /^--[^=]+=/.exec(current)?.[0] ?? "";
   const read = readCommandWords(command, [...before, `${flag}${cursor}`]);
   const option = options.find((each) => textsOf(read, each).includes(cursor));
-  const offer = (declared: Option | Argument): Offer => valueOffer(declared, program, read);
+  const offer = (declared: Option | Argument): Offer =>
+    begunOffer(declared, current) ?? valueOffer(declared, program, read);
   if (option !== undefined) return offer(option);
   // From the second word on, the words belong to another program.
   const isRest = isForeign && read.positionals.length > 1;
@@ -69,6 +70,11 @@ function optionOffer(options: readonly Option[], read: Words): Offer {
     (option) => option.repeatable === true || textsOf(read, option).length === 0,
   );
   return { lines: ["words", ...usable.flatMap(flagLines)] };
+}
+
+function begunOffer({ type }: Option | Argument, current: string): Offer | undefined {
+  const begun = (type.offers ?? []).filter((each) => current !== "" && each.startsWith(current));
+  return begun.length === 0 ? undefined : { lines: ["words", ...begun] };
 }
 
 function valueOffer(

@@ -112,7 +112,8 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
     session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
   const work = async (): Promise<number> => {
     await check(command, values, problems, session);
-    return (await command.run(values, session.context)) ?? 0;
+    const words = [command.name, ...argv];
+    return (await command.run(values, { ...session.context, words })) ?? 0;
   };
   const [outcome] = await Promise.allSettled([work()]);
   await finish(outcome, session, run);

@@ -1,5 +1,6 @@
 import type { Masker } from "../system/masker.ts";
 import { systemClock } from "../system/runtime.ts";
+import { variable } from "../system/variable.ts";
 import type { Context, ProcessLike, Program } from "./command.ts";
 import { Interrupts } from "./interrupts.ts";
 import { LogFile } from "./log-file.ts";
@@ -67,6 +68,7 @@ export function openSession(parts: SessionParts): Session {
   const context: Context = {
     ...parts.invocation,
     programName: parts.program.name,
+    programPath: programPath(parts),
     nameFlags: parts.nameFlags,
     clock: systemClock,
     runtimeVariables: parts.runtimeVariables,
@@ -92,6 +94,13 @@ export function openSession(parts: SessionParts): Session {
     },
   };
   return { context, progress, output, interrupts, log, colours, failureExitCode };
+}
+
+/** A compiled program is one file. The launcher of a package names itself, because it starts our sources with options. */
+function programPath({ host, invocation }: SessionParts): string {
+  const [, script = ""] = host.argv;
+  if (script.startsWith("/$bunfs/")) return host.execPath;
+  return variable(invocation.environment, "CLUSTER_E2E_LAUNCHER") ?? script;
 }
 
 function openProgress(

@@ -9,6 +9,7 @@ import { ifKilled } from "../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
+import { utf8Text } from "../system/utf8.ts";
 import type { Answers, ProcessLike } from "./command.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import type { Screen } from "./terminal/live-area.ts";
@@ -230,7 +231,10 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
         `The line on stdin is longer than ${longestBytes} bytes.`,
       );
   }
-  return Buffer.from(bytes).toString().replace(/\r$/, "");
+  const line = utf8Text(Buffer.from(bytes));
+  if (line === undefined)
+    throw new ClusterError("bad-usage", "Some bytes of the line on stdin are not UTF-8.");
+  return line.replace(/\r$/, "");
 }
 
 /** The next byte, or undefined at the end. */

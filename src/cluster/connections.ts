@@ -1,12 +1,19 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
-import { type ClusterName, type ClusterRecord, isReachable } from "../model/cluster-record.ts";
+import {
+  type ClusterName,
+  type ClusterRecord,
+  type NodeRecord,
+  isReachable,
+} from "../model/cluster-record.ts";
 import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
+import { type OpenForward, forwardPort } from "../ssh/forward-port.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
+import { recordStep } from "./events/record-event.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
 import {
   creationFiles,
@@ -33,6 +40,15 @@ const readLimitMs = 60_000;
 /** Short, because the user waits for an error that is printed afterwards. */
 const rereadLimitMs = 5_000;
 
+interface Masking {
+  /** The first attempt to read the secrets. */
+  first?: Promise<void>;
+  /** Whether all secrets are known. */
+  isKnown: boolean;
+  problem?: string;
+  refusal?: TooManySecrets;
+}
+
 /**
  * Opens connections to the nodes of a cluster that another process may have created. They deliver no text from a node
  * before the cluster's secrets have been read from the first master and hidden, so that every command masks them;
@@ -47,14 +63,7 @@ export function openMaskedConnections(
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
   const firstMaster = firstMasterOf(cluster);
-  const state: {
-    first?: Promise<void>;
-    isKnown: boolean;
-    problem?: string;
-    refusal?: TooManySecrets;
-  } = {
-    isKnown: false,
-  };
+  const state: Masking = { isKnown: false };
 
   const clocks: { set?: Promise<void> } = {};
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
@@ -159,6 +168,10 @@ function withheld(connection: Connection, masked: Promise<void>): Connection {
       await orAborted(masked, signal);
       await connection.upload(source, target, signal);
     },
+    openPort: async (address, signal) => {
+      await orAborted(masked, signal);
+      return await connection.openPort(address, signal);
+    },
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
 }
@@ -172,7 +185,8 @@ export function openConnections(
 ): ConnectionPool {
   const files = creationFiles(directory);
   // A cluster that was created on another machine has no folder here.
-  if (existsSync(directory)) progress.logTo(files.log);
+  if (existsSync(directory))
+    progress.logTo(files.log, (change) => recordStep(directory, change, progress));
   const pool = createConnectionPool({
     privateKeyFile: files.privateKey,
     knownHosts: createKnownHosts(files.knownHosts),
@@ -266,6 +280,7 @@ export async function sshConfig(cluster: ClusterRecord): Promise<string> {
   return renderSshConfig(reachable, {
     identityFile: files.privateKey,
     knownHostsFile: files.knownHosts,
+    clusterId: cluster.id,
   });
 }
 
@@ -292,5 +307,46 @@ export async function clusterMasterConnection(
     return masterConnection(directory, [block, knownHosts, keyVersion], environment);
   } catch {
     return undefined;
+  }
+}
+
+export interface NodePort {
+  readonly node: NodeRecord;
+  readonly port: number;
+  /** 0: any that is free. */
+  readonly localPort: number;
+}
+
+/** Logs in to the node, and leads a port of 127.0.0.1 to one of the node's. Throws the errors of connections, and `bad-usage`. */
+export async function forwardToNode(
+  cluster: ClusterRecord,
+  { node, port, localPort }: NodePort,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<OpenForward> {
+  await assertKeyIsHere(cluster);
+  const connections = openConnections(cluster.directory, runtime);
+  const closeConnections = () => connections[Symbol.asyncDispose]();
+  try {
+    await connections.connect(node, signal);
+    const request = {
+      host: node.privateAddress ?? node.ssh.host,
+      port,
+      localPort,
+      connect: async (inner: AbortSignal) => connections.connect(node, inner),
+      onFailure: (reason: string) =>
+        runtime.progress.note(`Port ${port} does not answer: ${reason}.`),
+    };
+    const forward = await forwardPort(request, signal);
+    return {
+      localPort: forward.localPort,
+      [Symbol.asyncDispose]: async () => {
+        await forward[Symbol.asyncDispose]();
+        await closeConnections();
+      },
+    };
+  } catch (error) {
+    await closeConnections();
+    throw error;
   }
 }

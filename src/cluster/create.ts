@@ -35,7 +35,12 @@ import { firstLogin } from "./create/first-login.ts";
 import { noteSuspensions } from "./correct-slept-clocks.ts";
 import { lockFolder, removeLeftovers } from "./create/lock-folder.ts";
 import { type CreationTarget, planMachines } from "./create/plan-machines.ts";
-import { StartingMachines } from "./create/starting-machines.ts";
+import {
+  type Machines,
+  type MachinesToStart,
+  StartingMachines,
+} from "./create/starting-machines.ts";
+import { recordFailure, recordNodes } from "./events/record-event.ts";
 import { saveFailureLogs } from "./logs.ts";
 
 /** A new cluster, and the connections to its nodes. */
@@ -98,23 +103,15 @@ export async function createOpenCluster<Options>(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
       runtime,
     );
-    const launchAndInstall = async (): Promise<ClusterRecord> => {
-      const machines = new StartingMachines(
-        { creation, publicKey: folder.publicKey, logIn },
-        runtime,
-      );
-      return startOn(
-        machines,
-        { request, target: { backend, install }, connections, creation },
-        runtime,
-        inTime,
-      );
-    };
+    const start = { request, target: { backend, install }, connections, creation, logIn };
+    const launchAndInstall = async (): Promise<ClusterRecord> =>
+      startOn({ ...start, publicKey: folder.publicKey }, runtime, inTime);
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
       if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
       return launchAndInstall();
     });
     await endCreation(directory, use === undefined ? "finished" : "in-use");
+    recordNodes(directory, cluster.nodes, runtime);
     if (use !== undefined) {
       begun.use = use(cluster);
       await orAborted(begun.use, signal);
@@ -122,6 +119,7 @@ export async function createOpenCluster<Options>(
     }
     return { cluster, connections, [Symbol.asyncDispose]: close };
   } catch (error) {
+    recordFailure(directory, error, runtime);
     await undoCreation(creationToUndo(), { error, isInterrupted: signal.aborted }, runtime);
     // Machines that end need not wait for a command that was interrupted, but it ends no later than this function.
     await Promise.allSettled([begun.use, close()]);
@@ -129,19 +127,22 @@ export async function createOpenCluster<Options>(
   }
 }
 
-interface Start<Options> {
+interface Start<Options> extends Pick<MachinesToStart, "publicKey" | "logIn"> {
   readonly request: CreateRequest<Options>;
   readonly target: CreationTarget<Options>;
   readonly connections: ConnectionPool;
   readonly creation: Creation;
 }
 
+/** Launches the machines, and installs on them. */
 async function startOn<Options>(
-  machines: StartingMachines,
-  { request, target: { backend, install }, connections, creation }: Start<Options>,
+  start: Start<Options>,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
+  const { request, target, connections, creation } = start;
+  const { backend, install } = target;
+  const machines = new StartingMachines(start, runtime);
   const readFacts = async (inner: AbortSignal) =>
     request.readFacts?.({ cluster: machines.cluster, connections }, inner);
   try {
@@ -155,21 +156,6 @@ async function startOn<Options>(
   } catch (error) {
     throw await causeOf(error, { creation, machines }, signal);
   }
-}
-
-/** The machines of one cluster, which may still have to be launched. */
-export interface Machines {
-  launch(signal: AbortSignal): Promise<void>;
-  /** Runs until the signal aborts. Fails if a machine can't become a node, or has ended. */
-  watch(signal: AbortSignal): Promise<void>;
-  /** Yields each node as soon as it has its address. Ends when all have one. */
-  arrivals(signal: AbortSignal): AsyncIterable<NodeRecord>;
-  /** Resolves when the node accepts logins and has booted. */
-  logIn(node: NodeRecord, signal: AbortSignal): Promise<void>;
-  /** The cluster as it was last seen; after the last arrival, all nodes have their addresses. */
-  readonly cluster: ClusterRecord;
-  /** Resolves when the launch has ended and all nodes have been logged in to. */
-  untilComplete(signal: AbortSignal): Promise<ClusterRecord>;
 }
 
 /** The steps on the machines and the installation. The first failure ends all others, before it is thrown. */

@@ -4,13 +4,14 @@ import { basename, dirname, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
+import { outside } from "../outside-text.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import { draftBeside } from "../system/files/draft.ts";
 import { errorCode, isAccessible } from "../system/files/private-file.ts";
 import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";
-import { outsideReason } from "../system/printable.ts";
+import { outsideReason, plainLines } from "../system/printable.ts";
 import type { Progress } from "../system/runtime.ts";
 import { watchdog } from "../system/time-limit.ts";
 import sendFile from "./send-file.sh" with { type: "text" };
@@ -20,6 +21,11 @@ export interface FetchSource {
   readonly node: string;
   /** The settings of the command's session; only their working directories are used. */
   readonly settings: readonly SessionSettings[];
+}
+
+export interface Fetched extends Unpacked {
+  /** Files that became shorter while they were read: zeros are in the place of what is missing. At most ten. */
+  readonly shrunk: readonly string[];
 }
 
 /** The limits for one file or folder. A node that sends more is broken or hostile. */
@@ -34,7 +40,7 @@ export async function fetchFile(
   request: FetchRequest,
   source: FetchSource,
   signal: AbortSignal,
-): Promise<Unpacked> {
+): Promise<Fetched> {
   try {
     await mkdir(dirname(request.local), { recursive: true });
     await using draft = await draftBeside(request.local);
@@ -50,7 +56,7 @@ async function receive(
   { remote }: FetchRequest,
   { connection, settings, draft }: FetchSource & { readonly draft: string },
   signal: AbortSignal,
-): Promise<Unpacked> {
+): Promise<Fetched> {
   using limit = watchdog(stallLimitMs, signal);
   const outcome: { unpacked?: Unpacked; cutOff?: IncompleteArchive } = {};
   const command = {
@@ -73,8 +79,16 @@ async function receive(
     const reason = outsideReason(stderr);
     throw new ArchiveProblem(reason || (outcome.cutOff?.message ?? `tar exited with ${status}`));
   }
-  return outcome.unpacked;
+  return { ...outcome.unpacked, shrunk: shrunkFiles(stderr) };
 }
+
+const mostShrunk = 10;
+
+/** The names of which GNU tar says `tar: ./NAME: File shrank by 1234 bytes; padding with zeros`. */
+const shrunkFiles = (said: string): readonly string[] =>
+  plainLines(said, mostShrunk).flatMap(
+    (line) => /^tar: (?:\.\/)?(.+): File shrank by \d+ bytes?;/.exec(line)?.[1] ?? [],
+  );
 
 async function run(
   connection: Connection,
@@ -163,7 +177,11 @@ export async function fetchFiles(
   for (const request of requests) {
     using step = progress.start("Fetch", request.remote);
     try {
-      const { files, bytes } = await fetchFile(request, await open(signal), signal);
+      const { files, bytes, shrunk } = await fetchFile(request, await open(signal), signal);
+      if (shrunk.length > 0)
+        progress.warn(
+          `${outside(shrunk.join(", "))}: became shorter while it was fetched from ${request.remote}, so its end is zeros`,
+        );
       step.done(`${numbered(files, "file")}, ${numbered(bytes, "byte")}`);
     } catch (error) {
       signal.throwIfAborted();

@@ -76,7 +76,9 @@ function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: Other
   ].join(" ");
 }
 
-const byRole = new RegExp(`^(?:${roles.join("|")})_(?:0|[1-9][0-9]{0,3})$`);
+const byRole = new RegExp(
+  `^(?:${roles.join("|").replaceAll("_", "[-_]")})[-_](?:0|[1-9][0-9]{0,3})$`,
+);
 
 /**
  * Returns what is wrong with a text that should name a node or a group of nodes, such as `agents`. It doesn't check whether such a node exists.
@@ -179,6 +181,9 @@ function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string):
   });
 }
 
+/** As nodes' hostnames have hyphens, so may the names that users type. */
 function namesOf(node: NodeRecord): readonly (string | undefined)[] {
-  return [nodeReference(node), node.id, node.publicAddress, node.privateAddress];
+  const reference = nodeReference(node);
+  const { id, publicAddress, privateAddress } = node;
+  return [reference, reference.replaceAll("_", "-"), id, publicAddress, privateAddress];
 }

@@ -5,7 +5,7 @@ import type { Backend, NamedText } from "../backend/contract.ts";
 import { ClusterError, messageOf } from "../errors.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { TooManySecrets } from "../platform/cluster-secrets.ts";
-import { collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
+import { type LogsLimits, collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { writePrivateFileIn } from "../system/files/private-file.ts";
 import { maskedPrintable, outsideLine } from "../system/printable.ts";
@@ -53,7 +53,7 @@ export async function saveLogs(
   return { folder, files };
 }
 
-function warnOfSecrets(
+export function warnOfSecrets(
   problem: string | undefined,
   texts: readonly NamedText[],
   progress: Progress,
@@ -92,18 +92,14 @@ function silentNodes(texts: readonly NamedText[]): readonly string[] {
  * Collects every log of a cluster's machines, from the backend and from the nodes that answer. Never throws: after an
  * abort, it returns what it already has.
  */
-async function collectLogs(
+export async function collectLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
-  {
-    cluster,
-    connections,
-    limitMs,
-  }: Omit<FailureLogsRequest, "directory"> & { readonly limitMs: number },
+  { cluster, connections, ...limits }: Omit<FailureLogsRequest, "directory"> & LogsLimits,
   signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
   const gathered = await Promise.allSettled([
     backend.consoleOutput(cluster, signal),
-    collectNodeLogs(cluster, connections, limitMs, signal),
+    collectNodeLogs(cluster, connections, limits, signal),
   ]);
   return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
 }

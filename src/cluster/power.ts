@@ -1,4 +1,5 @@
-import type { Backend, Power } from "../backend/contract.ts";
+import type { Backend } from "../backend/contract.ts";
+import type { Power } from "../backend/power.ts";
 import { ClusterError, hasErrorId, revised } from "../errors.ts";
 import {
   type ClusterRecord,
@@ -7,6 +8,7 @@ import {
   nodeGroups,
   nodeReference,
 } from "../model/cluster-record.ts";
+import type { Course, NewEvent } from "../model/event.ts";
 import { correctClock } from "../ssh/correct-clock.ts";
 import { reseed } from "../ssh/reseed.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
@@ -16,6 +18,8 @@ import { poll, retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
+import { markNodes } from "./events/mark-nodes.ts";
+import { recordNodes, recording } from "./events/record-event.ts";
 import { assertRuns, findCluster, findNodes, withCluster } from "./find-cluster.ts";
 import { rebootNodes } from "./reboot-nodes.ts";
 
@@ -69,7 +73,18 @@ async function restartFromWithin(
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
   const watched = { ...cluster, nodes: chosen };
-  const reboot = async (inner: AbortSignal) => rebootNodes(cluster, chosen, runtime, inner);
+  const eventOf = (course: Course): NewEvent => ({
+    kind: "power",
+    action: "Restart",
+    nodes: chosen.map(nodeReference),
+    course,
+  });
+  const reboot = async (inner: AbortSignal) => {
+    await markNodes(cluster, { nodes: chosen, text: "Restart" }, runtime, inner);
+    await recording(cluster.directory, eventOf, runtime, async () =>
+      rebootNodes(cluster, chosen, runtime, inner),
+    );
+  };
   // The cloud's answers may omit machines that run.
   const { limitMs: unlistedMs } = waits.visibility;
   await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
@@ -97,19 +112,29 @@ async function changeNodes(
     const before = await findCluster(backend, cluster.id, signal);
     const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
     if (nodes.length === 0) continue;
-    using step = runtime.progress.start(title, nodes.map(nodeReference).join(", "));
-    await change(before, nodes, signal);
+    const names = nodes.map(nodeReference);
+    using step = runtime.progress.start(title, names.join(", "));
+    const eventOf = (course: Course): NewEvent => ({
+      kind: "power",
+      action: title,
+      nodes: names,
+      course,
+    });
+    if (states.includes("running"))
+      await markNodes(before, { nodes, text: title }, runtime, signal);
+    await recording(cluster.directory, eventOf, runtime, async () => change(before, nodes, signal));
     step.done();
     hasBooted ||= change === power.start;
   }
   const after = await findCluster(backend, cluster.id, signal);
   const changed = after.nodes.filter(({ id }) => ids.has(id));
+  recordNodes(cluster.directory, changed, runtime);
   // A stopped node may have no address.
   await closeLogins(cluster, [...chosen, ...changed], runtime, signal);
   const booting = changed.filter(({ state }) => state === "running");
   if (action !== "stop" && action !== "pause" && booting.length > 0) {
     const watched = { ...after, nodes: booting };
-    const logins = { setsClocks: power.stopsClocks, reseeds: false, areBooting: true };
+    const logins = { setsClocks: power.stopsClocks, reseeds: false, areBooting: true, power };
     const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
     await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
   }
@@ -223,7 +248,7 @@ const loginsAtOnce = 20;
 /** Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a note and doesn't wait. */
 export async function awaitLogins(
   cluster: ClusterRecord,
-  logins: Pick<Login, "setsClocks" | "reseeds" | "areBooting">,
+  logins: Pick<Login, "setsClocks" | "reseeds" | "areBooting" | "power">,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
@@ -238,14 +263,15 @@ export async function awaitLogins(
   await mapConcurrently(
     cluster.nodes,
     loginsAtOnce,
-    async (node) => awaitLogin({ ...logins, node, connections }, runtime, signal),
+    async (node) => awaitLogin({ ...logins, cluster, node, connections }, runtime, signal),
     signal,
   );
   step.done();
 }
 
 interface Login {
-  readonly node: ClusterRecord["nodes"][number];
+  readonly cluster: ClusterRecord;
+  readonly node: NodeRecord;
   readonly connections: ConnectionPool;
   /** Whether the nodes' clocks must be set, because they have stood still. */
   readonly setsClocks: boolean;
@@ -253,15 +279,18 @@ interface Login {
   readonly reseeds: boolean;
   /** Whether the nodes may refuse logins for a while. */
   readonly areBooting: boolean;
+  readonly power: Pick<Power, "assertBoots"> | undefined;
 }
 
 async function awaitLogin(
-  { node, connections, setsClocks, reseeds, areBooting }: Login,
+  { cluster, node, connections, setsClocks, reseeds, areBooting, power }: Login,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
   const logIn = async (): Promise<void> => {
-    const connection = await connections.connect(node, signal).catch((error: unknown) => {
+    const connection = await connections.connect(node, signal).catch(async (error: unknown) => {
+      signal.throwIfAborted();
+      await power?.assertBoots?.(cluster, node);
       throw areBooting ? asTransient(error) : error;
     });
     if (reseeds) await reseed(connection, nodeReference(node), signal);

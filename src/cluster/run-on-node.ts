@@ -7,6 +7,7 @@ import type { Layout } from "../platform/layouts/layout.ts";
 import { type Login, loginVariables, testEnvironment } from "../platform/test-environment.ts";
 import { type ConnectionPool, firstToAnswer } from "../ssh/connection/connection-pool.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
+import { noteHeldOutput } from "../ssh/session/held-output.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
 import { findSsh } from "../ssh/session/ssh-process.ts";
@@ -15,11 +16,7 @@ import { errorCode, isDiskFull, writePrivateFile } from "../system/files/private
 import { ownedTemporaryFolder } from "../system/files/owned-folder.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { shellText } from "../ssh/shell-text.ts";
-import type { CommandEnd } from "../ssh/session/pass-output.ts";
-import { outsideLines } from "../system/printable.ts";
-import { orAborted, slowNote } from "../system/time-limit.ts";
-import listHolders from "./list-holders.sh" with { type: "text" };
+import { slowNote } from "../system/time-limit.ts";
 import {
   clusterMasterConnection,
   openConnections,
@@ -28,6 +25,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
+import { runRecorder } from "./events/record-event.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
 import { type Candidates, type FirstSession, startFirstSession } from "./first-session.ts";
 import { assertRuns, findNode, noRunningMaster } from "./find-cluster.ts";
@@ -36,6 +34,8 @@ import { syncCheckout } from "./sync-checkout.ts";
 export interface RunRequest {
   /** A single word is a shell line; several words are run exactly as they are. */
   readonly words: readonly string[];
+  /** The node's user who runs them; undefined: root. */
+  readonly user?: string | undefined;
   /** A node reference; undefined: the first master that answers. */
   readonly node: string | undefined;
   readonly login: Login;
@@ -146,31 +146,48 @@ async function carryOut(
       signal,
     );
   }
-  const started = startFirstSession(
+  const { node, session } = await startFirstSession(
     firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
     signal,
   );
-  const { node, session } = await started;
+  const recordRun = runRecorder(cluster, request.words, [node], runtime);
   const connect = async (inner: AbortSignal): Promise<Connection> =>
     connections.connect(node, inner);
   using _held = request.isTerminal
     ? undefined
-    : noteHeldOutput(session, { connect, node, ...runtime });
+    : noteHeldOutput({
+        name: nodeReference(node),
+        ended: session.commandEnded,
+        run: async (command, inner) => (await connect(inner)).run(command, inner),
+        ...runtime,
+      });
   const ended = await endOf(session, connect);
   state.mayHaveBegun = () => ended.hasBegun;
-  if (!ended.hasBegun) return ended;
-  const open = async (inner: AbortSignal): Promise<FetchSource> => ({
-    connection: await connect(inner),
-    node: nodeReference(node),
-    settings: sessionScript(cluster, node, request).settings,
-  });
+  if (!ended.hasBegun) {
+    recordRun(undefined);
+    return ended;
+  }
+  const commandStatus = await ended.report(signal);
+  recordRun(commandStatus);
+  const open = async (inner: AbortSignal): Promise<FetchSource> =>
+    fetchSource(cluster, node, request, await connect(inner));
   const status = await fetchFiles(
-    await ended.report(signal),
+    commandStatus,
     request.fetches,
     { open, progress: runtime.progress },
     signal,
   );
   return { hasBegun: true, report: async () => status };
+}
+
+function fetchSource(
+  cluster: ClusterRecord,
+  node: NodeRecord,
+  request: RunRequest,
+  connection: Connection,
+): FetchSource {
+  const { settings } = sessionScript(cluster, node, request);
+  return { connection, node: nodeReference(node), settings };
 }
 
 interface SessionParts extends Runtime {
@@ -217,7 +234,10 @@ function firstSession(
 /**
  * Waits for the session's end. Over a login that is shared, only another login shows whether the node still answers; if it is silent, the user learns it.
  */
-async function endOf(session: Session, connect: Watched["connect"]): Promise<SessionEnd> {
+async function endOf(
+  session: Session,
+  connect: (signal: AbortSignal) => Promise<Connection>,
+): Promise<SessionEnd> {
   const ended = new AbortController();
   using _slow = slowNote(() => {
     if (!session.hasLoggedIn()) connect(ended.signal).catch(() => {});
@@ -228,39 +248,6 @@ async function endOf(session: Session, connect: Watched["connect"]): Promise<Ses
     ended.abort(new Error("the session has ended"));
   }
 }
-
-interface Watched extends Pick<Runtime, "clock" | "progress"> {
-  readonly connect: (signal: AbortSignal) => Promise<Connection>;
-  readonly node: NodeRecord;
-}
-
-/** A session lasts as long as any process holds its output. If only those that the command has left do, the user learns which. */
-function noteHeldOutput(session: Session, { connect, node, clock, progress }: Watched): Disposable {
-  const ended = new AbortController();
-  const say = async ({ status, outputs }: CommandEnd): Promise<void> => {
-    const argv = ["sh", "-c", shellText(listHolders), "e2e-list-holders", ...outputs];
-    const asked = async () =>
-      (await connect(ended.signal)).run({ argv, sudo: true, limitMs: probeLimitMs }, ended.signal);
-    const { stdout } = await asked().catch(() => ({ stdout: "" }));
-    if (ended.signal.aborted) return;
-    const names = outsideLines(stdout, mostHolders).join(", ");
-    const holders =
-      names === "" ? "A process that it started" : `A process that it started (${names})`;
-    progress.note(
-      `${nodeReference(node)}: the command has ended with status ${status}. ${holders} still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
-    );
-  };
-  const watch = async (): Promise<void> => {
-    const end = await orAborted(session.commandEnded, ended.signal);
-    await clock.sleep(heldOutputMs, ended.signal);
-    await say(end);
-  };
-  watch().catch(() => {});
-  return { [Symbol.dispose]: () => ended.abort(new Error("the session has ended")) };
-}
-
-const mostHolders = 5;
-const heldOutputMs = 5_000;
 
 /** Writes the file beside the key or, if that folder is read-only or its disk is full, into a temporary one. */
 export async function writeConfiguration(cluster: ClusterRecord): Promise<SshConfiguration> {
@@ -298,8 +285,6 @@ export function hideOwnValues(
   for (const value of [login.name, login.password]) if (value !== undefined) progress.hide(value);
 }
 
-const probeLimitMs = 5_000;
-
 /** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
 export async function firstMaster(
   cluster: ClusterRecord,
@@ -330,6 +315,7 @@ export function sessionScript(
     variables,
     hasTestEnvironment,
     words,
+    user,
     missingFolderHint,
   }: Omit<RunRequest, "node" | "isTerminal">,
 ): SessionScript {
@@ -359,5 +345,10 @@ export function sessionScript(
   const settings = layouts.flatMap((layout) =>
     layout.testsFolders.map((folder) => settingsFor(layout, folder)),
   );
-  return { settings: [...settings, settingsFor(layouts[0], undefined)], words, missingFolderHint };
+  return {
+    settings: [...settings, settingsFor(layouts[0], undefined)],
+    words,
+    user,
+    missingFolderHint,
+  };
 }

@@ -20,6 +20,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
+import { runRecorder } from "./events/record-event.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
 import {
@@ -117,7 +118,9 @@ export async function runOnNodes(
       return await failed(cluster, { node, error }, signal);
     }
   };
+  const recordRun = runRecorder(cluster, request.words, request.nodes, runtime);
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
+  recordRun(Math.max(0, ...outcomes.map(({ status }) => status)));
   if (request.keepsLogins) await logins.keep([...loggedIn]);
   return outcomes;
 }
@@ -137,7 +140,7 @@ async function runOnOneNode(
 ): Promise<NodeOutcome> {
   const { onLine } = request;
   const script = sessionScript(cluster, node, request);
-  const lines = onLine && linesOf(node, onLine);
+  const lines = onLine && linesOf((stream, line) => onLine(node, stream, line));
   // What a node has printed stays, even if its connection is lost.
   const limit = onLine === undefined ? keptCharactersOf(request.nodes.length) : leastKept;
   const kept = { stdout: createOutputTail(limit), stderr: createOutputTail(limit) };
@@ -146,6 +149,7 @@ async function runOnOneNode(
   const command: RemoteCommand = {
     ...sessionCommand(script),
     isOutputHidden: true,
+    namesHolders: true,
     keptCharacters: leastKept,
     onOutput: (stream, chunk) => {
       kept[stream].add(chunk);
@@ -208,14 +212,14 @@ const fetchesOf = (node: NodeRecord, { fetches, keepsPaths }: NodesRun): readonl
 export const inFolder = (path: string, folder: string): string =>
   join(dirname(path), folder, basename(path));
 
-function linesOf(
-  node: NodeRecord,
-  onLine: OnNodeLine,
+/** Passes on the complete lines of a command's output. */
+export function linesOf(
+  onLine: (stream: "stdout" | "stderr", line: string) => void | Promise<void>,
 ): { readonly onOutput: NonNullable<RemoteCommand["onOutput"]>; readonly end: () => void } {
   const waits: Promise<void>[] = [];
   const splitter = (stream: "stdout" | "stderr") =>
     lineSplitter((line) => {
-      const wait = onLine(node, stream, line);
+      const wait = onLine(stream, line);
       if (wait !== undefined) waits.push(wait);
     });
   const splitters = { stdout: splitter("stdout"), stderr: splitter("stderr") };

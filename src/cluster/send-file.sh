@@ -16,4 +16,5 @@ else
   exit 66
 fi
 unset TAR_OPTIONS
+export LC_ALL=C
 exec tar --create --format=posix --hard-dereference --file=- --directory="$folder" -- "$name"

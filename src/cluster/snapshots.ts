@@ -4,6 +4,8 @@ import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import type { Runtime } from "../system/runtime.ts";
+import type { Course, NewEvent } from "../model/event.ts";
+import { type Recorder, recording } from "./events/record-event.ts";
 import { awaitLogins } from "./power.ts";
 import { findCluster, withCluster } from "./find-cluster.ts";
 
@@ -16,16 +18,20 @@ export interface SnapshotName {
 export async function createSnapshot(
   backend: Backend<unknown>,
   { clusterId, name }: SnapshotName,
+  recorder: Recorder,
   signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
-  await withCluster(
-    backend,
-    clusterId,
-    async (cluster) => snapshots.create(cluster, name, signal),
-    signal,
-  );
+  const create = async (cluster: ClusterRecord): Promise<void> =>
+    recording(cluster.directory, eventsOf("create", name), recorder, async () =>
+      snapshots.create(cluster, name, signal),
+    );
+  await withCluster(backend, clusterId, create, signal);
 }
+
+const eventsOf =
+  (action: string, name: string) =>
+  (course: Course): NewEvent => ({ kind: "snapshot", action, name, course });
 
 /** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
 export async function saveSnapshot(
@@ -82,14 +88,21 @@ export async function restoreSnapshot(
 ): Promise<ClusterRecord> {
   const snapshots = snapshotsOf(backend);
   const restore = async (before: ClusterRecord): Promise<ClusterRecord> => {
-    await snapshots.restore(before, name, signal);
+    await recording(before.directory, eventsOf("restore", name), runtime, async () =>
+      snapshots.restore(before, name, signal),
+    );
     // The nodes know nothing of connections that were opened after the snapshot.
     await closeMasterConnections(before.directory, runtime.environment);
     const cluster = await findCluster(backend, clusterId, signal);
     const { holdsMemory } = snapshots;
     await awaitLogins(
       cluster,
-      { setsClocks: holdsMemory, reseeds: holdsMemory, areBooting: false },
+      {
+        setsClocks: holdsMemory,
+        reseeds: holdsMemory,
+        areBooting: false,
+        power: backend.power,
+      },
       runtime,
       signal,
     );

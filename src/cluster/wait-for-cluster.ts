@@ -8,6 +8,7 @@ import type { Runtime } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { assertKeyIsHere, openMaskedConnections, warnIfCutShort } from "./connections.ts";
 import type { OpenCluster } from "./create.ts";
+import { checkRecorder } from "./events/record-event.ts";
 import { findCluster } from "./find-cluster.ts";
 
 export interface WaitRequest {
@@ -41,6 +42,7 @@ export async function waitForCluster(
   await warnIfCutShort(cluster, runtime);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
   await using connections = openMaskedConnections(cluster, runtime, created?.connections);
+  const recordChecks = checkRecorder(cluster.directory, runtime);
   const waiting = waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
@@ -51,7 +53,10 @@ export async function waitForCluster(
       deadlineMs: request.deadlineMs,
       clock: runtime.clock,
       progress: runtime.progress,
-      ...(request.onAnswers && { onAnswers: request.onAnswers }),
+      onAnswers: (answers) => {
+        recordChecks(answers);
+        request.onAnswers?.(answers);
+      },
     },
     signal,
   );

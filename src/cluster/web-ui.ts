@@ -6,6 +6,7 @@ import {
   type WebEndpoint,
   nodeReference,
   webEndpointOf,
+  webPortsOf,
 } from "../model/cluster-record.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
@@ -14,10 +15,12 @@ import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/n
 import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import type { Runtime } from "../system/runtime.ts";
-import { assertKeyIsHere, openMaskedConnections } from "./connections.ts";
+import { assertKeyIsHere, forwardToNode, openMaskedConnections } from "./connections.ts";
 
 export interface FoundWebUi {
   readonly url: string;
+  /** The node, if the URL doesn't lead there from here; absent: it does. */
+  readonly beyond?: NodeRecord;
   /** Where the certificate of the cluster's own authority is: a URL, or a file on the masters; undefined without TLS. */
   readonly authority: string | undefined;
 }
@@ -26,7 +29,8 @@ export interface FoundWebUi {
 export function expectedWebUrl(cluster: ClusterRecord): string | undefined {
   const master = firstMaster(cluster);
   const endpoint = expectedEndpoint(cluster);
-  return master === undefined || endpoint === undefined ? undefined : urlOf(master, endpoint);
+  if (master === undefined || master.ssh.through !== undefined) return undefined;
+  return endpoint === undefined ? undefined : urlOf(master, endpoint);
 }
 
 export const hasNoWebUi = (cluster: ClusterRecord): boolean =>
@@ -69,7 +73,8 @@ export function webUiOf(
     layout === undefined ? expectedEndpoint(cluster) : endpointOf(cluster, layout, report);
   if (endpoint === undefined) return undefined;
   const url = urlOf(master, endpoint);
-  return { url, authority: endpoint.scheme === "https" ? authorityOf(web, url) : undefined };
+  const authority = endpoint.scheme === "https" ? authorityOf(web, url) : undefined;
+  return { url, authority, ...(master.ssh.through !== undefined && { beyond: master }) };
 }
 
 /** The node's own answer takes precedence over the expected endpoint. */
@@ -103,6 +108,28 @@ const firstMaster = (cluster: ClusterRecord): NodeRecord | undefined =>
 function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {
   const port = scheme === "https" ? web.httpsPort : web.httpPort;
   return new URL(path, `${scheme}://${web.host}:${port}/`).href;
+}
+
+export interface OpenWebUi extends AsyncDisposable, Pick<FoundWebUi, "url" | "authority"> {}
+
+/** Where the node can't be reached, leads a port of 127.0.0.1 there, until it is disposed of. */
+export async function openWayTo(
+  cluster: ClusterRecord,
+  { url, authority, beyond: node }: FoundWebUi,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<OpenWebUi | undefined> {
+  if (node === undefined) return undefined;
+  const { protocol, origin, port: given } = new URL(url);
+  const port = Number(given) || webPortsOf(undefined)[protocol === "https:" ? "https" : "http"];
+  const forward = await forwardToNode(cluster, { node, port, localPort: 0 }, runtime, signal);
+  const fromHere = (text: string): string =>
+    text.replace(origin, `${protocol}//127.0.0.1:${forward.localPort}`);
+  return {
+    url: fromHere(url),
+    authority: authority && fromHere(authority),
+    [Symbol.asyncDispose]: () => forward[Symbol.asyncDispose](),
+  };
 }
 
 async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise<void> {

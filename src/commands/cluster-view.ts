@@ -41,6 +41,7 @@ export const nodeView = (node: NodeRecord) => ({
   privateAddress: node.privateAddress,
   sshUser: node.ssh.user,
   sshPort: node.ssh.port,
+  sshThrough: node.ssh.through?.title,
 });
 
 interface Listing {

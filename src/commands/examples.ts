@@ -7,7 +7,7 @@ export const examplesCommand = defineCommand({
   name: "examples",
   summary: "List example platforms, or write one to a folder",
   description:
-    "List the example platforms that this program contains. They need nodes with Debian 12 or 13. With NAME and DIR, write one to a folder, to start from.",
+    "List the example platforms that this program contains. `bare` installs nothing, on every distribution; the others need nodes with Debian 12 or 13. With NAME and DIR, write one to a folder, to start from.",
   positionals: {
     name: argument(choice(exampleNames), { name: "NAME", summary: "The example" }),
     folder: argument(directoryPath, {

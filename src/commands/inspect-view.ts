@@ -48,6 +48,9 @@ export async function inspectFacts(
   };
 }
 
+export const factsJson = (facts: Facts): string =>
+  `${JSON.stringify({ schemaVersion: 1, cluster: facts }, undefined, 2)}\n`;
+
 function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
   const here = new Set(nodes.map(nodeReference));
   const wanted = roles.flatMap((role) =>
@@ -65,7 +68,20 @@ function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
   ];
 }
 
+/** What leads to the nodes; undefined: their addresses do. */
+const throughOf = ({ nodes }: Pick<Facts, "nodes">): string | undefined =>
+  nodes.find(({ state, sshThrough }) => state === "running" && sshThrough !== undefined)
+    ?.sshThrough;
+
+function webText(facts: Pick<Facts, "webUi" | "nodes">): string {
+  if (facts.webUi === null) return "none";
+  const absent =
+    throughOf(facts) === undefined ? "no master has an address yet" : "run `web` to open it";
+  return facts.webUi ?? absent;
+}
+
 export function inspectText(facts: Facts, columns: number, nowMs: number): string {
+  const through = throughOf(facts);
   const lines: (readonly [string, string])[] = [
     ["Cluster", facts.id],
     ["State", `${facts.state} (machines only; run \`wait\` to check the platform)`],
@@ -87,7 +103,10 @@ export function inspectText(facts: Facts, columns: number, nowMs: number): strin
         ? facts.sshKey.path
         : "not on this machine: the cluster was created elsewhere",
     ],
-    ["Web UI", facts.webUi === null ? "none" : (facts.webUi ?? "no master has an address yet")],
+    ["Web UI", webText(facts)],
+    ...(through === undefined
+      ? []
+      : [["Reached", `through ${through}: nodes' addresses lead nowhere from here`] as const]),
     ...facts.faults.map(
       ({ description, endsAt }) =>
         ["Fault", `${description}, until ${momentText(endsAt, nowMs)}`] as const,

@@ -12,6 +12,7 @@ import {
   duration,
   parseDuration,
   parsePath,
+  path as anyPath,
   outputFormat,
   value,
   verbose,
@@ -28,14 +29,16 @@ const clusterIdTraits = {
   completeWith: ["list", "--quiet"],
   isRepeated: true,
 } as const;
+/** Also set by `run --local`, whose command may run this program again. */
+const fromVariable = { ...clusterIdTraits, environment: "CLUSTER_ID" } as const;
 const defaultClusterId = "default";
 const clusterIdType = value(checked(clusterIdProblem));
 
-export const clusterId = option(clusterIdType, { ...clusterIdTraits, default: defaultClusterId });
+export const clusterId = option(clusterIdType, { ...fromVariable, default: defaultClusterId });
 
 /** `--cluster-id`, for a command that must know whether it was given. */
 export const clusterIdIfGiven = option(clusterIdType, {
-  ...clusterIdTraits,
+  ...fromVariable,
   defaultText: defaultClusterId,
 });
 
@@ -95,6 +98,19 @@ export const junit = option(value(laterFile, "file"), {
   placeholder: "<file>",
   summary:
     "File for a report in JUnit's format, which CI systems show; also written after a failure",
+});
+
+export const junitFrom = option(anyPath, {
+  flag: "--junit-from",
+  placeholder: "<file>",
+  summary: "Report of the tests in JUnit's format, whose test cases the report shows",
+});
+
+export const reportFile = option(value(laterFile, "file"), {
+  flag: "--report",
+  placeholder: "<file>",
+  summary:
+    "HTML file that shows what happened on which node and when, with the logs; also written after success",
 });
 
 /** Checks before any work that a file can be written; its folder may not exist yet. Returns the absolute path. */

@@ -1,10 +1,12 @@
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
 import { endsByItself, programName } from "./backend-options.ts";
+import { cpCommand } from "./copy/cp.ts";
 import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy/destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import type { BackendKind } from "../backend/contract.ts";
+import { forwardCommand } from "./forward.ts";
 import { admitCommand } from "./hand-over/admit.ts";
 import { examplesCommand } from "./examples.ts";
 import { faultCommand } from "./fault/fault.ts";
@@ -16,7 +18,8 @@ import { logsCommand } from "./logs.ts";
 import { onceCommand } from "./once/once.ts";
 import { packCommand } from "./pack.ts";
 import { nodeCommand, startCommand, stopCommand } from "./power.ts";
-import { runCommand } from "./run.ts";
+import { reportCommand } from "./report/report.ts";
+import { runCommand } from "./run/run.ts";
 import { snapshotCommand } from "./saved-machines/snapshot.ts";
 import { syncCommand } from "./sync.ts";
 import { templatesCommand } from "./saved-machines/templates.ts";
@@ -35,8 +38,11 @@ export function programFor(kind: BackendKind): Program {
     inspectCommand(kind),
     listCommand(kind),
     syncCommand(kind),
+    cpCommand(kind),
     webCommand(kind),
+    forwardCommand(kind),
     logsCommand(kind),
+    reportCommand(kind),
     upgradeCommand(kind),
     ...(parts.admission === undefined
       ? []

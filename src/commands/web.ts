@@ -9,14 +9,20 @@ export const webCommand = (kind: BackendKind) =>
     name: "web",
     summary: "Open the cluster's web UI in a browser",
     description:
-      "Open the web UI of the first master and print its URL. The command needs the cluster's SSH key and the master's pinned host key, because otherwise another machine could pose as the master. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning. If the platform has no web UI, the command says so.",
+      "Open the web UI of the first master and print its URL. The command needs the cluster's SSH key and the master's pinned host key, because otherwise another machine could pose as the master. The web UI may be unavailable until `wait` has returned. A cluster that uses TLS has its own certificate authority, which the browser does not know. The command prints the URL of that authority's certificate: trust the certificate, or override the browser's warning. If the platform has no web UI, the command says so. Where this computer cannot reach the node, the URL has a port of 127.0.0.1 that leads there until Ctrl-C.",
     options: { clusterId, ...scopeOptions(kind), verbose },
     examples: [{ words: "web -c nightly", summary: "Open the web UI of the cluster `nightly`" }],
     run: async (input, context) => {
-      const [{ findCluster }, { findWebUi }, { isForDesktop, openBrowser }] = await Promise.all([
+      const [
+        { findCluster },
+        { findWebUi, openWayTo },
+        { isForDesktop, openBrowser },
+        { orAborted },
+      ] = await Promise.all([
         import("../cluster/find-cluster.ts"),
         import("../cluster/web-ui.ts"),
         import("../system/processes/run-program.ts"),
+        import("../system/time-limit.ts"),
       ]);
       const backend = await kind.open(input, context, context.signal);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
@@ -25,7 +31,8 @@ export const webCommand = (kind: BackendKind) =>
         context.progress.note("This platform has no web UI.");
         return context.output.result({ text: "", data: { url: null } });
       }
-      const { url, authority } = found;
+      await using way = await openWayTo(cluster, found, context, context.signal);
+      const { url, authority } = way ?? found;
       // The package that starts the browser always passes on the environment of this process.
       context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
@@ -38,5 +45,8 @@ export const webCommand = (kind: BackendKind) =>
         );
       }
       context.output.result({ text: url, data: { url } });
+      if (way === undefined) return;
+      context.progress.note("This address leads to the node until Ctrl-C.");
+      await orAborted(new Promise<never>(() => {}), context.signal);
     },
   });

@@ -1,4 +1,4 @@
-import { type FaultRequest, faultProblems } from "../cluster/faults/fault-request.ts";
+import { faultProblems } from "../cluster/faults/plan-fault.ts";
 import { type Fault, endFaults } from "../cluster/faults/faults.ts";
 import {
   type Shape,
@@ -12,7 +12,12 @@ import {
   signal,
   text,
 } from "../model/read-arguments.ts";
-import { faultKinds } from "../platform/faults/node-faults.ts";
+import {
+  type FaultOptionValues,
+  type FaultRequest,
+  faultKinds,
+  faultRows,
+} from "../platform/faults/fault-kinds.ts";
 import { type Cancellation, inLibraryWords, readCancellation } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
@@ -48,23 +53,23 @@ export class ClusterFault implements AsyncDisposable {
   }
 }
 
-const number = (given: unknown): string | undefined =>
-  typeof given === "number" ? undefined : "must be a number";
 const names = listOf(text, { minimum: 1 });
+const checks = {
+  nodes: names,
+  switch: flag,
+  text,
+  number: (given: unknown) => (typeof given === "number" ? undefined : "must be a number"),
+};
+
+const own = faultKinds.flatMap((kind) =>
+  Object.entries(faultRows[kind].options).map(([name, { type }]) => [name, optional(checks[type])]),
+);
 
 const shape: Shape<FaultRequest & Cancellation> = {
   kind: required(among(faultKinds)),
   durationMs: required(milliseconds),
   nodes: optional(names),
-  between: optional(names),
-  and: optional(names),
-  oneWay: optional(flag),
-  delayMs: optional(number),
-  lossPercent: optional(number),
-  rateKbits: optional(number),
-  offsetMs: optional(number),
-  folder: optional(text),
-  leaveBytes: optional(number),
+  ...(Object.fromEntries(own) as Shape<FaultOptionValues>),
   cancelSignal: optional(signal),
 };
 

@@ -1,6 +1,8 @@
 import { posix, resolve } from "node:path";
 import { checkTarget, fetchFile } from "../cluster/fetch.ts";
+import { parseSendRequest, sendFiles } from "../cluster/copy/send-files.ts";
 import { assertRuns } from "../cluster/find-cluster.ts";
+import { runUntil } from "../cluster/run/run-until.ts";
 import { ClusterError, quoted } from "../errors.ts";
 import {
   type ClusterRecord,
@@ -22,6 +24,7 @@ import {
   signal as signalCheck,
   text,
   textOrBytes,
+  textOrTexts,
   textThat,
 } from "../model/read-arguments.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
@@ -31,6 +34,7 @@ import { checkedVariableName, quote, variableNameProblem } from "../ssh/shell-te
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideLines } from "../system/printable.ts";
+import { systemClock } from "../system/runtime.ts";
 import { eitherSignal } from "../system/time-limit.ts";
 import { inLibraryWords, signalOf } from "./call-options.ts";
 import type { SharedConnections } from "./runtime.ts";
@@ -48,10 +52,16 @@ export interface NodeFetch {
   readonly cancelSignal?: AbortSignal;
 }
 
-/** The size of a file or folder that was fetched. */
-export interface NodeFetchResult {
+/** How much was copied. */
+export interface NodeSendResult {
   readonly files: number;
   readonly bytes: number;
+}
+
+/** The size of a file or folder that was fetched. */
+export interface NodeFetchResult extends NodeSendResult {
+  /** Files that became shorter while they were read, at most ten: zeros are in the place of what is missing. */
+  readonly shrunk: readonly string[];
 }
 
 /** A machine of a cluster. */
@@ -116,6 +126,37 @@ export class ClusterNode {
     );
   }
 
+  /**
+   * Copies files and folders of this machine to the node, all or nothing, as root. Existing files are replaced, and the
+   * other files of existing folders stay. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
+   * `host-key-changed`.
+   */
+  async send(request: NodeSend): Promise<NodeSendResult> {
+    const { local, remote, ...options } = readArguments(request, sendShape);
+    const signal = signalOf(options);
+    const sources = typeof local === "string" ? [local] : local;
+    const files = accepted(await parseSendRequest(sources, remote, { cwd: resolve(), signal }));
+    return await this.#use(signal, async (connection) =>
+      sendFiles(files, { connection, node: this.reference }, signal),
+    );
+  }
+
+  /**
+   * Runs a command again and again, a second apart, until it succeeds, and resolves with its last output. A node that
+   * can't be reached is tried again. Throws what `run` throws the last time, or `deadline-passed`.
+   */
+  async waitUntil(command: NodeWait): Promise<NodeCommandResult> {
+    const { timeoutMs, ...request } = readArguments(command, waitShape);
+    const attempt = async (cancelSignal: AbortSignal) => {
+      const result = await this.run({ ...request, reject: false, cancelSignal });
+      return { result, isDone: result.status === 0 };
+    };
+    const rule = { limitMs: timeoutMs, clock: systemClock };
+    const { result } = await runUntil(attempt, rule, signalOf(request));
+    if (result.status === 0) return result;
+    throw commandFailed(request, this.reference, result);
+  }
+
   async #use<Result>(
     signal: AbortSignal,
     work: (connection: Connection) => Promise<Result>,
@@ -139,6 +180,22 @@ const fetchShape: Shape<NodeFetch> = {
   cancelSignal: optional(signalCheck),
 };
 
+/** Files and folders to copy to a node. */
+export interface NodeSend {
+  /** Paths on this machine, relative to the current folder. Links are followed. */
+  readonly local: string | readonly string[];
+  /** Absolute path on the node. If it ends with `/`, it is the folder for all sources; otherwise the new path of the only one. */
+  readonly remote: string;
+  /** When aborted, ends the transfer and throws the signal's reason. */
+  readonly cancelSignal?: AbortSignal;
+}
+
+const sendShape: Shape<NodeSend> = {
+  local: required(textOrTexts),
+  remote: required(text),
+  cancelSignal: optional(signalCheck),
+};
+
 /** A command to run on a node. */
 export interface NodeCommand {
   /** The program and its arguments, passed on exactly: no shell reads them. For a shell line, pass `["sh", "-c", line]`. */
@@ -159,6 +216,12 @@ export interface NodeCommand {
   readonly cancelSignal?: AbortSignal;
   /** Called with output as it arrives, in chunks that may be partial lines. If it throws, the command is ended, and `run` throws the same. */
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
+}
+
+/** A command to repeat until it succeeds. */
+export interface NodeWait extends Omit<NodeCommand, "reject" | "onOutput"> {
+  /** Milliseconds after which the command is no longer repeated. */
+  readonly timeoutMs: number;
 }
 
 /** The result of a command. */
@@ -205,6 +268,7 @@ const shape: Shape<NodeCommand> = {
 };
 
 const { reject: _reject, onOutput: _onOutput, ...shared } = shape;
+const waitShape: Shape<NodeWait> = { ...shared, timeoutMs: required(milliseconds) };
 const clusterShape: Shape<ClusterCommand> = {
   ...shared,
   nodes: optional(listOf(text, { minimum: 1 })),
@@ -247,6 +311,7 @@ function remoteCommand(command: NodeCommand, onThrown: (error: unknown) => void)
   return {
     argv,
     sudo: asRoot,
+    namesHolders: true,
     ...(stdin !== undefined && { stdin }),
     ...(cwd !== undefined && { cwd }),
     ...(timeoutMs !== undefined && { limitMs: timeoutMs }),

@@ -1,23 +1,15 @@
 import { resolve } from "node:path";
 import type { SnapshotRecord } from "../model/snapshot.ts";
-import { openMaskedConnections } from "../cluster/connections.ts";
 import { findNodes } from "../cluster/find-cluster.ts";
-import { removeCluster } from "../cluster/destroy-clusters.ts";
-import type { FaultRequest } from "../cluster/faults/fault-request.ts";
+import type { FaultRequest } from "../platform/faults/fault-kinds.ts";
 import { type Fault, beginFault, endFaults, listFaults } from "../cluster/faults/faults.ts";
 import type { PowerAction } from "../cluster/power.ts";
 import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
 import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
-import { ClusterError, quoted } from "../errors.ts";
-import {
-  type ClusterRecord,
-  type Role,
-  type Variant,
-  nodeReference,
-} from "../model/cluster-record.ts";
-import { snapshotNameProblem } from "../model/parse-values.ts";
-import { readArguments, required, text as textCheck, textThat } from "../model/read-arguments.ts";
+import { ClusterError } from "../errors.ts";
+import { type Role, type Variant, nodeReference } from "../model/cluster-record.ts";
+import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
 import { readCheckout } from "../platform/checkout/checkout.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
 import { creationFiles } from "../store/creation-folder.ts";
@@ -48,7 +40,7 @@ import {
 import {
   type ClusterCommand,
   type ClusterCommandResult,
-  ClusterNode,
+  type ClusterNode,
   readClusterCommand,
   runOnEach,
 } from "./cluster-node.ts";
@@ -61,7 +53,7 @@ import {
   createForLibrary,
   findForLibrary,
 } from "./open-cluster.ts";
-import { SharedConnections } from "./runtime.ts";
+import { ClusterState, assertOpen, checkedName } from "./cluster-state.ts";
 import { waitForLibrary } from "./wait-for-library.ts";
 
 /**
@@ -79,33 +71,24 @@ export class Cluster implements AsyncDisposable {
   readonly sshKeyPath: string;
   /** A file on this machine, provided by the backend: the script that prints a node's private IPv4 address. */
   readonly ipDetectPath: string;
-  readonly #connections: SharedConnections;
-  readonly #state: { isDestroyed: boolean; open: OpenCluster; nodes: readonly ClusterNode[] };
+  readonly #state: ClusterState;
+  readonly #connections: ClusterState["connections"];
 
   private constructor(open: OpenCluster) {
     assertOpen(open);
-    const { record, runtime } = open;
+    const { record } = open;
     this.id = record.id;
     this.variant = record.variant;
     this.expiresAt = record.expiresAt;
     this.directory = record.directory;
     this.sshKeyPath = creationFiles(record.directory).privateKey;
     this.ipDetectPath = open.ipDetectPath;
-    this.#connections = new SharedConnections(() =>
-      openMaskedConnections(this.#open.record, runtime),
-    );
-    this.#state = { isDestroyed: false, open, nodes: this.#nodesOf(record) };
+    this.#state = new ClusterState(open);
+    this.#connections = this.#state.connections;
   }
 
-  /** Throws `cluster-not-found` after the destruction: by then, another cluster may have the same id. */
   get #open(): OpenCluster {
-    if (!this.#state.isDestroyed) return this.#state.open;
-    throw new ClusterError("cluster-not-found", `Cluster "${this.id}" has been destroyed.`);
-  }
-
-  #nodesOf(record: ClusterRecord): readonly ClusterNode[] {
-    const present = record.nodes.filter((node) => node.state !== "ended");
-    return present.map((node) => new ClusterNode(node, record, this.#connections));
+    return this.#state.open;
   }
 
   /**
@@ -177,7 +160,7 @@ export class Cluster implements AsyncDisposable {
    * in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
-    const { base } = this.#state.open;
+    const { base } = this.#state;
     if ("value" in base) return base.value;
     throw withLibraryWords(base.problem);
   }
@@ -230,7 +213,11 @@ export class Cluster implements AsyncDisposable {
     } = readArguments(options, enterpriseWaitShape);
     this.#open.runtime.progress.hide(superuserPassword);
     const login = { username: superuserUsername, password: superuserPassword };
-    await waitForLibrary(this.#open, this.#connections, { variant: "enterprise", login, ...wait });
+    await waitForLibrary(this.#open, this.#connections, {
+      variant: "enterprise",
+      login,
+      ...wait,
+    });
   }
 
   /**
@@ -253,7 +240,7 @@ export class Cluster implements AsyncDisposable {
    */
   async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {
     readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
-    return await this.#call(options, async ({ record, runtime: { progress } }, signal) => {
+    return await this.#state.call(options, async ({ record, runtime: { progress } }, signal) => {
       const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
       return this.#connections.use(async (connections) =>
         syncCheckout(record, checkout, { connections, progress }, signal),
@@ -310,12 +297,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   async #changePower(action: PowerAction, options: StopOptions): Promise<void> {
-    this.#setRecord(await changePowerForLibrary(this.#open, action, options));
-  }
-
-  #setRecord(record: ClusterRecord): void {
-    this.#state.open = { ...this.#open, record };
-    this.#state.nodes = this.#nodesOf(record);
+    this.#state.update(await changePowerForLibrary(this.#open, action, options));
   }
 
   /**
@@ -325,8 +307,8 @@ export class Cluster implements AsyncDisposable {
    */
   async snapshot(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
-    await this.#call(options, async ({ backend }, signal) =>
-      createSnapshot(backend, named, signal),
+    await this.#state.call(options, async ({ backend, runtime }, signal) =>
+      createSnapshot(backend, named, runtime, signal),
     );
   }
 
@@ -338,12 +320,12 @@ export class Cluster implements AsyncDisposable {
    */
   async restore(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
-    const record = await this.#call(options, async ({ backend, runtime }, signal) => {
+    const record = await this.#state.call(options, async ({ backend, runtime }, signal) => {
       await this.#connections.reset();
       return restoreSnapshot(backend, named, runtime, signal);
     });
     await this.#connections.reset();
-    this.#setRecord(record);
+    this.#state.update(record);
   }
 
   /**
@@ -359,7 +341,7 @@ export class Cluster implements AsyncDisposable {
 
   /** The cluster's snapshots, oldest first. */
   async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
-    return await this.#call(options, async ({ backend }, signal) =>
+    return await this.#state.call(options, async ({ backend }, signal) =>
       listSnapshots(backend, this.id, signal),
     );
   }
@@ -382,14 +364,14 @@ export class Cluster implements AsyncDisposable {
 
   /** The faults of all nodes that answer, also those that another program has begun. */
   async faults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    return await this.#call(options, async ({ backend, runtime }, signal) =>
+    return await this.#state.call(options, async ({ backend, runtime }, signal) =>
       listFaults(backend, this.id, runtime, signal),
     );
   }
 
   /** Heals all faults, and returns them. */
   async healFaults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    return await this.#call(options, async ({ backend, runtime }, signal) =>
+    return await this.#state.call(options, async ({ backend, runtime }, signal) =>
       endFaults(backend, { clusterId: this.id }, runtime, signal),
     );
   }
@@ -399,38 +381,10 @@ export class Cluster implements AsyncDisposable {
    */
   async destroy(options: Cancellation = {}): Promise<void> {
     const signal = readCancellation(options);
-    if (this.#state.isDestroyed) return;
-    const { backend, record, runtime } = this.#open;
-    await this.#connections[Symbol.asyncDispose]();
-    await inLibraryWords(async () => removeCluster(backend, record, runtime.environment, signal));
-    this.#state.isDestroyed = true;
+    await this.#state.destroy(signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
   }
-
-  async #call<Result>(
-    options: Cancellation,
-    work: (open: OpenCluster, signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
-    const signal = readCancellation(options);
-    return await inLibraryWords(async () => work(this.#open, signal));
-  }
-}
-
-/** TypeScript keeps the constructor private; JavaScript lets anyone call it. */
-function assertOpen(open: OpenCluster | undefined): void {
-  if (open?.record !== undefined) return;
-  throw new ClusterError("bad-usage", "A Cluster cannot be made with `new`.", {
-    hint: "Call Cluster.create for a new cluster, Cluster.find for one that exists, or Cluster.import for an exported one.",
-  });
-}
-
-function checkedName(name: string): string {
-  const check = textThat((given) => {
-    const problem = snapshotNameProblem(given);
-    return problem === undefined ? undefined : `${quoted(given)}: ${problem}`;
-  });
-  return readArguments({ name }, { name: required(check) }).name;
 }

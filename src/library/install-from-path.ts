@@ -1,6 +1,7 @@
 import { tmpdir } from "node:os";
 import { isAbsolute, resolve } from "node:path";
-import { type Machines, installOn } from "../cluster/create.ts";
+import { installOn } from "../cluster/create.ts";
+import type { Machines } from "../cluster/create/starting-machines.ts";
 import type { InstallationRequest } from "../cluster/create/create-request.ts";
 import { saveFailureLogs } from "../cluster/logs.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";

@@ -9,15 +9,10 @@ import {
   type SnapshotCopy,
   parseSnapshotReference,
 } from "../cluster/create/create-request.ts";
-import { chooseCounts, mostNodes } from "../cluster/create/choose-counts.ts";
+import { anyCounts, chooseCounts, mostNodes } from "../cluster/create/choose-counts.ts";
 import { findCluster } from "../cluster/find-cluster.ts";
 import { ClusterError } from "../errors.ts";
-import {
-  type ClusterRecord,
-  type Variant,
-  masterCounts,
-  variants,
-} from "../model/cluster-record.ts";
+import { type ClusterRecord, type Variant, variants } from "../model/cluster-record.ts";
 import { clusterIdProblem } from "../model/parse-values.ts";
 import {
   type Shape,
@@ -77,7 +72,7 @@ export interface NewClusterRequest extends CreationOptions {
    * packages, its ports are open, and it decides the node counts that you leave out.
    */
   readonly platform?: string;
-  /** Node counts: 1, 3, 5, 7 or 9 masters, 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
+  /** Node counts: 1 or more masters (1, 3, 5, 7 or 9 for a release artifact), 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
   readonly masters?: number;
   readonly agents?: number;
   readonly publicAgents?: number;
@@ -165,8 +160,8 @@ export async function createForLibrary<Options>(
 const isOffline = (options: unknown): boolean =>
   typeof options === "object" &&
   options !== null &&
-  "isOffline" in options &&
-  options.isOffline === true;
+  "offline" in options &&
+  options.offline === true;
 
 async function readPlatform(
   { platform: given, variant }: NewClusterRequest,
@@ -203,7 +198,7 @@ const newMachines = <Options>(
   counts: accepted(
     chooseCounts(
       { master: request.masters, agent: request.agents, public_agent: request.publicAgents },
-      platform,
+      platform ?? anyCounts,
     ),
   ),
   ...(platform && { platform }),
@@ -238,7 +233,7 @@ const newShape: Shape<NewClusterRequest> = {
   ...creationShape,
   variant: optional(among(variants)),
   platform: optional(text),
-  masters: optional(among(masterCounts)),
+  masters: optional(wholeNumber({ minimum: 1, maximum: mostNodes })),
   agents: nodes,
   publicAgents: nodes,
   from: optional(anything),

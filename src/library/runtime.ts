@@ -12,9 +12,11 @@ import { Masker } from "../system/masker.ts";
 import { messageBlock, shownText } from "../system/printable.ts";
 import {
   type Environment,
+  type OnStep,
   type Progress,
   type Runtime,
   type Step,
+  StepChanges,
   systemClock,
 } from "../system/runtime.ts";
 import { libraryWords } from "./call-options.ts";
@@ -76,6 +78,7 @@ const shape: Shape<RuntimeOptions> = {
 /** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
 export class LineProgress implements Progress {
   readonly #masker = new Masker();
+  readonly #changes = new StepChanges();
   readonly #warn: Warn;
   #onLine: (line: string) => void;
   readonly #waiting = { text: "" };
@@ -89,14 +92,19 @@ export class LineProgress implements Progress {
     const name = subject === undefined ? title : `${subject}: ${title}`;
     const state = { hasEnded: false };
     this.note(`${name} …`);
-    const end = (outcome: string): void => {
-      if (!state.hasEnded) this.note(`${name}: ${outcome}`);
+    const change = (course: "begun" | "done" | "failed"): void =>
+      this.#changes.add({ title, subject, course, atMs: systemClock.now() });
+    change("begun");
+    const end = (outcome: string, course: "done" | "failed"): void => {
+      if (state.hasEnded) return;
+      this.note(`${name}: ${outcome}`);
+      change(course);
       state.hasEnded = true;
     };
     return {
       update: () => {},
-      done: (text = "done") => end(text),
-      [Symbol.dispose]: () => end("failed"),
+      done: (text = "done") => end(text, "done"),
+      [Symbol.dispose]: () => end("failed", "failed"),
     };
   }
 
@@ -130,7 +138,9 @@ export class LineProgress implements Progress {
     return this.#masker.text(text);
   }
 
-  logTo(): void {}
+  logTo(_path: string, onStep?: OnStep): void {
+    this.#changes.sendTo(onStep);
+  }
 
   timings(): readonly [] {
     return [];

@@ -38,9 +38,6 @@ export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme,
 
 export type Counts = Readonly<Record<Role, number>>;
 
-/** Masters decide by majority, so a cluster has one of these numbers. */
-export const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
-
 /**
  * `starting`: not up yet. `running`: up. `paused`: frozen, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
  * `ended`: gone, but still known to the backend.
@@ -58,11 +55,25 @@ export interface NodeRecord {
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
   /** The address at which this program reaches the node's sshd. `host` is empty while there is no address. */
-  readonly ssh: { readonly host: string; readonly port: number; readonly user: string };
+  readonly ssh: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    /** Where the address leads nowhere from here: what leads to the same sshd. */
+    readonly through?: Passage;
+  };
   /** The address at which this machine reaches the node's web server. */
   readonly web: { readonly host: string; readonly httpPort: number; readonly httpsPort: number };
   /** Why the machine ended, if the backend reports it. */
   readonly stateReason?: string;
+}
+
+/** A program whose input and output are a connection to a node's sshd. */
+export interface Passage {
+  /** The name shown to people, such as `Docker`. */
+  readonly title: string;
+  readonly argv: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**

@@ -1,5 +1,14 @@
 import { ClusterError, quoted, messageOf } from "../errors.ts";
 import { type Checked, badUsage } from "./checked.ts";
+import {
+  type Shape,
+  anyText,
+  flag,
+  listOf,
+  optional,
+  readArguments,
+  textOrNumber,
+} from "./read-arguments.ts";
 
 /** An option of one backend, declared once for both the command line and the library. */
 export interface BackendOption<Value = unknown> {
@@ -15,6 +24,8 @@ export interface BackendOption<Value = unknown> {
   /** The default as the help shows it. */
   readonly defaultText?: string;
   readonly repeatable?: true;
+  /** In the library, it may be a number as well. */
+  readonly isNumeric?: true;
   /** On the command line, it takes no value: `read` gets "true" if it is given. */
   readonly isFlag?: true;
   readonly choices?: readonly string[];
@@ -43,6 +54,50 @@ export type ScopeValues<Schema> = SchemaValues<{
     Name in keyof Schema as Schema[Name] extends { readonly isScope: true } ? Name : never
   ]: Schema[Name];
 }>;
+
+type LibraryValue<Option> = Option extends { readonly isFlag: true }
+  ? boolean
+  : Option extends { readonly isNumeric: true }
+    ? string | number
+    : Single<Option> extends string
+      ? Single<Option>
+      : string;
+
+/** The options of the library that follow from a schema. Each is described by its `summary`, and has its `default` or `defaultText`. */
+export type LibraryOptions<Schema> = {
+  readonly [Name in keyof Schema]?: Schema[Name] extends { readonly repeatable: true }
+    ? readonly LibraryValue<Schema[Name]>[]
+    : LibraryValue<Schema[Name]>;
+};
+
+/** Checks the types of the library's options at run time, then reads them. Throws `bad-usage`. */
+export function readLibraryOptions<Schema extends OptionSchema, Options>(
+  schema: Schema,
+  given: LibraryOptions<Schema>,
+  parse: (values: Partial<SchemaValues<Schema>>) => Checked<Options>,
+): { readonly values: SchemaValues<Schema>; readonly options: Options } {
+  const checkOf = (option: BackendOption) => {
+    if (option.isFlag === true) return flag;
+    if (option.repeatable === true) return listOf(anyText);
+    return option.isNumeric === true ? textOrNumber : anyText;
+  };
+  const shape = Object.fromEntries(
+    Object.entries(schema).map(([name, option]) => [name, optional(checkOf(option))]),
+  ) as Shape<LibraryOptions<Schema>>;
+  return readOptions(schema, readArguments(given, shape), parse);
+}
+
+/** Returns the values with the defaults of those that are absent. */
+export const withDefaults = <Schema extends OptionSchema>(
+  schema: Schema,
+  values: Partial<SchemaValues<Schema>>,
+): SchemaValues<Schema> =>
+  Object.fromEntries(
+    Object.entries(schema).map(([name, option]) => [
+      name,
+      values[name as keyof Schema] ?? (option.repeatable === true ? [] : option.default),
+    ]),
+  ) as SchemaValues<Schema>;
 
 type Given<Schema> = {
   readonly [Name in keyof Schema]?: string | number | boolean | readonly string[] | undefined;

@@ -139,6 +139,9 @@ export const listOf =
     );
   };
 
+export const textOrTexts: ArgumentCheck = (given) =>
+  Array.isArray(given) ? listOf(text, { minimum: 1 })(given) : text(given);
+
 export const mappingOf =
   (check: ArgumentCheck, checkName: ArgumentCheck = () => undefined): ArgumentCheck =>
   (given) => {

@@ -2,8 +2,18 @@
 # Prints all logs of a node, with frame.sh. Runs as root.
 # Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths, and the same of UPGRADE; UNITS, whose state matters;
 # UNIT_LISTS and FILE_LISTS, files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each
-# log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES and JOURNAL_LINES.
+# log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES and JOURNAL_LINES; IS_TIMED:
+# not empty to get times with seconds' fractions, in the journal of all boots, and the node's clock.
 
+journal() {
+  if [ -z "$IS_TIMED" ]; then
+    journalctl --no-pager -q -b -n "$JOURNAL_LINES"
+  else
+    # Older systemds don't have the first form.
+    journalctl --no-pager -n "$JOURNAL_LINES" -o short-unix 2>/dev/null ||
+      journalctl --no-pager -n "$JOURNAL_LINES" -o short-iso
+  fi
+}
 tail_of() { read_file "$1" tail -c "$TAIL_BYTES"; }
 units() {
   systemctl --no-pager --no-legend --failed list-units
@@ -34,6 +44,7 @@ listed_files() {
   done
 }
 
+[ -z "$IS_TIMED" ] || date +%s.%N | frame clock.txt
 tail_of "$INSTALL_LOG" | frame install.log
 read_file "$INSTALL_STATUS" tail -c "$STATUS_BYTES" | frame install-status.txt
 tail_of "$GENCONF_LOG" | frame genconf.log
@@ -43,7 +54,7 @@ read_file "$UPGRADE_GENCONF_LOG" tail -c "$PLATFORM_BYTES" | frame upgrade-genco
 tail_of /var/log/cloud-init.log | frame cloud-init.log
 tail_of /var/log/cloud-init-output.log | frame cloud-init-output.log
 units 2>&1 | tail -c "$UNITS_BYTES" | frame units.txt
-journalctl --no-pager -q -b -n "$JOURNAL_LINES" 2>&1 | tail -c "$TAIL_BYTES" | frame journal.txt
+journal 2>&1 | tail -c "$TAIL_BYTES" | frame journal.txt
 listed_units 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-units.txt
 listed_files 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-files.txt
 exit 0

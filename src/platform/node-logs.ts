@@ -65,6 +65,7 @@ const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
 /** The logs' file names on this machine, as node-logs.sh prints them. */
 const logNames = [
+  "clock.txt",
   "install.log",
   "install-status.txt",
   "genconf.log",
@@ -80,7 +81,7 @@ const logNames = [
 ] as const;
 
 /** Prints all logs in one round trip; see parseFrames. */
-export const logsScript =
+export const logsScript = (isTimed: boolean): string =>
   frameFunction +
   shellText(logsFile, {
     INSTALL_LOG: installPaths.installLog,
@@ -98,11 +99,18 @@ export const logsScript =
     STATUS_BYTES: statusBytes,
     UNITS_BYTES: unitsBytes,
     JOURNAL_LINES: journalLines,
+    IS_TIMED: isTimed ? "yes" : "",
   });
 
 /** Parses the output of `logsScript`. */
 export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
+
+export interface LogsLimits {
+  readonly limitMs: number;
+  /** Whether the journal has times with fractions of seconds, and each node a text `clock.txt`: by how many ms its clock is ahead. */
+  readonly isTimed?: boolean;
+}
 
 /**
  * Collects the logs of every node that answers within `limitMs`, named `<reference>.<log>`. Never throws: for other nodes it returns a text with the
@@ -111,7 +119,7 @@ export const parseLogs = (stdout: string): readonly NodeLog[] =>
 export async function collectNodeLogs(
   cluster: ClusterRecord,
   connections: ConnectionPool,
-  limitMs: number,
+  { limitMs, isTimed = false }: LogsLimits,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);
@@ -121,27 +129,35 @@ export async function collectNodeLogs(
   const texts = await mapConcurrently(
     nodes,
     nodesAtOnce,
-    async (node) => logsOf(node, connections, limit.signal),
+    async (node) => logsOf(node, connections, isTimed, limit.signal),
     signal,
   );
   return texts.flat();
 }
 
+/** A clock that is right at some time of the command may be right: to shift its lines would reorder them. */
+const aheadBy = (nodeMs: number, beginMs: number, endMs: number): string =>
+  String(nodeMs >= beginMs && nodeMs <= endMs ? 0 : Math.round(nodeMs - beginMs));
+
 async function logsOf(
   node: NodeRecord,
   connections: ConnectionPool,
+  isTimed: boolean,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
   try {
     const connection = await connections.connect(node, signal);
+    const argv = ["sh", "-s", "--", "e2e-logs"];
+    const hereMs = Date.now();
     const result = await connection.run(
-      { argv: ["sh", "-s", "--", "e2e-logs"], sudo: true, stdin: logsScript, isOutputHidden: true },
+      { argv, sudo: true, stdin: logsScript(isTimed), isOutputHidden: true },
       signal,
     );
+    const endMs = Date.now();
     return parseLogs(result.stdout).map(({ name, text }) => ({
       name: `${reference}.${name}`,
-      text,
+      text: name === "clock.txt" ? aheadBy(Number(text) * 1000, hereMs, endMs) : text,
     }));
   } catch (error) {
     const message = messageOf(error);

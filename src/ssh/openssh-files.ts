@@ -1,9 +1,11 @@
 import { statSync } from "node:fs";
 import { ClusterError, messageOf } from "../errors.ts";
+import type { Passage } from "../model/cluster-record.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnTextIfThere } from "../system/files/read-text.ts";
 import { type Destination, targetOf } from "./connection/connection.ts";
 import { readPublicKey } from "./keys.ts";
+import { quote } from "./shell-text.ts";
 
 /** The known_hosts file of one cluster, with ed25519 keys only. `~/.ssh/known_hosts` is never touched. */
 export interface KnownHosts {
@@ -120,6 +122,8 @@ export interface SshConfigFiles {
   /** Absolute paths. */
   readonly identityFile: string;
   readonly knownHostsFile: string;
+  /** Each node then has two more names, `master_0.ID` and `master-0.ID`, for configurations of several clusters. */
+  readonly clusterId?: string;
 }
 
 /**
@@ -133,12 +137,16 @@ export function renderSshConfig(nodes: readonly Destination[], files: SshConfigF
     .join("\n");
 }
 
-function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfigFiles): string {
-  const { name, host, port, user } = targetOf(node);
+function hostBlock(
+  node: Destination,
+  { identityFile, knownHostsFile, clusterId }: SshConfigFiles,
+): string {
+  const { name, host, port, user, through } = targetOf(node);
   const settings = [
     ["HostName", wordOf("address", host)],
     ["Port", wordOf("port", String(port))],
     ["User", wordOf("user", user)],
+    ...(through === undefined ? [] : [["ProxyCommand", proxyCommand(through)]]),
     ["IdentityFile", quotedPath(identityFile)],
     ["IdentitiesOnly", "yes"],
     // An agent is of no use here, and one that hangs would block ssh.
@@ -164,17 +172,21 @@ function hostBlock(node: Destination, { identityFile, knownHostsFile }: SshConfi
     ["ServerAliveCountMax", String(unansweredRequests(host))],
     ["LogLevel", "ERROR"],
   ];
+  const names = [name, ...(clusterId === undefined ? [] : aliases(name, clusterId))];
   return [
-    `Host ${wordOf("reference", name)}`,
+    `Host ${names.map((each) => wordOf("reference", each)).join(" ")}`,
     ...settings.map(([key, value]) => `  ${key} ${value}`),
     "",
   ].join("\n");
 }
 
+const aliases = (name: string, clusterId: string): readonly string[] =>
+  [name, name.replaceAll("_", "-")].map((each) => `${each}.${clusterId}`);
+
 /** After how many keepalive requests without an answer, one each 10 s, a node counts as lost. A machine on this computer may just be slow. */
 export const unansweredRequests = (host: string): number => (isLoopback(host) ? 6 : 3);
 
-const isLoopback = (host: string): boolean => /^127\.\d+\.\d+\.\d+$/.test(host);
+export const isLoopback = (host: string): boolean => /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
 function wordOf(what: string, value: string): string {
@@ -184,6 +196,9 @@ function wordOf(what: string, value: string): string {
     hint: "Inspect the node's machine: somebody changed what this program had recorded about it.",
   });
 }
+
+/** The user's shell runs it, and ssh expands `%` in it. */
+export const proxyCommand = ({ argv }: Passage): string => quote(argv).replaceAll("%", "%%");
 
 /** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. Throws `machine-not-set-up`. */
 export function quotedPath(path: string): string {

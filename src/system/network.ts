@@ -2,9 +2,12 @@ import { open, rm } from "node:fs/promises";
 import { isIP } from "node:net";
 import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
+import { answeringAddress, atAddress } from "./answering-address.ts";
 import { errorCode } from "./files/private-file.ts";
 import { decoded, maskUrl, parseUrl } from "./mask-url.ts";
 import { outsideLine } from "./printable.ts";
+import { ProxiedFailure, networkFailure, proxyRefusal } from "./network-failure.ts";
+import { throughProxy, usedProxy } from "./proxy.ts";
 import { retry } from "./retry.ts";
 import type { Clock } from "./runtime.ts";
 import { type Watchdog, watchdog } from "./time-limit.ts";
@@ -54,22 +57,36 @@ async function follow(
     bare.password = "";
     const login = url.origin === first.origin ? authorization(first) : {};
     // A compressed answer has another length than the file, and could not be resumed.
-    const all = { ...range, ...login, "accept-encoding": "identity" };
+    const headers = { ...range, ...login, "accept-encoding": "identity" };
     // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost. Node has no such option, and needs none.
-    const options: RequestInit & { readonly decompress: boolean } = {
-      headers: all,
-      redirect: "manual",
-      decompress: !("range" in range),
-      signal,
-    };
-    const response = await fetch(bare.href, options);
-    if (response.status === 407) throw new RefusedAnswer(`${proxyRefusal(407).reason}.`);
+    const decompress = !("range" in range);
+    const response = await fetchFrom(bare, { headers, redirect: "manual", decompress }, signal);
+    if (response.status === 407)
+      throw new RefusedAnswer(`${proxyRefusal(407).reason}${throughProxy(bare)}.`);
     const target = response.headers.get("location");
     if (!redirectStatuses.has(response.status) || target === null) return response;
     await response.body?.cancel();
     url = redirected(url, target);
   }
   throw new RefusedAnswer(`the server redirects more than ${mostRedirects} times.`);
+}
+
+interface FetchOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly redirect: "manual";
+  readonly decompress: boolean;
+}
+
+async function fetchFrom(url: URL, options: FetchOptions, signal: AbortSignal): Promise<Response> {
+  const proxy = usedProxy(url);
+  const address = proxy === undefined ? await answeringAddress(url, signal) : undefined;
+  const { href, headers, own } = atAddress(url, address);
+  try {
+    const all = { ...options.headers, ...headers };
+    return await fetch(href, { ...options, ...own, headers: all, signal });
+  } catch (error) {
+    throw proxy === undefined ? error : new ProxiedFailure(proxy, { cause: error });
+  }
 }
 
 /** Whether a plain http request to this URL stays on this computer, so that nobody on the way can change the answer. */
@@ -225,7 +242,11 @@ async function request(download: Download, size: number, signal: AbortSignal): P
   if (response.ok) return response;
   await response.body?.cancel();
   const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;
-  throw failed(download, `the server answered with HTTP ${response.status}.`, isTransient);
+  throw failed(
+    download,
+    `the server answered with HTTP ${response.status}${throughProxy(new URL(download.url))}.`,
+    isTransient,
+  );
 }
 
 interface Receiving {
@@ -289,97 +310,4 @@ function failed({ shown, failure }: Download, reason: string, transient: boolean
     transient,
     facts: { url: shown },
   });
-}
-
-export interface NetworkFailure {
-  readonly code: string;
-  /** A clause that begins in lower case. It never contains the URL. */
-  readonly reason: string;
-  readonly transient: boolean;
-  /** Whether the two sides couldn't agree on a protected connection. */
-  readonly isTls: boolean;
-}
-
-/**
- * Explains why a request got no answer, or an answer that broke off. Reads only the error's code: the runtimes' own
- * messages contain the whole URL, secrets included, and advice for programmers.
- */
-export function networkFailure(error: unknown): NetworkFailure {
-  if (error instanceof DOMException && error.name === "TimeoutError")
-    return { code: "ETIMEDOUT", ...reasons.ETIMEDOUT, isTls: false };
-  const code = errorCode(error) ?? "no code";
-  const status =
-    code === "ERR_PROXY_TUNNEL" && error instanceof Error && "status" in error
-      ? Number(error.status)
-      : 0;
-  if (status >= 400 && status < 500) return { ...proxyRefusal(status), isTls: false };
-  if (status >= 500)
-    return {
-      code,
-      ...reasons.ERR_PROXY_TUNNEL,
-      reason: `${reasons.ERR_PROXY_TUNNEL.reason} (HTTP ${status})`,
-      isTls: false,
-    };
-  const known: Reason | undefined = Object.entries(reasons).find(([name]) => name === code)?.[1];
-  if (known !== undefined) return { code, ...known, isTls: false };
-  const tls = tlsReason(code);
-  return {
-    code,
-    ...(tls ?? { reason: "the request failed", transient: true }),
-    isTls: tls !== undefined,
-  };
-}
-
-/** The code of a failure that the proxy's own settings cause, and not the host behind it. */
-export const proxyRefused = "ERR_PROXY_REFUSED";
-
-/** Failures to connect. Where a proxy is used, it is the only host that this program itself connects to. */
-export const connectionFailures: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-]);
-
-/** What a proxy's answer to a request, of the kind 4xx, means. */
-export function proxyRefusal(status: number): Omit<NetworkFailure, "isTls"> {
-  const reason =
-    status === 407
-      ? "the proxy requires a login, as user:password@ before the host in the proxy's URL"
-      : `the proxy does not allow the connection (HTTP ${status})`;
-  return { code: proxyRefused, reason, transient: false };
-}
-
-interface Reason {
-  readonly reason: string;
-  readonly transient: boolean;
-}
-
-const reasons = {
-  ENOTFOUND: { reason: "the host name is unknown", transient: false },
-  EAI_AGAIN: { reason: "the host name lookup failed", transient: true },
-  ECONNREFUSED: { reason: "the connection was refused", transient: true },
-  ERR_PROXY_TUNNEL: { reason: "the proxy did not forward the connection", transient: false },
-  ECONNRESET: { reason: "the connection was lost", transient: true },
-  EPIPE: { reason: "the connection was lost", transient: true },
-  ETIMEDOUT: { reason: "the host does not answer", transient: true },
-  EHOSTUNREACH: { reason: "the host is unreachable", transient: true },
-  UnsupportedProxyProtocol: {
-    reason: "the proxy's URL must begin with http:// or https://",
-    transient: false,
-  },
-  Malformed_HTTP_Response: { reason: "the server does not speak HTTP", transient: true },
-  TooManyRedirects: { reason: "the server redirects in a circle", transient: true },
-  EFBIG: { reason: "the answer is too long", transient: false },
-  ENETUNREACH: { reason: "the network is unreachable", transient: true },
-} as const satisfies Readonly<Record<string, Reason>>;
-
-/** OpenSSL's names for certificate problems, and the protocol error of a server that doesn't speak TLS. */
-function tlsReason(code: string): Reason | undefined {
-  if (code === "EPROTO" || code.startsWith("ERR_SSL_"))
-    return { reason: "the TLS handshake failed", transient: false };
-  return /CERT|SIGNATURE|TLS|SSL/.test(code)
-    ? { reason: "the server's certificate is not trusted", transient: false }
-    : undefined;
 }

@@ -15,7 +15,10 @@ const colour = /[^\P{Cc}\n\t]\[[\d;]*m/gu;
  * text from outside passes through here before a person sees it.
  */
 export const printable = (text: string): string =>
-  unmarked(text).replaceAll(colour, "").replaceAll("\r\n", "\n").replaceAll(unprintable, "\uFFFD");
+  unmarked(text)
+    .replaceAll(colour, "")
+    .replaceAll(/\r{1,2}\n/g, "\n")
+    .replaceAll(unprintable, "\uFFFD");
 
 /** Line breaks, control characters, and characters that are invisible or change the order of others. */
 const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

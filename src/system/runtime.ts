@@ -45,10 +45,40 @@ export interface Progress {
   hide(secret: string): void;
   /** Returns the text with every hidden value masked, for output elsewhere. */
   mask(text: string): string;
-  /** From now on everything, at full detail and masked, also goes to this file (0600). */
-  logTo(path: string): void;
+  /** From now on everything, at full detail and masked, also goes to this file (0600), and each step, also those before, to the function. */
+  logTo(path: string, onStep?: OnStep): void;
   /** Milliseconds from the first start to the last end of the steps of each title, in order of their first start. */
   timings(): readonly { readonly title: string; readonly ms: number }[];
+}
+
+/** The beginning or the end of a step, with its time in milliseconds since 1970. */
+export interface StepChange {
+  readonly title: string;
+  readonly subject?: string | undefined;
+  readonly course: "begun" | "done" | "failed";
+  readonly text?: string;
+  readonly atMs: number;
+}
+
+export type OnStep = (change: StepChange) => void;
+
+const mostEarlySteps = 1000;
+
+/** Hands the changes of steps to a function, and keeps those that come before there is one. */
+export class StepChanges {
+  readonly #early: StepChange[] = [];
+  #onStep: OnStep | undefined;
+
+  add(change: StepChange): void {
+    if (this.#onStep !== undefined) this.#onStep(change);
+    else if (this.#early.length < mostEarlySteps) this.#early.push(change);
+  }
+
+  sendTo(onStep: OnStep | undefined): void {
+    this.#onStep = onStep ?? this.#onStep;
+    if (this.#onStep !== undefined)
+      for (const change of this.#early.splice(0)) this.#onStep(change);
+  }
 }
 
 /** A step in progress. Disposing of it without `done` marks it failed. */

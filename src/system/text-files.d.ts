@@ -53,3 +53,12 @@ declare module "*.cib" {
   const text: string;
   export default text;
 }
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+/** What runs in a browser. */
+declare module "*/viewer.js" {
+  const text: string;
+  export default text;
+}

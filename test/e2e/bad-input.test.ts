@@ -33,7 +33,7 @@ test.each<[string, readonly string[], string]>([
   ["an unknown command", ["crate"], "create"],
   ["an unknown option", [...create, "--master", "3"], "--masters"],
   ["an option given twice", [...create, "--agents", "1", "--agents", "2"], "--agents"],
-  ["no ARTIFACT_URL", ["create", "--variant", "oss"], "ARTIFACT_URL"],
+  ["no PLATFORM", ["create", "--variant", "oss"], "PLATFORM"],
   ["no --variant", ["create", "artifact.sh"], "--variant"],
   ["an unknown --variant", ["create", "--variant", "open", "artifact.sh"], "--variant"],
   ["an even number of masters", [...create, "--masters", "2"], "--masters"],
@@ -108,7 +108,7 @@ test("all problems of one command line are reported together", async () => {
     "--variant",
     "open",
     "--masters",
-    "2",
+    "none",
     "--agents",
     "x",
     "--extra-config",
@@ -125,7 +125,7 @@ test("all problems of one command line are reported together", async () => {
     "list.yaml",
     "--bogus",
     "--cluster-id",
-    "ARTIFACT_URL",
+    "PLATFORM",
   ]) {
     expect(ran.stderr).toContain(named);
   }

@@ -94,7 +94,7 @@ afterAll(async () => {
   // examples.test.ts, which may run at the same time, uses such images too.
   for (const name of await images())
     if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
-}, 120_000);
+});
 
 /** Runs lines as a user's shell would after `cd`. */
 async function paste(lines: string) {
@@ -112,14 +112,10 @@ async function tryExample({ lines, status, output: shown }: TriedExample): Promi
 }
 
 describe("the README's clusters", () => {
-  test.each(readme.map((example) => [example.name, example] as const))(
-    "%s",
-    async (_, example) => {
-      await tryExample({ ...example, output: printed[example.name]! });
-      expect(await containersOfDefault()).toBe("");
-    },
-    limitMs,
-  );
+  test.each(readme.map((example) => [example.name, example] as const))("%s", async (_, example) => {
+    await tryExample({ ...example, output: printed[example.name]! });
+    expect(await containersOfDefault()).toBe("");
+  });
 });
 
 describe("the page, in its order", () => {
@@ -131,13 +127,9 @@ describe("the page, in its order", () => {
     expect(missingLine("a …\nb\nc", "a 1\nc\nb")).toBe("c");
   });
 
-  test.each(page.map((example) => [example.name, example] as const))(
-    "%s",
-    async (_, example) => {
-      await tryExample(example);
-    },
-    limitMs,
-  );
+  test.each(page.map((example) => [example.name, example] as const))("%s", async (_, example) => {
+    await tryExample(example);
+  });
 
   test("leaves no cluster", async () => {
     expect(await containersOfDefault()).toBe("");
@@ -150,7 +142,6 @@ describe("the page about testing a platform, in its order", () => {
     async (_, example) => {
       await tryExample(example);
     },
-    limitMs,
   );
 
   test("has examples, and leaves no cluster", async () => {

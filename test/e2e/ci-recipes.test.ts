@@ -24,12 +24,12 @@ beforeAll(async () => {
   state.containers = await startTestContainers();
   state.runner = await startRunner(containers().folder);
   await cp(join(import.meta.dir, "support", "meter"), at("work", "meter"), { recursive: true });
-}, 120_000);
+});
 
 afterAll(async () => {
   await state.runner?.[Symbol.asyncDispose]();
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const play = async (
   options: readonly string[],
@@ -58,7 +58,7 @@ async function cancelStep(running: StepProcess): Promise<number> {
 
 const said = async (running: StepProcess, text: string): Promise<void> =>
   until(`the step says "${text}"`, async () => running.output().includes(text), {
-    limitMs: 60_000,
+    limitMs: 600_000,
   });
 
 test("a success: the command's output, its files, a summary and a report, and no cluster", async () => {
@@ -76,7 +76,7 @@ test("a success: the command's output, its files, a summary and a report, and no
   expect(summary).toStartWith("### The command succeeded\n");
   expect(await readdir(at("artifacts"))).toEqual([]);
   expect(await containers().things(id)).toEqual([]);
-}, 120_000);
+});
 
 test("a failure: the job fails with the command, keeps report and logs, and no cluster", async () => {
   const id = containers().id("failure");
@@ -91,7 +91,7 @@ test("a failure: the job fails with the command, keeps report and logs, and no c
   expect(await readdir(join(kept, "logs"))).toContain("agent_0.install.log");
   expect(summary).toContain("The command exited with status 42.");
   expect(await containers().things(id)).toEqual([]);
-}, 120_000);
+});
 
 test.each(["Boot …", "is ready."])(
   "a cancelled job, at %p: the cluster is gone before the runner kills the step",
@@ -113,7 +113,6 @@ test.each(["Boot …", "is ready."])(
     expect(job.steps[step]?.output).toContain("Remove what was created: done");
     expect(await containers().things(id)).toEqual([]);
   },
-  120_000,
 );
 
 test("a step that is killed: the next job on this runner removes its cluster", async () => {
@@ -129,7 +128,7 @@ test("a step that is killed: the next job on this runner removes its cluster", a
   const { conclusion, steps } = await play([], { command: "true" });
   expect(conclusion, steps[step]?.output).toBe("success");
   expect(await containers().things(left.id!)).toEqual([]);
-}, 120_000);
+});
 
 test("with a cache: the first job installs, the next one starts from the file, and a damaged file costs only time", async () => {
   const id = containers().id("cached");
@@ -156,7 +155,7 @@ test("with a cache: the first job installs, the next one starts from the file, a
   expect(await job("3")).toContain("The platform is installed instead.");
   expect(await cached()).toHaveLength(2);
   expect(await job("4")).not.toContain("Start installation");
-}, 300_000);
+});
 
 const noMirror = await mirrorLack();
 
@@ -188,5 +187,4 @@ test.skipIf(noMirror !== undefined)(
       'KERNEL=="kvm", MODE="0666", OPTIONS+="static_node=kvm"',
     ]);
   },
-  300_000,
 );

@@ -58,13 +58,13 @@ beforeAll(async () => {
     "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note",
   );
   expect((await run("snapshot create installed", source())).status).toBe(0);
-}, 300_000);
+});
 
 afterAll(async () => {
   for (const name of ["source", "copy", "third", "offline", "offline-copy", "offline-file"])
     await run("destroy --yes", id(name));
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 test("a plan says what a copy would be, and creates nothing", async () => {
   const before = await things("source");
@@ -112,7 +112,7 @@ test("a copy runs beside its source with other keys, the same data, names and pr
   expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe(
     "1073741824",
   );
-}, 120_000);
+});
 
 test("neither cluster accepts the other's key, and no host key is in both", async () => {
   const folderOf = async (cluster: string): Promise<string> => {
@@ -193,7 +193,7 @@ test("nobody but the nodes reaches their private network: no other user of this 
     expect.stringMatching(/^02:e2:/),
     before,
   ]);
-}, 60_000);
+});
 
 const refusals = [
   { errorId: "snapshot-not-found", from: "source:other" },
@@ -273,7 +273,7 @@ test("nodes that are offline reach each other and nothing else, after a restart,
   await succeed(`create --from ${file}`, loaded);
   await expectOffline(loaded);
   await succeed("destroy --yes", loaded);
-}, 400_000);
+});
 
 test("a snapshot that lacks an image is refused before anything exists", async () => {
   expect((await run("snapshot create broken", source())).status).toBe(0);
@@ -288,7 +288,7 @@ test("a snapshot that lacks an image is refused before anything exists", async (
   expect(refused.stderr).toContain("[snapshot-unusable]");
   expect(await things("refused")).toEqual([]);
   expect((await run("snapshot delete broken", source())).status).toBe(0);
-}, 60_000);
+});
 
 test("an interrupt removes the copy, and a program killed while it copies leaves what doctor names and destroy removes", async () => {
   const words = ["create", "--from", `${source()}:installed`, "-c", id("cut")];
@@ -308,7 +308,7 @@ test("an interrupt removes the copy, and a program killed while it copies leaves
   expect(doctor.stdout).toContain(`cluster "${id("cut")}" (its create was interrupted)`);
   expect((await run("destroy", id("cut"))).status).toBe(0);
   expect(await things("cut")).toEqual([]);
-}, 120_000);
+});
 
 test("`once` tests on a copy and removes it; the source and its snapshot stay", async () => {
   const before = await things("source");
@@ -319,7 +319,7 @@ test("`once` tests on a copy and removes it; the source and its snapshot stay", 
     stdout: "agent-0\n",
   });
   expect(await things("source")).toEqual(before);
-}, 120_000);
+});
 
 test("a copy outlives its source, boots again, and can be saved and copied; the last cluster takes all images with it", async () => {
   expect((await run("snapshot create again", id("copy"))).status).toBe(0);
@@ -347,4 +347,4 @@ test("a copy outlives its source, boots again, and can be saved and copied; the 
   });
   expect((await run("destroy --yes", id("third"))).status).toBe(0);
   expect(await things("source", "copy", "third")).toEqual([]);
-}, 240_000);
+});

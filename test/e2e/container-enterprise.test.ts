@@ -15,7 +15,7 @@ const id = (): string => containers().id("enterprise");
 
 beforeAll(async () => {
   state.openSource = await buildArtifact("oss", containers().folder);
-}, 300_000);
+});
 
 test("create --wait ends with a platform that has TLS and a login", async () => {
   await runEnterpriseFlow({
@@ -26,7 +26,7 @@ test("create --wait ends with a platform that has TLS and a login", async () => 
     machineArguments: ["--node-image", nodeImage],
     run: (words) => containers().run(words),
   });
-}, 400_000);
+});
 
 describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chromium"})`, () => {
   // Shows R76.
@@ -66,13 +66,13 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
       expect([width, height]).toEqual([1280, 960]);
       expect(colours).toBeGreaterThan(20);
     }
-  }, 180_000);
+  });
 });
 
 test("destroy removes everything", async () => {
   expect((await containers().run(["destroy", "-c", id()])).status).toBe(0);
   expect(await containers().things(id())).toEqual([]);
-}, 60_000);
+});
 
 test("create --wait logs in as the superuser of its configuration, with a password from stdin", async () => {
   const password = "an Operator's pass$word";
@@ -105,7 +105,7 @@ test("create --wait logs in as the superuser of its configuration, with a passwo
   });
   expect(created.stderr).toContain(`Cluster "${own}" is ready after`);
   expect((await containers().run(["destroy", "-c", own])).status).toBe(0);
-}, 400_000);
+});
 
 const jobs =
   "a job runs: The job ran on agent-0.\nnothing is left of other tests: The file of the other test is gone.\n";
@@ -125,4 +125,4 @@ test("the library's example runs on containers, and leaves nothing", async () =>
   ]);
   expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: jobs });
   expect(await containers().things(libraryId)).toEqual([]);
-}, 120_000);
+});

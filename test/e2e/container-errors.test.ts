@@ -84,4 +84,4 @@ test("what destroy can't remove is named, and a second attempt removes it", asyn
   expect(refused.stderr).toContain(`Left behind: network ${network.slice(0, 12)}`);
   expect(refused.stderr).toContain("it has active endpoints");
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-}, 30_000);
+});

@@ -86,14 +86,14 @@ beforeAll(async () => {
     "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note";
   await succeed(onFirst, ["run", "-c", source(), "--no-test-env", "--node", "agent_0", write]);
   await succeed(onFirst, ["snapshot", "create", "installed", "-c", source()]);
-}, 300_000);
+});
 
 afterAll(async () => {
   for (const name of ["source", "back"])
     await state.first?.run(["destroy", "--yes", "-c", first().id(name)]);
   await state.second?.[Symbol.asyncDispose]();
   await state.first?.[Symbol.asyncDispose]();
-}, 200_000);
+});
 
 describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?? "here"})`, () => {
   test("a snapshot becomes one file, which only its user can read, and which zstd reads", async () => {
@@ -106,7 +106,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     expect(again).toMatchObject({ status: 2, stderr: expect.stringContaining("pass --replace") });
     const names = await readdir(first().folder, { recursive: true });
     expect(names.filter((name) => name.endsWith("/draft"))).toEqual([]);
-  }, 200_000);
+  });
 
   test("a file without its image is small, and works only where the image is", async () => {
     const path = join(first().folder, "upper.zst");
@@ -132,7 +132,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     expect(await things()).toEqual([]);
     const words = ["once", "--from", path, "--no-test-env", "--node", "agent_0", "--", notes];
     expect(await onFirst(words)).toMatchObject({ status: 0, stdout: "saved\nsaved\n" });
-  }, 200_000);
+  });
 
   // Shows R121.
   test("a damaged file and an interrupt leave nothing in a real engine", async () => {
@@ -148,7 +148,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     running.interrupt("SIGINT");
     expect(await running.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
     expect(await things()).toEqual([]);
-  }, 200_000);
+  });
 
   // Shows R121.
   test("on a second computer, another user makes a cluster of it, in which jobs run, and which can be saved again", async () => {
@@ -175,7 +175,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     );
     await succeed(onSecond, ["snapshot", "create", "again", "-c", "nightly"]);
     await succeed(onSecond, ["snapshot", "restore", "again", "-c", "nightly"]);
-  }, 200_000);
+  });
 
   test("beside it, once saves a cluster in which its command failed; the last cluster takes all images with it", async () => {
     const failed = join(second().home, "failed.zst");
@@ -195,7 +195,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     expect((await stat(failed)).size).toBeGreaterThan(1e7);
     await succeed(onSecond, ["destroy", "--yes", "-c", "nightly"]);
     expect(await things()).toEqual([]);
-  }, 200_000);
+  });
 
   test.skipIf(podmanLack !== undefined)(
     `Podman makes a cluster of Docker's file, and Docker of Podman's (${podmanLack ?? "here"})`,
@@ -217,6 +217,5 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
       const filter = `--filter=label=cluster-e2e.cluster-id=${back}`;
       expect(await docker(["images", "--all", "--quiet", filter])).toBe("");
     },
-    200_000,
   );
 });

@@ -8,7 +8,7 @@ import { browserLack, look, startBrowser } from "./support/browser.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { until } from "../support/until.ts";
 import { shareBackend } from "./support/shared-backend.ts";
-import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
+import { docker, bareNodeImage, startTestContainers } from "./support/test-containers.ts";
 
 const { backend: containers, artifact } = shareBackend(startTestContainers);
 const id = (): string => containers().id("flow");
@@ -16,12 +16,12 @@ const id = (): string => containers().id("flow");
 beforeAll(async () => {
   await mkdir(join(containers().folder, "shared"));
   await Bun.write(join(containers().folder, "shared", "note"), "from outside\n");
-}, 300_000);
+});
 
 const createWords = () => [
   ..."create --variant oss --agents 2 --memory 1g --cpus 1.5".split(" "),
   "--node-image",
-  nodeImage,
+  bareNodeImage,
   "--custom-volume",
   `${containers().folder}/shared:/shared:ro`,
   "-c",
@@ -45,7 +45,7 @@ test("doctor finds nothing that would stop it", async () => {
 test("a dry run says what would be made, and makes nothing", async () => {
   const ran = await containers().run([...createWords(), "--dry-run"]);
   expect(ran.status).toBe(0);
-  expect(ran.stdout).toContain(`${nodeImage} (present)`);
+  expect(ran.stdout).toContain(`${bareNodeImage} (present)`);
   expect(ran.stdout).toContain("4: 1 master, 2 agents, 1 public agent");
   expect(await containers().things(id())).toEqual([]);
 });
@@ -76,7 +76,7 @@ test("create prints the id on stdout, and says nothing of costs or an end", asyn
   expect(created.stderr).toContain(`Next: cluster-container wait --cluster-id ${id()}`);
   expect(created.stderr).not.toMatch(/[Cc]ost|terminate automatically|region/);
   expect(await containers().things(id())).toHaveLength(5);
-}, 120_000);
+});
 
 test("the same id again is refused, and says how to get rid of the first", async () => {
   const again = await containers().run(createWords());
@@ -92,7 +92,7 @@ test("wait returns when the platform is ready, and a job runs across the agents"
   const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
   expect(ran.status).toBe(0);
   expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
-}, 300_000);
+});
 
 test("nodes have the volume and the limits, and find each other by name", async () => {
   const run = (...words: readonly string[]) =>
@@ -213,7 +213,7 @@ describe.skipIf(browserLack !== undefined)(`in a browser (${browserLack ?? "Chro
     const { width, height, colours } = await look(page!.picture);
     expect([width, height]).toEqual([1280, 960]);
     expect(colours).toBeGreaterThan(20);
-  }, 120_000);
+  });
 });
 
 test("a console keeps 4 MB of each node at most, with the newest lines, whatever the engine's configuration says", async () => {
@@ -233,7 +233,7 @@ test("a console keeps 4 MB of each node at most, with the newest lines, whatever
   const sizes = await Bun.$`cat ${{ raw: `${path}*` }} | wc -c`.text();
   expect(driver).toBe("json-file");
   expect(Number(sizes)).toBeLessThanOrEqual(4_100_000);
-}, 60_000);
+});
 
 test("a node that reboots itself comes back by itself at its address, without what was in memory", async () => {
   const agentNow = async () =>
@@ -255,7 +255,7 @@ test("a node that reboots itself comes back by itself at its address, without wh
   expect(await agentNow()).toEqual(before);
   const waited = await containers().run(["wait", "-c", id()]);
   expect({ status: waited.status }, waited.stderr).toEqual({ status: 0 });
-}, 180_000);
+});
 
 test("a container that was killed is told of at once by wait, run and list, and its logs are kept by logs", async () => {
   const agent = (await containers().inspect(id())).nodes.find(

@@ -59,7 +59,6 @@ test.each(stages)(
       expect(hasConsole).toBe(expectsConsole);
     await rm(containers().stateFolder, { recursive: true, force: true });
   },
-  60_000,
 );
 
 test.each(stages)(
@@ -84,7 +83,6 @@ test.each(stages)(
     }
     expect(await containers().things(id)).toEqual([]);
   },
-  60_000,
 );
 
 test("what a killed create has made and never started is told of as such", async () => {
@@ -105,7 +103,7 @@ test("what a killed create has made and never started is told of as such", async
     stdout: `${id}\n`,
   });
   expect(await containers().things(id)).toEqual([]);
-}, 60_000);
+});
 
 test("after kill -9 the same create works at once, and nothing is doubled", async () => {
   const id = containers().id("again");
@@ -120,7 +118,7 @@ test("after kill -9 the same create works at once, and nothing is doubled", asyn
     (await readdir(containers().stateFolder)).filter((name) => name.startsWith(`${id}-`)),
   ).toHaveLength(1);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-}, 90_000);
+});
 
 test("of two creates of one id at the same moment one makes the cluster, and the other leaves it alone", async () => {
   const id = containers().id("twin");
@@ -132,7 +130,7 @@ test("of two creates of one id at the same moment one makes the cluster, and the
     "master-0\n",
   );
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-}, 90_000);
+});
 
 test("a container that is killed while it boots ends the creation at once, with its last lines, and its rights are not remembered", async () => {
   const id = containers().id("ended");
@@ -147,7 +145,7 @@ test("a container that is killed while it boots ends the creation at once, with 
   expect(ended.stderr).toContain("[machine-failed]");
   expect(await containers().things(id)).toEqual([]);
   expect(await readdir(containers().stateFolder)).not.toContain(".rights");
-}, 60_000);
+});
 
 test("an image that does not exist is said before anything is made", async () => {
   const id = containers().id("imageless");
@@ -156,7 +154,7 @@ test("an image that does not exist is said before anything is made", async () =>
   expect(ran.stderr).toContain("localhost:1/no-such-image:1");
   expect(ran.stderr).toContain("[image-not-found]");
   expect(await filesOf(id)).toEqual([]);
-}, 60_000);
+});
 
 test("--keep-on-failure keeps the containers until they are destroyed", async () => {
   const id = containers().id("kept");
@@ -169,7 +167,7 @@ test("--keep-on-failure keeps the containers until they are destroyed", async ()
   );
   expect(await containers().things(id)).toHaveLength(3);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
-}, 60_000);
+});
 
 test.each([
   [

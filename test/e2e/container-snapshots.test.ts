@@ -54,12 +54,12 @@ beforeAll(async () => {
     artifact,
   ]);
   if (created.status !== 0) throw new Error(created.stderr);
-}, 300_000);
+});
 
 afterAll(async () => {
   if (state.containers !== undefined) await containers().run(["destroy", "--yes", "-c", id()]);
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 test("a cluster comes back as it was saved: addresses, options, files, volumes; and runs a job without an installation", async () => {
   await onAgent(
@@ -99,7 +99,7 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
   expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
     stdout: "agent-0\n",
   });
-}, 200_000);
+});
 
 test("the node's own files of names stay its own: replaced, and kept by a restart, a snapshot and a restore", async () => {
   const change =
@@ -123,7 +123,7 @@ test("the node's own files of names stay its own: replaced, and kept by a restar
   expect((await snapshot("restore", "installed")).status).toBe(0);
   expect((await snapshot("delete", "names")).status).toBe(0);
   expect(await onAgent("hostname; grep -c example /etc/hosts")).toBe("agent-0\n0");
-}, 200_000);
+});
 
 const cases = [
   {
@@ -193,7 +193,7 @@ test("a stopped node is named, keeps a snapshot from being made, and comes back 
   expect(places(after)).toEqual(places(before));
   expect(await run("wait", "--timeout", "3m")).toMatchObject({ status: 0 });
   expect((await run("node", "stop", "agent_7")).status).toBe(3);
-}, 200_000);
+});
 
 /** The program is killed as soon as it runs one of these commands of Docker, which still takes place. */
 async function killedAt(command: string, ...words: readonly string[]): Promise<string | undefined> {
@@ -225,7 +225,7 @@ test("extended attributes and access lists come back with a restore, and a resta
   expect(await seen()).toBe(before);
   expect((await snapshot("restore", "installed")).status).toBe(0);
   expect((await snapshot("delete", "attributes")).status).toBe(0);
-}, 200_000);
+});
 
 test("a stopped cluster whose network was pruned is listed, restored and started", async () => {
   const addresses = async () =>
@@ -244,7 +244,7 @@ test("a stopped cluster whose network was pruned is listed, restored and started
   const restored = await snapshot("restore", "installed");
   expect(restored.status, restored.stderr).toBe(0);
   expect(await addresses()).toEqual(before);
-}, 200_000);
+});
 
 test("nodes go on after a snapshot was cut short; doctor tells of what is left, and the same name can be used again", async () => {
   expect(await killedAt("commit", "create", "cut")).toBe("SIGKILL");
@@ -258,7 +258,7 @@ test("nodes go on after a snapshot was cut short; doctor tells of what is left, 
   expect(refused.stderr).toContain(`[${unusable.id}]`);
   expect((await snapshot("create", "cut")).status).toBe(0);
   expect((await snapshot("list")).stdout).toMatch(/^cut .* complete$/m);
-}, 60_000);
+});
 
 test("a full disk ends a snapshot with a clear error, and leaves nothing", async () => {
   const lines = `[ "$1" != commit ] || { echo 'Error response from daemon: no space left on device' >&2; exit 1; }`;
@@ -269,7 +269,7 @@ test("a full disk ends a snapshot with a clear error, and leaves nothing", async
   expect(ran.stderr).toContain("[capacity-lacking]");
   expect(await saved()).toEqual(before);
   expect(await onAgent("hostname")).toBe("agent-0");
-}, 60_000);
+});
 
 test("a restore that is killed, wherever it is, can be repeated", async () => {
   for (const moment of ["rm", "create", "run", "start"]) {
@@ -282,7 +282,7 @@ test("a restore that is killed, wherever it is, can be repeated", async () => {
   ]);
   expect(both.map(({ status }) => status)).toEqual([0, 0]);
   expect(await onAgent("cat /root/note")).toBe("before");
-}, 120_000);
+});
 
 test("a snapshot that nodes were restored from can be deleted, and destroy removes the others after asking", async () => {
   expect(await snapshot("delete", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
@@ -294,4 +294,4 @@ test("a snapshot that nodes were restored from can be deleted, and destroy remov
   expect(await containers().things(id())).toHaveLength(3);
   expect((await containers().run(["destroy", "--yes", "-c", id()])).status).toBe(0);
   expect([...(await containers().things(id())), ...(await saved())]).toEqual([]);
-}, 60_000);
+});

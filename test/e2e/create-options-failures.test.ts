@@ -35,7 +35,7 @@ test("one that a node fetched is refused before it runs there", async () => {
   expect(refused.stderr).toContain("[artifact-invalid]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
   await expectNothingLeft();
-}, 300_000);
+});
 
 test("a download that breaks off, wherever it goes, is said to", async () => {
   await using server = await serveArtifact(artifact(), cloud().gatewayAddress, 1_000_000);
@@ -45,7 +45,7 @@ test("a download that breaks off, wherever it goes, is said to", async () => {
   expect(failed.stderr).toContain("[artifact-unreachable]");
   expect(failed).toMatchObject({ status: 1, stdout: "" });
   await expectNothingLeft();
-}, 300_000);
+});
 
 test("--timeout ends a creation with 4", async () => {
   const { pendingMs } = (await cloud().control("behaviour")) as { readonly pendingMs: number };
@@ -56,4 +56,4 @@ test("--timeout ends a creation with 4", async () => {
   expect(late.stderr).toContain("[deadline-passed]");
   expect(late).toMatchObject({ status: 4, stdout: "" });
   await expectNothingLeft();
-}, 300_000);
+});

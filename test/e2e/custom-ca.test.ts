@@ -34,11 +34,11 @@ superuser_username: ${superuser.name}
 superuser_password_hash: ${hash}
 `,
   );
-}, 300_000);
+});
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const createWords = (id: string, folder: string, key: string): readonly string[] => [
   ...`create -c ${id} --variant enterprise --linux-distribution debian-12 --public-agents 0`.split(
@@ -78,7 +78,7 @@ test.concurrent("a CA key that doesn't fit is refused with the artifact's words,
   expect(machines.filter(({ tags }) => tags["cluster-e2e:cluster-id"] === "mixed")).toEqual([]);
   const groups = (await cloud().control("groups")) as readonly { readonly groupName: string }[];
   expect(groups.filter(({ groupName }) => groupName === "cluster-e2e-mixed")).toEqual([]);
-}, 300_000);
+});
 
 test.concurrent("a key of another CA on the masters alone fails their installation, and wait says so in the installer's words", async () => {
   const words = [
@@ -91,13 +91,13 @@ test.concurrent("a key of another CA on the masters alone fails their installati
   expect(waited.stderr).toContain(`${keyOnMaster} is not the key of the configured CA certificate`);
   expect(waited.stderr).toContain("[install-failed]");
   expect(waited).toMatchObject({ status: 1, stdout: "" });
-}, 400_000);
+});
 
 // Shows R37, R57.
 test.concurrent("the documented steps start an installation with the custom CA", async () => {
   const created = await cloud().run(createWords("default", state.own!.folder, state.own!.keyPath));
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
-}, 300_000);
+});
 
 // Shows R74, R85.
 test("the default superuser is refused where --extra-config names another", async () => {
@@ -105,7 +105,7 @@ test("the default superuser is refused where --extra-config names another", asyn
   expect(waited.stderr).toContain('"admin"');
   expect(waited.stderr).toContain("[login-refused]");
   expect(waited).toMatchObject({ status: 1, stdout: "" });
-}, 400_000);
+});
 
 // Shows R56, R85.
 test("wait succeeds with that superuser's name and password", async () => {
@@ -118,7 +118,7 @@ test("wait succeeds with that superuser's name and password", async () => {
   const waited = await cloud().run(["wait", "--timeout", "6m", "-vvv", ...words]);
   expect(waited).toMatchObject({ status: 0, stdout: "" });
   expect(waited.stderr).not.toContain(superuser.password);
-}, 400_000);
+});
 
 // Shows R57.
 test("the served certificate chains to the custom CA", async () => {

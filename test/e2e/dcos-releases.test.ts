@@ -37,11 +37,11 @@ beforeAll(async () => {
   const files = { tests: { "test_new.py": "# new\n" }, library: { "cli.py": "# library\n" } };
   state.checkout = await makeCheckout(join(containers().folder, "checkout"), "oss", files, names);
   await Bun.write(join(containers().folder, "license.txt"), "a-license-key\n");
-}, 300_000);
+});
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 describe.each(rows)(`%s, %s (${rows.length} of ${all.length} rows)`, (release, variant) => {
   const id = (): string => containers().id(`${release.replaceAll(".", "-")}-${variant}`);

@@ -23,11 +23,11 @@ beforeAll(async () => {
   state.cloud = await startTestCloud("container");
   state.machines = await dcosMachineWords("us-west-2");
   await Bun.write(join(state.cloud.folder, "license.txt"), "a-license-key\n");
-}, 300_000);
+});
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 /** The words of a `create`; the keys are lines of its extra configuration. */
 async function createWords(
@@ -64,7 +64,7 @@ test("an open source release is created; Docker is started on machines where it 
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
   const [group] = (await cloud().control("groups")) as readonly { readonly rules: unknown }[];
   expect(JSON.stringify(group)).toContain("61001");
-}, 300_000);
+});
 
 test("wait asks the units, 3dt and the masters; an open source cluster has no login to count agents with", async () => {
   expect(await cloud().run(["wait", "--timeout", "5m"])).toMatchObject({ status: 0, stdout: "" });
@@ -81,7 +81,7 @@ test("wait asks the units, 3dt and the masters; an open source cluster has no lo
     "slave\n",
     "slave_public\n",
   ]);
-}, 400_000);
+});
 
 // Shows R113.
 test("run sets both families of variables, in the tests folder, after the environment file", async () => {
@@ -183,7 +183,7 @@ test("an enterprise release with a custom CA: its TLS, the superuser's login, an
   expect((await cloud().run(["run", "-c", "paid", "ls /opt/mesosphere/bin"])).stdout).toBe(
     "dcos-check-runner\ndcos-shell\n",
   );
-}, 600_000);
+});
 
 /** The options and keys of the documented flow, for an authority whose certificate is the root itself. */
 async function customAuthority(
@@ -221,7 +221,7 @@ test.concurrent("an enterprise key for an open source release is refused in genc
   expect(refused.stderr).toContain("fault_domain_enabled: must be calculated");
   expect(refused.stderr).toContain("[configuration-refused]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
-}, 300_000);
+});
 
 test.concurrent("an artifact whose head tells nothing is asked on the node, which is then prepared for what it is", async () => {
   const artifact = await buildDcosArtifact("oss", "1.13.9", cloud().folder);
@@ -232,7 +232,7 @@ test.concurrent("an artifact whose head tells nothing is asked on the node, whic
   );
   expect(created).toMatchObject({ status: 0, stdout: "mute\n" });
   expect(await cloud().run(["wait", "-c", "mute", "--timeout", "5m"])).toMatchObject({ status: 0 });
-}, 400_000);
+});
 
 /** For `filter`: leaves out the bytes of an artifact's second line. */
 function outsideSecondLine(): (byte: number) => boolean {
@@ -271,7 +271,6 @@ test.concurrent.each([
     expect(waited.stderr).toMatch(words);
     expect(waited).toMatchObject({ status: 1, stdout: "" });
   },
-  400_000,
 );
 
 test.concurrent("a node whose own check stays critical is waited for until the deadline, which tells what it said", async () => {
@@ -289,4 +288,4 @@ test.concurrent("a node whose own check stays critical is waited for until the d
   expect(waited.stderr).toContain(said);
   expect(waited.stderr).toContain("[deadline-passed]");
   expect(waited).toMatchObject({ status: 4, stdout: "" });
-}, 400_000);
+});

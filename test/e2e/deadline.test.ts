@@ -32,4 +32,4 @@ test("machines power off at the deadline that the cloud's clock set, and are ter
   while ((await cloud.machines()).length > 0 && Date.now() < limit) await Bun.sleep(500);
   expect(await cloud.machines()).toEqual([]);
   expect(await cloud.run(["inspect"])).toMatchObject({ status: 3 });
-}, 300_000);
+});

@@ -10,7 +10,7 @@ const cloud = (): TestCloud => state.cloud!;
 
 beforeAll(async () => {
   state.cloud = await startTestCloud("container");
-}, 60_000);
+});
 
 beforeEach(async () => {
   await cloud().control("reset", {});
@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const meter = join(import.meta.dir, "support", "meter");
 
@@ -60,7 +60,7 @@ test("it runs the main flow, finds no differences, leaves nothing, and its repor
     expect(text).not.toContain(secret);
   expect(text).not.toMatch(/\b\d+\.\d+\.\d+\.\d+\b/);
   await expectNothingLeft();
-}, 300_000);
+});
 
 test("it launches nothing without an answer to its question", async () => {
   const { child } = startDemo();
@@ -70,7 +70,7 @@ test("it launches nothing without an answer to its question", async () => {
   expect(stderr).toContain("--yes");
   expect(await cloud().control("instances")).toEqual([]);
   expect(await cloud().control("groups")).toEqual([]);
-}, 60_000);
+});
 
 test("it removes everything after Ctrl-C, and after a command that failed", async () => {
   const interrupted = startDemo("--yes");
@@ -91,4 +91,4 @@ test("it removes everything after Ctrl-C, and after a command that failed", asyn
   expect(await failed.child.exited).toBe(1);
   expect(await failed.report()).toContain("- Failed: ");
   await expectNothingLeft();
-}, 300_000);
+});

@@ -15,7 +15,7 @@ beforeAll(async () => {
   await Bun.write(join(cloud().folder, "license.txt"), `${license}\n`);
   await Bun.write(join(cloud().folder, "security.yaml"), "security: disabled\n");
   await Bun.write(join(cloud().folder, "licensed.yaml"), `license_key_contents: ${license}\n`);
-}, 300_000);
+});
 
 const createWords = () =>
   `create --variant enterprise --linux-distribution debian-12 --public-agents 0 -vvv ${artifact()}`.split(
@@ -32,7 +32,7 @@ test("without a license the artifact's own words are shown, and nothing is left"
   expect(refused.stderr).toContain("[configuration-refused]");
   expect(refused).toMatchObject({ status: 1, stdout: "" });
   expect(await cloud().machines()).toEqual([]);
-}, 300_000);
+});
 
 // Shows R56.
 test("with a license from the environment it is created, and the license is printed nowhere", async () => {
@@ -46,7 +46,7 @@ test("with a license from the environment it is created, and the license is prin
   const created = await cloud().run([...createWords(), ...words], { environment });
   expect(created).toMatchObject({ status: 0, stdout: "default\n" });
   expect(created.stderr).not.toContain(license);
-}, 300_000);
+});
 
 test("a wrong superuser password is said, not waited for", async () => {
   const waited = await cloud().run(["wait", "--superuser-password", "-", "--timeout", "5m"], {
@@ -55,7 +55,7 @@ test("a wrong superuser password is said, not waited for", async () => {
   expect(waited.stderr).toContain("[login-refused]");
   expect(waited.stderr).not.toContain("wrong-password");
   expect(waited).toMatchObject({ status: 1, stdout: "" });
-}, 400_000);
+});
 
 // Shows R1.
 test("wait checks TLS against the cluster's CA and logs in", async () => {
@@ -63,7 +63,7 @@ test("wait checks TLS against the cluster's CA and logs in", async () => {
     status: 0,
     stdout: "",
   });
-}, 400_000);
+});
 
 // Shows R73.
 test("a job runs, and the web UI speaks https", async () => {
@@ -121,4 +121,4 @@ test("without TLS the superuser logs in over HTTP; a license in --extra-config l
     stdout: "",
   });
   expect((await cloud().inspect("plain")).webUi).toStartWith("http://");
-}, 600_000);
+});

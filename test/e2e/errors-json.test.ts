@@ -96,7 +96,6 @@ describeOnBench("JSON under -vvv", (bench) => {
       expect(keysOf(answer).filter((key) => !/^[a-z][A-Za-z0-9]*$/.test(key))).toEqual([]);
       expect(ran.stdout + ran.stderr).not.toContain(cloud.environment["CLOUD_SECRET_ACCESS_KEY"]!);
     },
-    30_000,
   );
 
   test("create: the cluster, what each phase took, and the command that comes next", () => {

@@ -35,7 +35,7 @@ const cases: readonly ErrorCase[] = [
     words: ["create", "--variant", "open"],
     says: [
       '--variant: "open" is not one of oss, enterprise',
-      "ARTIFACT_URL: required",
+      "PLATFORM: required",
       "See cluster-cloud create --help",
     ],
   },

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const creations = new Map<string, Promise<Ended>>();
 
@@ -47,43 +47,38 @@ test.each([
     expect(ran.status, ran.stdout + ran.stderr).toBe(0);
     for (const each of shown) expect(ran.stdout).toContain(each);
   },
-  limitMs,
 );
 
-test(
-  "a partition cuts off one of etcd's members until it is healed",
-  async () => {
-    const { status, stderr } = await created("etcd");
-    expect(status, stderr).toBe(0);
-    const fault = (line: string) => cloud().run(["fault", ...line.split(" "), "-c", "etcd"]);
-    const onNode = (node: string, line: string) =>
-      cloud().run(["run", "-c", "etcd", "--node", node, line]);
-    const cut = await fault("partition --between master_2 --for 10m");
-    expect(cut).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining("0 of 4 pings answered, before: 4 of 4 pings answered"),
-    });
-    expect(await onNode("master_0", "./etcd-test 1")).toMatchObject({
-      stdout: expect.stringContaining("2 of 3 members answer"),
-    });
-    expect((await onNode("master_2", "timeout 60 ./etcd-test")).status).not.toBe(0);
-    const oneWay = await fault("partition --between master_0 --and master_1 --one-way --for 10m");
-    expect(oneWay).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining("0 of 1 ping answered"),
-    });
-    const healed = await fault("heal");
-    expect(healed).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/),
-    });
-    expect(await cloud().run(["wait", "-c", "etcd", "--timeout", "2m"])).toMatchObject({
-      status: 0,
-    });
-    expect(await onNode("master_0", "./etcd-test")).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining("3 of 3 members answer"),
-    });
-  },
-  limitMs,
-);
+test("a partition cuts off one of etcd's members until it is healed", async () => {
+  const { status, stderr } = await created("etcd");
+  expect(status, stderr).toBe(0);
+  const fault = (line: string) => cloud().run(["fault", ...line.split(" "), "-c", "etcd"]);
+  const onNode = (node: string, line: string) =>
+    cloud().run(["run", "-c", "etcd", "--node", node, line]);
+  const cut = await fault("partition --between master_2 --for 10m");
+  expect(cut).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("0 of 4 pings answered, before: 4 of 4 pings answered"),
+  });
+  expect(await onNode("master_0", "./etcd-test 1")).toMatchObject({
+    stdout: expect.stringContaining("2 of 3 members answer"),
+  });
+  expect((await onNode("master_2", "timeout 60 ./etcd-test")).status).not.toBe(0);
+  const oneWay = await fault("partition --between master_0 --and master_1 --one-way --for 10m");
+  expect(oneWay).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("0 of 1 ping answered"),
+  });
+  const healed = await fault("heal");
+  expect(healed).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){2}$/),
+  });
+  expect(await cloud().run(["wait", "-c", "etcd", "--timeout", "2m"])).toMatchObject({
+    status: 0,
+  });
+  expect(await onNode("master_0", "./etcd-test")).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining("3 of 3 members answer"),
+  });
+});

@@ -40,7 +40,7 @@ afterAll(async () => {
   // bring-your-own.test.ts, which may run at the same time, uses such images too.
   for (const name of await images())
     if (!state.before.has(name)) await docker(["rmi", name]).catch(() => {});
-}, 120_000);
+});
 
 interface Cluster {
   readonly id: string;
@@ -157,7 +157,6 @@ test.each(releasesFor("12"))(
       expect(await run(["./slurm-test"])).toBe("agent-0\nagent-1");
     });
   },
-  limitMs,
 );
 
 test.each(releasesFor("13"))(
@@ -202,7 +201,6 @@ test.each(releasesFor("13"))(
       expect(await run(["./etcd-test"])).toContain("3 of 3 members answer");
     });
   },
-  limitMs,
 );
 
 test.each(releasesFor("12"))(
@@ -226,7 +224,6 @@ test.each(releasesFor("12"))(
       expect(moved).not.toBe(place);
     });
   },
-  limitMs,
 );
 
 test.each(releasesFor("13"))(
@@ -246,5 +243,4 @@ test.each(releasesFor("13"))(
       },
     );
   },
-  limitMs,
 );

@@ -28,4 +28,4 @@ test("wait ends with 1 and shows the failed node's log", async () => {
   expect(waited.stderr).toContain("the disk smells of smoke");
   expect(waited.stderr).toContain("[install-failed]");
   expect(waited).toMatchObject({ status: 1, stdout: "" });
-}, 400_000);
+});

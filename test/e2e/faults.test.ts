@@ -1,6 +1,6 @@
 /** Faults on one small cluster of containers: each ends, whatever becomes of the program and of the nodes. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { repository } from "./support/executable.ts";
 import { type TestContainers, docker, startTestContainers } from "./support/test-containers.ts";
@@ -38,12 +38,12 @@ beforeAll(async () => {
   const create = words("create --wait --masters 1 --agents 1 --public-agents 0");
   const created = await containers().run([...create, "--node-image", image.trim(), platform]);
   expect(created.status, created.stderr).toBe(0);
-}, 600_000);
+});
 
 afterAll(async () => {
   await state.containers?.run(["destroy", ...words("--yes")]);
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 test("the nodes end a fault whose program was killed", async () => {
   const killed = containers().start([
@@ -55,7 +55,7 @@ test("the nodes end a fault whose program was killed", async () => {
   await killed.ended;
   await until("the nodes have healed the fault", async () => (await faults()).length === 0);
   expect(await isReachable()).toBe(true);
-}, 120_000);
+});
 
 test("a partition cuts nodes off from each other, not from here; list and inspect name it, and Ctrl-C heals it", async () => {
   const interrupted = containers().start([
@@ -72,8 +72,14 @@ test("a partition cuts nodes off from each other, not from here; list and inspec
     signal: "SIGINT",
     stderr: expect.stringContaining("Healed"),
   });
+  const page = join(containers().folder, "report.html");
+  const reported = await containers().run(["report", ...words(page)]);
+  expect(reported.status, reported.stderr).toBe(0);
+  const html = await readFile(page, "utf8");
+  for (const part of ["partition between agent_0 and master_0", "create --wait", "<b>master_0</b>"])
+    expect(html).toContain(part);
   expect([await faults(), await isReachable()]).toEqual([[], true]);
-}, 120_000);
+});
 
 test("a partition cuts off whatever address the nodes send from, virtual ones and IPv6 too", async () => {
   const enable = "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6";
@@ -94,7 +100,7 @@ test("a partition cuts off whatever address the nodes send from, virtual ones an
   expect(await fault("heal")).toMatchObject({ status: 0 });
   expect(await arrive()).toEqual([true, true, true]);
   expect((await onNode("agent_0", "nft list tables | grep cluster_e2e")).stdout).toBe("");
-}, 120_000);
+});
 
 test("a restart of a node heals its part, and heal ends the others' part", async () => {
   await onNode("agent_0", "mkdir -p /data && mount -t tmpfs -o size=16m none /data");
@@ -120,6 +126,42 @@ test("a restart of a node heals its part, and heal ends the others' part", async
     stdout: expect.stringMatching(/^[0-9a-f]{8}\n$/),
   });
   expect([await faults(), await isReachable()]).toEqual([[], true]);
+});
+
+test("a service is killed and comes back, is paused, or is kept dead until it heals; Ctrl-C starts it again", async () => {
+  const unit = (name: string, restart: string): string =>
+    `printf '[Service]\\nExecStart=/bin/sleep 100000\\n${restart}' >/etc/systemd/system/${name}.service`;
+  await onNode(
+    "agent_0",
+    `${unit("lasting", "Restart=always\\n")}; ${unit("frail", "")}; systemctl daemon-reload; systemctl start lasting frail`,
+  );
+  const unitState = async (name: string): Promise<string> =>
+    (await onNode("agent_0", `systemctl is-active ${name}`)).stdout.trim();
+  expect(await fault("process agent_0 --unit lasting --signal kill")).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("it came back by itself on 1 node, before: it runs"),
+  });
+  expect(await fault("process agent_0 --unit lasting --signal stop --for 10m")).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("it is paused on 1 node"),
+  });
+  expect(await fault("heal")).toMatchObject({
+    stderr: expect.stringContaining("it runs on 1 node"),
+  });
+  const interrupted = containers().start([
+    "fault",
+    ...words("process agent_0 --unit frail --for 10m --wait"),
+  ]);
+  await interrupted.said("The fault shows");
+  await onNode("agent_0", "systemctl start frail");
+  expect(await unitState("frail")).toBe("failed");
+  interrupted.interrupt("SIGINT");
+  expect(await interrupted.ended).toMatchObject({ signal: "SIGINT" });
+  expect([await unitState("frail"), await faults()]).toEqual(["active", []]);
+  expect(await fault("process agent_0 --unit nobody")).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("nobody.service does not run on it"),
+  });
 }, 120_000);
 
 test("what a node or a container lacks is an error that says so, and nothing is half done", async () => {
@@ -141,7 +183,7 @@ test("what a node or a container lacks is an error that says so, and nothing is 
   else expect(await fault("heal")).toMatchObject({ status: 0 });
   expect((await onNode("agent_0", "tc qdisc show | grep -c e2e")).stdout).toBe("0\n");
   expect(await faults()).toEqual([]);
-}, 60_000);
+});
 
 test.each([
   ["partition"],

@@ -13,11 +13,11 @@ const id = (): string => containers().id("meter");
 beforeAll(async () => {
   state.containers = await startTestContainers();
   state.platform = await copyOfPlatform("meter");
-}, 60_000);
+});
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 async function copyOfPlatform(name: string): Promise<string> {
   const folder = join(containers().folder, name);
@@ -102,7 +102,7 @@ test("create --wait installs it on all nodes, and leaves nothing packed behind",
   expect(
     (await readdir(containers().folder)).filter((name) => name.startsWith("cluster-e2e-")),
   ).toEqual([]);
-}, 300_000);
+});
 
 test("the scripts' environment is that of run, which works in the folder's tests", async () => {
   expect((await runOn("./count_agents")).stdout).toBe("master_0 counts 2 agents\n");
@@ -141,7 +141,7 @@ test("the scripts' environment is that of run, which works in the folder's tests
   );
   expect(new Set(secrets.map(({ stdout }) => stdout)).size).toBe(1);
   expect(secrets[0]!.stdout).toMatch(/^[0-9a-f]{64}\n$/);
-}, 60_000);
+});
 
 test("sync and run --sync-dir send the folder's tests", async () => {
   await Bun.write(join(platform(), "tests", "more.sh"), "echo more\n");
@@ -149,7 +149,7 @@ test("sync and run --sync-dir send the folder's tests", async () => {
   expect(synced.stdout).toMatch(/^master_0: 2 files, 1 sent \(10 bytes\)\n/);
   await Bun.write(join(platform(), "tests", "more.sh"), "echo even more\n");
   expect((await runOn("--sync-dir", platform(), "sh more.sh")).stdout).toBe("even more\n");
-}, 60_000);
+});
 
 test("list and inspect show that it has neither a variant nor a web UI, and so does web", async () => {
   expect((await containers().run(["list"])).stdout).toMatch(
@@ -175,19 +175,19 @@ test("logs has the platform's own units and files, without its secrets", async (
   expect(text).toStartWith("==> /var/log/meter.log <==\nmasters: ");
   expect(text).toContain("the secret is ***");
   expect(text).toContain("the token is ***");
-}, 60_000);
+});
 
 test("wait asks each node's check, and gives the last line of what it says", async () => {
   await runOn("--no-test-env", "--node", "agent_1", "systemctl stop meter");
   const waited = await containers().run(["wait", "-c", id(), "--timeout", "5s"]);
   expect(waited.status).toBe(4);
   expect(waited.stderr).toContain("agent_1: its check says: the meter of agent_1 is not running");
-}, 60_000);
+});
 
 test("destroy removes it", async () => {
   expect(await containers().run(["destroy", "-c", id()])).toMatchObject({ status: 0 });
   expect(await containers().things(id())).toEqual([]);
-}, 60_000);
+});
 
 test("a packed folder is an artifact like any other; an install script that fails is shown with its last lines", async () => {
   const artifact = join(containers().folder, "meter.sh");
@@ -209,4 +209,4 @@ test("a packed folder is an artifact like any other; an install script that fail
   );
   expect(created.stderr).toContain("the meter is broken");
   await containers().run(["destroy", "-c", clusterId]);
-}, 300_000);
+});

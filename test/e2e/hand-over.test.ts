@@ -33,7 +33,7 @@ test("create appends what it has made to the step's summary, with the time until
   expect(text).toContain("| Cluster | `default` |");
   expect(text).toContain("| Nodes | `1 master, 0 agents, 0 public agents` |");
   expect(text).toMatch(/^\| Phases \| `.*Boot \d+\.\d s.*` \|$/m);
-}, 900_000);
+});
 
 // Shows R116.
 test("another computer imports the cluster, and then syncs a checkout and runs its tests", async () => {
@@ -61,7 +61,7 @@ test("another computer imports the cluster, and then syncs a checkout and runs i
     status: 0,
     stdout: "ran from /opt/cluster/active/integration-test\n",
   });
-}, 120_000);
+});
 
 // Shows R118.
 test("run brings files and folders back after the command, whose exit status stays its own", async () => {
@@ -103,4 +103,4 @@ test("run brings files and folders back after the command, whose exit status sta
     stderr: expect.stringContaining("leads out of the folder"),
   });
   expect((await readdir(here)).toSorted()).toEqual(["out.log", "reports"]);
-}, 120_000);
+});

@@ -86,7 +86,7 @@ describeOnBench("somebody else in the account", (bench) => {
     const { ran, opened } = await openWeb(bench(), {});
     const url = `https://${base.nodes[0]!.publicAddress}/`;
     expect([ran.status, ran.stdout, opened], ran.stderr).toEqual([0, `${url}\n`, `${url}\n`]);
-  }, 60_000);
+  });
 
   // Shows R133.
   test("a machine with the cluster's creation id and another number is not among its nodes", async () => {
@@ -96,7 +96,7 @@ describeOnBench("somebody else in the account", (bench) => {
     expect((await cloud.run(["list", "-v"])).stderr).toContain(
       `instance ${foreign.id}: its tags name a cluster of this computer, which did not launch it`,
     );
-  }, 60_000);
+  });
 
   // Shows R133.
   test("web opens nothing on a computer without the cluster's keys, and says what to do", async () => {
@@ -104,7 +104,7 @@ describeOnBench("somebody else in the account", (bench) => {
     const { ran, opened } = await openWeb(bench(), elsewhere());
     expect([ran.status, ran.stdout, opened]).toEqual([5, "", ""]);
     expect(ran.stderr).toMatch(/cluster-cloud export.*cluster-cloud import.*\[key-missing\]/s);
-  }, 60_000);
+  });
 
   // Shows R108, R133.
   test("a changed deadline in a tag does not let the next create end the cluster", async () => {
@@ -124,7 +124,7 @@ describeOnBench("somebody else in the account", (bench) => {
     await attacker.tag(id, { "expires-at": former! });
     const machines = await cloud.machines();
     expect(machines.map(({ instanceId, state }) => [instanceId, state])).toEqual([[id, "running"]]);
-  }, 60_000);
+  });
 
   // Shows R117.
   test("admit changes only the group that the cluster was launched in, and nothing where that is not known", async () => {
@@ -152,5 +152,5 @@ describeOnBench("somebody else in the account", (bench) => {
       expect(await attacker.rangesOf(twin.groupId)).toEqual([range]);
     }
     await attacker.deleteGroup(twin.groupId);
-  }, 90_000);
+  });
 });

@@ -61,11 +61,11 @@ const layouts: readonly Layout[] = [
 beforeAll(async () => {
   shared.cloud = await startTestCloud("container");
   await Bun.write(join(cloud().folder, "license.txt"), `${license}\n`);
-}, 300_000);
+});
 
 afterAll(async () => {
   await shared.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 interface Attacked {
   readonly master: Inside;
@@ -171,7 +171,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))(
       state.attacked = { master: master!, agent: agent!, address, secret };
       await expectNothingToRead(attacked(), layout.served);
       expect(created.stderr).not.toContain(secret);
-    }, 400_000);
+    });
 
     test("the server has no rights, and its argument list no secret", async () => {
       const { output } = await attacked().master.shell(`
@@ -190,7 +190,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))(
       await reboot(master);
       await until("the server answers again", async () => isServed(attacked()), patient);
       expect(await isDone()).toBe(true);
-    }, 400_000);
+    });
 
     // Shows R136.
     test("an agent that reboots during its installation begins again and ends well; then the server is gone", async () => {
@@ -212,7 +212,7 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))(
       );
       expect(unit.output).toMatch(/^inactive\n/);
       expect(unit.output).not.toContain("\nenabled\n");
-    }, 600_000);
+    });
 
     // Shows R136.
     test("what was served is deleted, and nothing comes back at boot", async () => {
@@ -240,6 +240,6 @@ describe.each(layouts.map((layout) => [layout.name, layout] as const))(
       expect(await cloud().run(["wait", "-c", name, "--timeout", "5m"])).toMatchObject({
         status: 0,
       });
-    }, 400_000);
+    });
   },
 );

@@ -60,5 +60,4 @@ test.skipIf(missing !== undefined || process.platform !== "linux")(
     await creating.ended;
     expect((await vms.machines(id)).size).toBe(0);
   },
-  300_000,
 );

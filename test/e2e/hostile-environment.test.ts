@@ -27,11 +27,11 @@ const missing = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_6
 
 beforeAll(async () => {
   state.vms = await startTestVms();
-}, 60_000);
+});
 
 afterAll(async () => {
   await state.vms?.[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 test.skipIf(missing !== undefined)(
   `a QEMU that somebody takes over has nothing of the user's, and is behind a filter of system calls (${missing ?? "here"})`,
@@ -67,7 +67,6 @@ test.skipIf(missing !== undefined)(
     await creating.ended;
     expect((await vms().machines(id)).size).toBe(0);
   },
-  120_000,
 );
 
 test("a container engine is given the user's settings, and none of this program's credentials", async () => {

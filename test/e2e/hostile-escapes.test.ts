@@ -67,11 +67,11 @@ beforeAll(async () => {
     return Reservations.length === variants.length;
   });
   client.destroy();
-}, 60_000);
+});
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 const soundTags: Readonly<Record<string, string>> = {
   "cluster-id": "sound",
@@ -139,4 +139,4 @@ test("a failure's message, and its stack at -vv", async () => {
     expect(ended.stderr).toContain("the cloud says x\uFFFD2J");
     expectHarmless(ended);
   }
-}, 30_000);
+});

@@ -98,4 +98,4 @@ esac
     /master_0 .* presented a host key other than the pinned one.*\[host-key-changed\]/s,
   );
   expect(await containers().things(containers().id("impostor"))).toEqual([]);
-}, 300_000);
+});

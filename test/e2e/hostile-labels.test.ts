@@ -31,14 +31,14 @@ function attackWith(name: "docker" | "podman"): void {
     const context = `${containers().folder}/context`;
     await Bun.write(`${context}/Containerfile`, [`FROM ${nodeImage}`, ...lines, ""].join("\n"));
     await engine("build", `--tag=${state.image}`, `--file=${context}/Containerfile`, context);
-  }, 300_000);
+  });
 
   afterAll(async () => {
     // Most are gone by now, which the engine may call an error.
     await engine("rm", "--force", "--volumes", ...state.made).catch(() => "");
     if (state.image !== undefined) await engine("rmi", "--force", state.image).catch(() => "");
     await state.containers?.[Symbol.asyncDispose]();
-  }, 120_000);
+  });
 
   async function makeContainer(...words: readonly string[]): Promise<string> {
     const id = await engine("create", ...words, state.image!, "/bin/sleep", "600");
@@ -75,7 +75,7 @@ function attackWith(name: "docker" | "podman"): void {
     expect(doctor.stdout + doctor.stderr).toContain(
       "its name does not match the node in its labels",
     );
-  }, 60_000);
+  });
 
   test("one that has a node's name as well is left alone, since it is in no cluster's network", async () => {
     const id = await makeContainer(`--name=cluster-e2e-${containers().id("theirs")}-master_0`);
@@ -84,7 +84,7 @@ function attackWith(name: "docker" | "podman"): void {
       "it is not in the network of the cluster",
     );
     await engine("rm", "--force", id);
-  }, 60_000);
+  });
 
   test("nor is a network of the right name enough, where that has no labels", async () => {
     const clusterId = containers().id("theirs");
@@ -97,7 +97,7 @@ function attackWith(name: "docker" | "podman"): void {
     await expectLeftAlone(id);
     await engine("rm", "--force", id);
     await engine("network", "rm", network);
-  }, 60_000);
+  });
 
   test("destroying a cluster removes its own containers, and none that only claims to belong to it", async () => {
     const clusterId = containers().id("theirs");
@@ -115,7 +115,7 @@ function attackWith(name: "docker" | "podman"): void {
     expect([ran.status, await isThere(own), await isThere(foreign)]).toEqual([0, false, true]);
     expect(await engine("network", "ls", "--quiet", `--filter=name=${network}`)).toBe("");
     await engine("rm", "--force", foreign);
-  }, 60_000);
+  });
 
   test("labels that would lead elsewhere as paths are nobody's", async () => {
     const clusterId = containers().id("paths");
@@ -130,7 +130,7 @@ function attackWith(name: "docker" | "podman"): void {
       "its label cluster-e2e.creation-id is malformed",
     );
     await engine("rm", "--force", id);
-  }, 60_000);
+  });
 }
 
 describe("docker", () => attackWith("docker"));

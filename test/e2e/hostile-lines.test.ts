@@ -40,11 +40,11 @@ beforeAll(async () => {
   const created = await containers().run(words);
   expect(created.status, created.stderr).toBe(0);
   shared.node = (await containers().inspect(id())).nodes[0]!.id;
-}, 400_000);
+});
 
 afterAll(async () => {
   await shared.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 /** A check whose complaint changes with every call, with long names and lines that imitate ours. */
 const complaint = JSON.stringify({
@@ -85,7 +85,7 @@ test("a node's check forges no line, and its text is short", async () => {
     expect(Math.max(...stderr.split("\n").map((line) => line.length))).toBeLessThan(1000);
     expect(stderr.length).toBeLessThan(60_000);
   }
-}, 120_000);
+});
 
 test("an artifact whose --version prints 600,000 dots fails at once, with a short error", async () => {
   const artifact = join(containers().folder, "dots.sh");
@@ -109,7 +109,7 @@ test("an artifact whose --version prints 600,000 dots fails at once, with a shor
   expect(stderr).toContain("[artifact-invalid]");
   expect(stderr.length).toBeLessThan(5000);
   expect(await containers().things(containers().id("dots"))).toEqual([]);
-}, 300_000);
+});
 
 const farewell = Buffer.from(`x\r\n${forged.join("\r\n")}\r\n\u001B[2J\b\u202E`).toString("base64");
 /** Answers every connection like an SSH server that disconnects before the key exchange. */
@@ -165,4 +165,4 @@ test("whoever answers on a node's address forges no line before the key exchange
     expect(stderr, words.join(" ")).toContain("Warning: the key is stale");
     expect(`${stdout}${stderr}`).not.toMatch(harmful);
   }
-}, 120_000);
+});

@@ -20,11 +20,11 @@ const cloud = (): TestCloud => shared.cloud!;
 
 beforeAll(async () => {
   if (lack === undefined) shared.cloud = await startTestCloud("container");
-}, 300_000);
+});
 
 afterAll(async () => {
   await shared.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 /** Notes what comes from these addresses or goes there, on every network of this machine. */
 async function listen(
@@ -114,5 +114,4 @@ test.skipIf(lack !== undefined)(
       expect(stderr).not.toContain("token=");
     }
   },
-  600_000,
 );

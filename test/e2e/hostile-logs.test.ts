@@ -74,4 +74,4 @@ test("a process of nobody's cannot have a file written, or another log replaced"
   for (const name of await readdir(folder)) expect(name).toMatch(/^master_0\.[a-z-]+\.(log|txt)$/);
   const state = await readdir(join(containers.stateFolder), { recursive: true });
   expect(state.filter((name) => name.includes("escaped"))).toEqual([]);
-}, 400_000);
+});

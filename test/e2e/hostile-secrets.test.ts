@@ -37,11 +37,11 @@ beforeAll(async () => {
   const created = await containers().run(["create", ...words, ...nodes, "-c", id(), artifact]);
   expect(created.status, created.stderr).toBe(0);
   state.node = (await containers().inspect(id())).nodes[0]!.id;
-}, 400_000);
+});
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 /** Runs shell on the first master, where the attacker is root. */
 const attack = (line: string) => containers().engine.run(["exec", state.node!, "sh", "-c", line]);
@@ -84,7 +84,7 @@ test("a first master that names 20,000 secrets stops nothing, and uncovers nothi
   } finally {
     await attack("rm /usr/local/bin/head");
   }
-}, 300_000);
+});
 
 test("secrets hide no key of JSON, no id, no node's name and none of our own words", async () => {
   await declare([
@@ -121,7 +121,7 @@ test("secrets hide no key of JSON, no id, no node's name and none of our own wor
   expect(error.message).toContain("  the install of *** smells of ***");
   expect(waited.stdout + waited.stderr).not.toContain(secret.slice(-20));
   expect(waited.stderr).toContain("\n[install-failed]\n");
-}, 180_000);
+});
 
 test("a password that is one of our words hides it only in what the nodes say", async () => {
   await declare([]);
@@ -139,7 +139,7 @@ test("a password that is one of our words hides it only in what the nodes say", 
   );
   expect(waited.stderr).toContain("  the *** of master_0 smells of ***");
   expect(waited.stderr).toEndWith("[install-failed]\n");
-}, 180_000);
+});
 
 test("settings in --env are no secrets; neither they nor secrets change our own words, names and paths", async () => {
   const { folder } = containers();
@@ -169,7 +169,7 @@ test("settings in --env are no secrets; neither they nor secrets change our own 
     expect(failed.stderr).toEndWith("[transfer-failed]\n");
     expect(existsSync(/^Log: (.*)$/m.exec(failed.stderr)?.[1] ?? ""), failed.stderr).toBe(true);
   }
-}, 180_000);
+});
 
 test("values that are secrets are masked in what run quotes, on the screen and in the log", async () => {
   const { folder } = containers();
@@ -200,4 +200,4 @@ test("values that are secrets are masked in what run quotes, on the screen and i
     // What tar says about the path is outside text.
     expect(text).toContain("/nowhere/***/***/from-plain-77");
   }
-}, 180_000);
+});

@@ -105,7 +105,7 @@ test("a creation id that leads out of the state folder is no cluster's, and noth
   await launch({ "creation-id": "x/../../../.ssh" });
   await expectNoCluster(inFolder("started"));
   expect(await look(victim)).toEqual(before);
-}, 60_000);
+});
 
 // Shows R133.
 test("a user that would add lines to ssh's configuration starts nothing, also where the key is here", async () => {
@@ -117,7 +117,7 @@ test("a user that would add lines to ssh's configuration starts nothing, also wh
   });
   await expectNoCluster(marker);
   expect(await look(victim)).toEqual(before);
-}, 60_000);
+});
 
 test.each([
   ["cluster-id", "../../default"],
@@ -176,4 +176,4 @@ test("a cluster's folder that is a link to another place is not used", async () 
     expect(ran.stderr).toContain("is a symbolic link");
   }
   expect(await look(victim)).toEqual(before);
-}, 60_000);
+});

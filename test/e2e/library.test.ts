@@ -23,7 +23,7 @@ test("the example runs a job under Bun and leaves nothing", async () => {
   expect(ran.stderr).toContain("master_0: Start installation: done");
   expectJob(ran);
   await expectNothingLeft();
-}, 500_000);
+});
 
 // Shows R18.
 test.skipIf(node === undefined)(
@@ -40,7 +40,6 @@ test.skipIf(node === undefined)(
     expectJob(ran);
     await expectNothingLeft();
   },
-  500_000,
 );
 
 test("an enterprise cluster knows its superuser, and a body that fails leaves nothing", async () => {
@@ -68,7 +67,7 @@ test("an enterprise cluster knows its superuser, and a body that fails leaves no
   expect(ran.stderr).toContain("The body's own error");
   expect(ran.stderr).not.toContain(license);
   await expectNothingLeft();
-}, 500_000);
+});
 
 interface Ran {
   readonly status: number;

@@ -78,4 +78,4 @@ until systemctl is-active cluster-e2e-deadline; do sleep 0.2; done`;
     name.startsWith(`${id}-`),
   );
   expect(await readdir(join(containers.stateFolder, folder))).toContain("log");
-}, 300_000);
+});

@@ -3,10 +3,13 @@ import { beforeAll, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import type { Ended } from "./support/executable.ts";
 import { shareBackend } from "./support/shared-backend.ts";
+import { bareNodeImage } from "./support/container-engine.ts";
 import { startTestCloud } from "./support/test-cloud.ts";
 import type { Inspected, InspectedNode } from "./support/test-cloud.ts";
 
-const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
+const { backend: cloud, artifact } = shareBackend(async () =>
+  startTestCloud("container", bareNodeImage),
+);
 
 const createWords = () => [
   "create",
@@ -25,7 +28,7 @@ const ended: { create?: Ended; wait?: Ended } = {};
 beforeAll(async () => {
   ended.create = await cloud().run(createWords());
   ended.wait = await cloud().run(["wait", "--timeout", "8m"]);
-}, 800_000);
+});
 
 // Shows R3.
 test("create prints the id on stdout, and what it did and what comes next on stderr", () => {
@@ -150,6 +153,33 @@ test("inspect names the nodes and the key, and its ssh-config logs in", async ()
   expect((await fetch(cluster.webUi)).status).toBe(200);
 });
 
+test("a sudo that insists on a terminal is named as the reason, with one hint for all nodes", async () => {
+  const rule = "/etc/sudoers.d/e2e-requiretty";
+  const onAgents = async (...words: readonly string[]) =>
+    cloud().run(["run", "--no-test-env", "--node", "agents", ...words]);
+  const config = `${cloud().folder}/agents.ssh`;
+  await Bun.write(config, (await cloud().run(["inspect", "--output", "ssh-config"])).stdout);
+  expect(await onAgents(`echo 'Defaults requiretty' >${rule}`)).toMatchObject({ status: 0 });
+  const [refused, json, single] = [
+    await onAgents("true"),
+    await onAgents("--output", "json", "true"),
+    await cloud().run(["run", "--no-test-env", "--node", "agent_0", "true"]),
+  ];
+  // On a terminal, sudo goes on working.
+  for (const name of ["agent_0", "agent_1"])
+    await Bun.$`ssh -tt -F ${config} ${name} sudo rm ${rule}`.quiet();
+  expect([refused.status, single.status]).toEqual([255, 255]);
+  for (const { stderr } of [refused, single]) {
+    expect(stderr).toContain("agent_0 (");
+    expect(stderr).toContain("did not run the command as root: sudo: ");
+    expect(stderr.split("requiretty")).toHaveLength(2);
+  }
+  expect(refused.stderr).toContain("agent_1 (");
+  const error = { hint: expect.stringContaining("requiretty") };
+  expect(JSON.parse(json.stdout)).toMatchObject({ nodes: [{ error }, { error }] });
+  expect(await onAgents("true")).toMatchObject({ status: 0, stderr: "" });
+});
+
 // Shows R32, R68.
 test("a node is found by any of its four names, and an unknown one ends with 3", async () => {
   const cluster = await cloud().inspect("default");
@@ -221,7 +251,7 @@ test("a restarted node comes back with its addresses and its host key, and the p
   expect((await cloud().inspect("default")).nodes).toEqual([...before.nodes]);
   expect(await cloud().run(["wait", "--timeout", "3m"])).toMatchObject({ status: 0, stdout: "" });
   expect(await cloud().run(["run", "srun", "-N2", "hostname"])).toMatchObject({ status: 0 });
-}, 300_000);
+});
 
 // The machines of this cloud are containers.
 test("the clock of a container's computer stays as it is", async () => {
@@ -229,7 +259,7 @@ test("the clock of a container's computer stays as it is", async () => {
   const wrong = await cloud().run(["fault", "clock", "agent_0", "--offset", "+2s"]);
   expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining("it is a container") });
   expect(Math.abs(Date.now() - performance.now() - before)).toBeLessThan(1_000);
-}, 60_000);
+});
 
 test("a slow network begins, or the error names what the kernel lacks", async () => {
   const fault = (line: string) => cloud().run(["fault", ...line.split(" ")]);
@@ -251,7 +281,7 @@ test("a slow network begins, or the error names what the kernel lacks", async ()
     "tc qdisc show | grep -c e2e",
   ]);
   expect(queues.stdout).toBe("0\n");
-}, 60_000);
+});
 
 function nodeOf({ nodes }: Inspected, reference: string): InspectedNode {
   const node = nodes.find((candidate) => candidate.reference === reference);

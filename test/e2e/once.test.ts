@@ -15,11 +15,11 @@ const platform = join(import.meta.dir, "support", "meter");
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-}, 60_000);
+});
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const path = (name: string): string => join(containers().folder, name);
 const onceWords = (...words: readonly string[]) => [
@@ -65,11 +65,12 @@ test("a success leaves what the command brought back, and a report", async () =>
   expect(outcomes).toEqual(Object.fromEntries(testNames.map((name) => [name, "passed"])));
   expect(await containers().things(id)).toEqual([]);
   expect(await foldersOf(id)).toEqual([]);
-}, 120_000);
+});
 
 test("a command that fails gives its exit code, and the logs are saved", async () => {
   const id = containers().id("failing");
-  const words = ["--logs-dir", path("logs"), "--junit", path("failing.xml"), platform];
+  const files = ["--junit", path("failing.xml"), "--report", path("failing.html")];
+  const words = ["--logs-dir", path("logs"), ...files, platform];
   const ran = await once(id, ...words, "--", "exit 42");
   expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
     status: 42,
@@ -81,8 +82,11 @@ test("a command that fails gives its exit code, and the logs are saved", async (
   expect(await readFile(path("failing.xml"), "utf8")).toContain(
     'message="The command exited with status 42."',
   );
+  const page = await readFile(path("failing.html"), "utf8");
+  for (const part of [`Cluster ${id}: failed`, "exit 42", "master_0: status 42", "agent_0"])
+    expect(page).toContain(part);
   expect(await containers().things(id)).toEqual([]);
-}, 120_000);
+});
 
 test("a node that ends during the command is no reason to inspect the cluster, which is gone", async () => {
   const id = containers().id("off");
@@ -103,7 +107,7 @@ test("a node that ends during the command is no reason to inspect the cluster, w
   );
   expect(ran.stderr).not.toContain("inspect");
   expect(await containers().things(id)).toEqual([]);
-}, 120_000);
+});
 
 test("an installation that fails runs no command; --keep-on-failure keeps the cluster, which no other once removes", async () => {
   const id = containers().id("broken");
@@ -148,7 +152,7 @@ test("an installation that fails runs no command; --keep-on-failure keeps the cl
   expect(await containers().things(id)).toHaveLength(3);
   expect((await containers().run(["destroy", "-c", id])).status).toBe(0);
   expect(await containers().things(id)).toEqual([]);
-}, 120_000);
+});
 
 test("what fails before anything is created is in the report too", async () => {
   const id = containers().id("missing");
@@ -167,30 +171,26 @@ test("what fails before anything is created is in the report too", async () => {
     "The command succeeds": "skipped",
   });
   expect(await containers().things(id)).toEqual([]);
-}, 60_000);
+});
 
 test.each([
   ["Boot …", "SIGINT"],
   ["is ready.", "SIGTERM"],
-] as const)(
-  "a cancellation at %p leaves nothing but logs",
-  async (said, signal) => {
-    const id = containers().id("cancelled");
-    const running = containers().start(
-      onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"),
-    );
-    await running.said(said);
-    running.interrupt(signal);
-    const ended = await running.ended;
-    expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({
-      status: undefined,
-      signal,
-    });
-    expect(await containers().things(id)).toEqual([]);
-    expect(await readdir(path(signal))).toContain("master_0.console.txt");
-  },
-  120_000,
-);
+] as const)("a cancellation at %p leaves nothing but logs", async (said, signal) => {
+  const id = containers().id("cancelled");
+  const running = containers().start(
+    onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"),
+  );
+  await running.said(said);
+  running.interrupt(signal);
+  const ended = await running.ended;
+  expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({
+    status: undefined,
+    signal,
+  });
+  expect(await containers().things(id)).toEqual([]);
+  expect(await readdir(path(signal))).toContain("master_0.console.txt");
+});
 
 test("what a killed once leaves the next one removes", async () => {
   const killed = containers().start(onceWords(platform, "--", "sleep 600"));
@@ -205,7 +205,7 @@ test("what a killed once leaves the next one removes", async () => {
   } finally {
     await containers().run(["destroy", "-c", id]);
   }
-}, 120_000);
+});
 
 describe("with shards", () => {
   const source = (): string => containers().id("source");
@@ -237,11 +237,11 @@ describe("with shards", () => {
     ]);
     if (made.status !== 0) throw new Error(made.stderr);
     await containers().run(["snapshot", "create", "installed", "-c", source()]);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await containers().run(["destroy", "--yes", "-c", source()]);
-  }, 60_000);
+  });
 
   test("copies run the command at once, with files of their own, and the highest exit code counts", async () => {
     const id = containers().id("shards");
@@ -273,7 +273,7 @@ describe("with shards", () => {
     }
     expect(await left(id)).toEqual([]);
     expect(await foldersOf(`${id}-1`)).toEqual([]);
-  }, 180_000);
+  });
 
   test("several nodes of several shards are told apart", async () => {
     const id = containers().id("nodes");
@@ -291,7 +291,7 @@ describe("with shards", () => {
     ]);
     expect(await Bun.file(path("nodes/shard_2/agent_0/result")).text()).toBe("agent-0\n");
     expect(await left(id)).toEqual([]);
-  }, 180_000);
+  });
 
   test.each(["SIGINT", "SIGTERM"] as const)(
     "after %p nothing is left of any copy",
@@ -307,7 +307,6 @@ describe("with shards", () => {
       });
       expect(await left(id)).toEqual([]);
     },
-    180_000,
   );
 
   test("what killed shards leave the next once removes", async () => {
@@ -331,5 +330,5 @@ describe("with shards", () => {
     } finally {
       for (const number of [1, 2]) await containers().run(["destroy", "-c", `${id}-${number}`]);
     }
-  }, 180_000);
+  });
 });

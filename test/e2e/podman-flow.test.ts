@@ -32,11 +32,11 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     state.artifact = await buildArtifact("oss", state.containers.folder);
     await mkdir(join(state.containers.folder, "shared"));
     await Bun.write(join(state.containers.folder, "shared", "note"), "from outside\n");
-  }, 300_000);
+  });
 
   afterAll(async () => {
     await state.containers?.[Symbol.asyncDispose]();
-  }, 120_000);
+  });
 
   test("doctor finds nothing that would stop it", async () => {
     const ran = await containers().run(["doctor"]);
@@ -45,7 +45,9 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       failed: null,
     });
     expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
-    expect(ran.stdout).toMatch(/✔ node addresses +Podman is on this machine/);
+    expect(ran.stdout).toMatch(
+      /✔ node addresses +Nodes are reached at the containers' own addresses: Podman/,
+    );
     expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image until/);
   });
 
@@ -89,7 +91,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(waited.status, waited.stderr).toBe(0);
     const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
     expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
-  }, 300_000);
+  });
 
   test("nodes have the volume and the limits, and find each other by name", async () => {
     const onNode = (...words: readonly string[]) =>
@@ -146,7 +148,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["node", "restart", "-c", offline, "master_0"])).status).toBe(0);
     await expectOffline();
     expect((await containers().run(["destroy", "--yes", "-c", offline])).status).toBe(0);
-  }, 300_000);
+  });
 
   test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
     const onAgent = async (script: string): Promise<string> =>
@@ -180,7 +182,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
       /^installed .* [1-9]\d* MB +complete$/m,
     );
-  }, 200_000);
+  });
 
   test("copies run beside their source, also a copy of a copy", async () => {
     const onCluster = async (words: string, cluster: string) =>
@@ -208,7 +210,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     }
     for (const cluster of [copy, third])
       expect((await onCluster("destroy --yes", cluster)).status).toBe(0);
-  }, 300_000);
+  });
 
   test("a deleted snapshot leaves neither image nor volume", async () => {
     const { engine } = containers();
@@ -264,7 +266,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
 
   test("a Podman without root is refused plainly, named or found", async () => {
     const { engine, folder } = containers();
-    const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/'; exit; }`;
+    const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/; s/"cgroupVersion": "v2"/"cgroupVersion": "v1"/'; exit; }`;
     const PATH = await pathWithEngine(folder, "podman", () => rootless);
     const [docker] = (await pathWithEngine(folder, "docker", () => silentDocker)).split(":");
     const environment = {
@@ -275,7 +277,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     const found = await run("cluster-container", ["list"], { environment });
     expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
     expect(found.stderr).toContain("Docker does not answer");
-    expect(found.stderr).toContain("Podman runs rootless here");
+    expect(found.stderr).toContain("Podman runs rootless under cgroups 1 here");
     expect(found.stderr).toMatch(
       /^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m,
     );
@@ -283,7 +285,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       environment: { PATH },
     });
     expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(named.stderr).toContain("Podman runs rootless here");
+    expect(named.stderr).toContain("Podman runs rootless under cgroups 1 here");
   });
 
   test("a Podman that does not run is told of, and what to do", async () => {
@@ -353,7 +355,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       status: 3,
       stdout: "",
     });
-  }, 60_000);
+  });
 
   test("of two creates of one id at the same moment one makes the cluster, and Ctrl-C leaves nothing", async () => {
     const twin = containers().id("twin");
@@ -370,27 +372,26 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     creating.interrupt("SIGINT");
     expect(await creating.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
     expect(await containers().things(interrupted)).toEqual([]);
-  }, 120_000);
+  });
 
-  test("where Podman runs in a virtual machine, nodes are reached at ports of 127.0.0.1", async () => {
+  test("where Podman runs in a virtual machine, nodes are reached through it", async () => {
     // Here it is the real one, which only says what a podman machine's says of itself.
     const says = `s/"serviceIsRemote": false/"serviceIsRemote": true/; s/"distribution": "[a-z]*",/&"variant": "coreos",/`;
     const lines = (real: string) => `[ "$1" != info ] || { ${real} "$@" | sed '${says}'; exit; }`;
     const environment = { PATH: await pathWithEngine(containers().folder, "podman", lines) };
-    const published = containers().id("published");
-    const created = await containers().run(
-      createWords(published, "--public-agents", "0", "--wait"),
-      { environment },
-    );
+    const through = containers().id("through");
+    const created = await containers().run(createWords(through, "--public-agents", "0", "--wait"), {
+      environment,
+    });
     expect({ status: created.status }, created.stderr).toEqual({ status: 0 });
-    const cluster = await containers().inspect(published);
-    expect(cluster.webUi).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
-    expect((await fetch(cluster.webUi)).status).toBe(200);
-    expect(
-      (await containers().run(["run", "-c", published, "srun", "-N1", "hostname"])).stdout,
-    ).toBe("agent-0\n");
-    expect((await containers().run(["destroy", "-c", published])).status).toBe(0);
-  }, 200_000);
+    const cluster = await containers().inspect(through);
+    expect(cluster.webUi).toBeUndefined();
+    expect(cluster.nodes[0]!.publicAddress).toBeUndefined();
+    expect((await containers().run(["run", "-c", through, "srun", "-N1", "hostname"])).stdout).toBe(
+      "agent-0\n",
+    );
+    expect((await containers().run(["destroy", "-c", through])).status).toBe(0);
+  });
 
   test("nothing is left of all that: no container, no network, no volume", async () => {
     expect(await containers().engine.run(["ps", "--all", "--quiet"])).toBe("");

@@ -9,7 +9,6 @@ import { shell, tryShell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const [older, newer] = ["2020.02.03.4", "2020.02.03.5"] as const;
-const limitMs = 600_000;
 
 /** Lacks Bun; what packages need to be made known to `npm` and `git` stays as it is on this machine. */
 const installers = [
@@ -103,7 +102,6 @@ for (const { name, lack, set, uninstall } of installers) {
       await shell(`${set}\n${uninstall}`, [], home);
       expect(await namesIn(home, "cluster-*")).toBe("");
     },
-    limitMs,
   );
 }
 

@@ -52,7 +52,6 @@ test.skipIf(streamsLack !== undefined).each(["cluster-cloud", "cluster-container
     expect(report.length).toBeGreaterThan(3 * commands.length);
     expect([...new Set(report)]).toEqual(["blocking"]);
   },
-  300_000,
 );
 
 /** Commands on a cluster, each with what it prints on stdout. */
@@ -127,5 +126,4 @@ test.skipIf(streamsLack !== undefined)(
     });
     expect(await open.stdout.text()).toBe("");
   },
-  400_000,
 );

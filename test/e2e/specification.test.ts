@@ -147,7 +147,7 @@ describeOnBench("words of the specification", (bench) => {
     const both = [...begun].filter(([instance]) => enforced.has(instance));
     expect(both).not.toEqual([]);
     for (const [instance, index] of both) expect(enforced.get(instance)).toBeLessThan(index);
-  }, 30_000);
+  });
 
   // Shows R26.
   test("each distribution's image is found, with the user that it lets in", async () => {
@@ -276,5 +276,5 @@ describeOnBench("words of the specification", (bench) => {
     );
     const ids = twice.map(({ stderr }) => /\[([a-z-]+)\]\n$/.exec(stderr)?.[1] ?? "");
     expect(ids.toSorted()).toEqual(["cluster-exists", "install-failed"]);
-  }, 30_000);
+  });
 });

@@ -41,11 +41,11 @@ beforeAll(async () => {
     ["default", "paid"].map((id) => cloud().run(["wait", "-c", id, "--timeout", "8m"])),
   );
   expect(waited.map(({ status }) => status)).toEqual([0, 0]);
-}, 900_000);
+});
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const createWords = (id: string, variant: string, more: readonly string[]): readonly string[] => [
   ...`create -c ${id} --variant ${variant} --linux-distribution debian-12 --agents 0 --public-agents 0`.split(
@@ -131,7 +131,7 @@ test("an open source checkout replaces the tests on all three masters, and adds 
   expect((await cloud().run(["run", "--node", "master_2", line])).stdout).toBe(
     `755 root:root\n644 root:root\nran from ${testsFolder}\n`,
   );
-}, 60_000);
+});
 
 // Shows R115.
 test("a second time nothing is sent, and later only what has changed", async () => {
@@ -146,7 +146,7 @@ test("a second time nothing is sent, and later only what has changed", async () 
   await sync([state.oss!]);
   expect(await filesOn("default", "master_1", testsFolder)).not.toContain("./test_oss.py");
   await Bun.write(changed, "# oss test\n");
-}, 60_000);
+});
 
 // Shows R71.
 test("without CHECKOUT_DIR it is CLUSTER_CHECKOUT_DIR, and without that the current folder", async () => {
@@ -156,7 +156,7 @@ test("without CHECKOUT_DIR it is CLUSTER_CHECKOUT_DIR, and without that the curr
   expect((await cloud().run(["sync"], { cwd: state.oss! })).stdout).toMatch(
     /^master_0: 6 files, 0 sent \(0 bytes\)\nmaster_1: .*\nmaster_2: .*\n[\d.]+ s\n$/,
   );
-}, 60_000);
+});
 
 // Shows R67.
 test("run --sync-dir syncs to all masters before the command runs", async () => {
@@ -172,7 +172,7 @@ test("run --sync-dir syncs to all masters before the command runs", async () => 
   ]);
   expect(ran).toMatchObject({ status: 0, stdout: "# late\n" });
   expect(await filesOn("default", "master_2", testsFolder)).toContain("./test_late.py");
-}, 60_000);
+});
 
 test.each<
   [string, (folder: string) => readonly string[], (folder: string) => Partial<StartOptions>]
@@ -217,7 +217,7 @@ test("a checkout whose links leave it is refused before anything is asked, every
     expect(refused).toMatchObject({ status: 2, stdout: "" });
   }
   expect(await asked()).toBe(before);
-}, 60_000);
+});
 
 // Shows R70.
 test("an enterprise checkout goes to an enterprise cluster as it is", async () => {
@@ -228,7 +228,7 @@ test("an enterprise checkout goes to an enterprise cluster as it is", async () =
     "./test_paid.py",
   ]);
   expect(await filesOn("paid", "master_0", libraryFolder)).toContain("./paid.py");
-}, 60_000);
+});
 
 test("an open source checkout stands beside the enterprise tests, and touches no library", async () => {
   const { masters } = await sync(["-c", "paid", state.oss!]);
@@ -247,7 +247,7 @@ test("an open source checkout stands beside the enterprise tests, and touches no
   );
   expect(await filesOn("paid", "master_0", libraryFolder)).not.toContain("./cli.py");
   expect(sent(await sync(["-c", "paid", state.oss!]))).toEqual([0]);
-}, 60_000);
+});
 
 test("a cluster that isn't installed ends with 1 and says so", async () => {
   const refused = await cloud().run(["sync", "-c", "broken", state.oss!]);
@@ -280,4 +280,4 @@ test("a master whose disk is full keeps its former files and is named; the other
   expect(full).toMatchObject({ status: 1, stdout: "" });
   expect(await filesOn("default", "master_1", testsFolder)).toEqual(before);
   expect(await filesOn("default", "master_2", testsFolder)).toContain("./large.bin");
-}, 60_000);
+});

@@ -11,11 +11,11 @@ const containers = (): TestContainers => state.containers!;
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-}, 60_000);
+});
 
 afterAll(async () => {
   await state.containers?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 /** The folder `meter` with another version; `upgrade`: lines of shell for its program of that name. */
 async function meter(version: string, upgrade?: string, name = "meter"): Promise<string> {
@@ -82,7 +82,7 @@ describe("a platform that is a folder", () => {
       `Cluster "${id()}" already has version 1.0: there is nothing to do.`,
     );
     expect(await on("master_0", "cat /var/log/upgrades 2>&1")).toContain("No such file");
-  }, 300_000);
+  });
 
   test("stops at the node where it fails, and a repaired folder continues there", async () => {
     const secret = await on(
@@ -111,7 +111,7 @@ describe("a platform that is a folder", () => {
     ).toBe(secret);
     const text = await containers().run(["inspect", "--versions", "-c", id()]);
     expect(text.stdout).toMatch(/^agent_1 .* 2\.0$/m);
-  }, 120_000);
+  });
 
   test("goes on by itself on its node after Ctrl-C, and the next run picks it up", async () => {
     const folder = await meter(
@@ -132,7 +132,7 @@ describe("a platform that is a folder", () => {
     expect(await on("agent_0", "tail -n +2 /var/log/upgrades")).toBe("agent agent_0 2.0\n");
     expect((await containers().run(["wait", "-c", id()])).status).toBe(0);
     await containers().run(["destroy", "-c", id()]);
-  }, 180_000);
+  });
 });
 
 describe("a release of DC/OS", () => {
@@ -168,5 +168,5 @@ describe("a release of DC/OS", () => {
     expect(again).toMatchObject({ status: 0 });
     expect(again.stderr).toContain("already has version 1.13.9");
     await containers().run(["destroy", "-c", id()]);
-  }, 600_000);
+  });
 });

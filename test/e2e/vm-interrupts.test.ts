@@ -13,7 +13,7 @@ beforeAll(async () => {
   // No system boots from it: these tests are over long before any would have.
   state.image = join(vms().folder, "empty.img");
   await Bun.write(state.image, bootableDisk());
-}, 300_000);
+});
 
 const createWords = (id: string) => [
   ..."create -vv --fresh-boot --variant oss --public-agents 0 --memory 256 --cpus 1 --disk-size 1g --image".split(
@@ -39,51 +39,43 @@ const stages = [
   { when: "while nodes boot", said: "agent_0: Boot …" },
 ] as const;
 
-test.each(stages)(
-  "Ctrl-C $when leaves no machine and no disk",
-  async ({ said }) => {
-    const id = vms().id("interrupted");
-    const creating = vms().start(createWords(id));
-    await creating.said(said);
-    creating.interrupt("SIGINT");
-    const ended = await creating.ended;
-    expect({ status: ended.status, signal: ended.signal }).toEqual({
-      status: undefined,
-      signal: "SIGINT",
-    });
-    expect(ended.stdout).toBe("");
-    expect((await vms().machines(id)).size).toBe(0);
-    expect(await machineFiles(id)).toEqual([]);
-  },
-  60_000,
-);
+test.each(stages)("Ctrl-C $when leaves no machine and no disk", async ({ said }) => {
+  const id = vms().id("interrupted");
+  const creating = vms().start(createWords(id));
+  await creating.said(said);
+  creating.interrupt("SIGINT");
+  const ended = await creating.ended;
+  expect({ status: ended.status, signal: ended.signal }).toEqual({
+    status: undefined,
+    signal: "SIGINT",
+  });
+  expect(ended.stdout).toBe("");
+  expect((await vms().machines(id)).size).toBe(0);
+  expect(await machineFiles(id)).toEqual([]);
+});
 
-test.each(stages)(
-  "after kill -9 $when, doctor and destroy know the remains",
-  async ({ said }) => {
-    const id = vms().id("killed");
-    const before = await temporaryFolders();
-    const creating = vms().start(createWords(id));
-    await creating.said(said);
-    creating.interrupt("SIGKILL");
-    await creating.ended;
-    if ((await machineFiles(id)).length > 0) {
-      expect((await vms().run(["doctor"])).stdout).toContain(
-        `cluster "${id}" (its create was interrupted)`,
-      );
-      expect(await vms().run(["destroy", "-c", id])).toMatchObject({
-        status: 0,
-        stdout: `${id}\n`,
-      });
-      expect(await temporaryFolders()).toEqual(before);
-    }
-    // Whatever was only beginning has seen by now that its disk is gone.
-    await Bun.sleep(1_000);
-    expect((await vms().machines(id)).size).toBe(0);
-    expect(await machineFiles(id)).toEqual([]);
-  },
-  60_000,
-);
+test.each(stages)("after kill -9 $when, doctor and destroy know the remains", async ({ said }) => {
+  const id = vms().id("killed");
+  const before = await temporaryFolders();
+  const creating = vms().start(createWords(id));
+  await creating.said(said);
+  creating.interrupt("SIGKILL");
+  await creating.ended;
+  if ((await machineFiles(id)).length > 0) {
+    expect((await vms().run(["doctor"])).stdout).toContain(
+      `cluster "${id}" (its create was interrupted)`,
+    );
+    expect(await vms().run(["destroy", "-c", id])).toMatchObject({
+      status: 0,
+      stdout: `${id}\n`,
+    });
+    expect(await temporaryFolders()).toEqual(before);
+  }
+  // Whatever was only beginning has seen by now that its disk is gone.
+  await Bun.sleep(1_000);
+  expect((await vms().machines(id)).size).toBe(0);
+  expect(await machineFiles(id)).toEqual([]);
+});
 
 test("after kill -9 the same create removes what the dead one left, and goes on", async () => {
   const id = vms().id("again");
@@ -101,7 +93,7 @@ test("after kill -9 the same create removes what the dead one left, and goes on"
   second.interrupt("SIGINT");
   await second.ended;
   expect((await vms().machines(id)).size).toBe(0);
-}, 60_000);
+});
 
 test("a machine that ends while it boots fails the creation at once, with what it wrote", async () => {
   const id = vms().id("ending");
@@ -117,7 +109,7 @@ test("a machine that ends while it boots fails the creation at once, with what i
     /agent_0 \(vm-[0-9a-f]{8}-1\) stopped before it could be used: its QEMU was killed/,
   );
   expect((await vms().machines(id)).size).toBe(0);
-}, 60_000);
+});
 
 test("of two creates with one id one goes on, and the other one leaves it alone", async () => {
   const id = vms().id("twins");
@@ -131,7 +123,7 @@ test("of two creates with one id one goes on, and the other one leaves it alone"
   winner.interrupt("SIGINT");
   await winner.ended;
   expect((await vms().machines(id)).size).toBe(0);
-}, 60_000);
+});
 
 test.each(stages.slice(1))(
   "a destroy $when ends the creation, and nothing of it is left",
@@ -146,7 +138,6 @@ test.each(stages.slice(1))(
     expect((await vms().machines(id)).size).toBe(0);
     expect(await machineFiles(id)).toEqual([]);
   },
-  60_000,
 );
 
 test("an image that does not exist, and a size that is none, are refused", async () => {
@@ -184,5 +175,4 @@ test.each([
     expect(ended.stderr.replaceAll(/\s+/g, " ")).toMatch(message);
     expect(await machineFiles(id)).toEqual([]);
   },
-  60_000,
 );

@@ -45,11 +45,11 @@ beforeAll(async () => {
     "--masters 1 --public-agents 0 --memory 768 --cpus 1 --disk-size 4g --image".split(" ");
   const create = [...machines, image, await writeEmptyPlatform(own.folder)];
   state.current = { vms: own, create, newer: await newerQemu() };
-}, 600_000);
+});
 
 afterAll(async () => {
   await state.current?.vms[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 test("on the QEMU of Debian 13, a cluster of copies lives, with snapshots and copies of them", async () => {
   const [id, copy] = [vms().id("ten"), vms().id("ten-copy")];

@@ -19,7 +19,7 @@ const machines = () => [
 
 beforeAll(async () => {
   state.image = await buildVmImage();
-}, 600_000);
+});
 
 test("create --wait ends with a platform that has TLS and a login, and destroy with nothing", async () => {
   const id = vms().id("enterprise");
@@ -71,5 +71,4 @@ test.each([
     for (const each of shown) expect(ran.stdout).toContain(each);
     expect((await vms().run(["destroy", "-c", id])).status).toBe(0);
   },
-  900_000,
 );

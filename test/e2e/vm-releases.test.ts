@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await state.vms?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const peer = `ping -c 1 -W 20 "$([ "$(hostname)" = master-0 ] && echo agent-0 || echo master-0)" >/dev/null && hostname`;
 const hostnames = { master_0: "master-0", agent_0: "agent-0" };

@@ -1,4 +1,5 @@
-import type { AdmittedRange, Backend } from "../../src/backend/contract.ts";
+import type { Backend } from "../../src/backend/contract.ts";
+import type { AdmittedRange } from "../../src/backend/admission.ts";
 import { findCluster } from "../../src/cluster/find-cluster.ts";
 import { publicPorts } from "../../src/platform/layouts/find-layout.ts";
 import { neverAborted } from "./never-aborted.ts";

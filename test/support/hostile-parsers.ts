@@ -5,6 +5,7 @@
  * Usage: bun run test/support/hostile-parsers.ts NAME
  */
 
+import { passageThrough } from "../../src/backend/container/engine/passage.ts";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -119,7 +120,8 @@ function readEngine(
   const read = readContainers({ networks, containers });
   if (read.containers.length !== count)
     throw new Error("the containers are not what they should be");
-  toContainerClusters({ ...read, abandoned: new Set() }, "/state");
+  const passageTo = passageThrough(engineKinds.docker, {});
+  toContainerClusters({ ...read, abandoned: new Set() }, { root: "/state", passageTo });
 }
 
 function readImages(count: number, snapshotOf: (index: number) => string): void {

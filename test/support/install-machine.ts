@@ -12,7 +12,7 @@ import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
 import { once } from "../../src/system/concurrency.ts";
-import { silentProgress, systemClock } from "../../src/system/runtime.ts";
+import { type Progress, silentProgress, systemClock } from "../../src/system/runtime.ts";
 import { machinePrograms } from "./install-machine-programs.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { answerLogin } from "./ssh-login.ts";
@@ -42,6 +42,8 @@ export interface MachinesRequest {
   readonly roles: readonly Role[];
   /** Shell scripts that replace the usual programs, by name. */
   readonly programs?: Readonly<Record<string, string>>;
+  /** Of the connections. */
+  readonly progress?: Progress;
 }
 
 export interface FolderMachines extends AsyncDisposable {
@@ -81,7 +83,7 @@ export async function startMachines(request: MachinesRequest): Promise<FolderMac
     privateKeyFile: join(scratch.path, "key"),
     knownHosts,
     clock: systemClock,
-    progress: silentProgress,
+    progress: request.progress ?? silentProgress,
   });
   return {
     machines,

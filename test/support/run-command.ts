@@ -1,5 +1,5 @@
 import type { Backend, BackendKind } from "../../src/backend/contract.ts";
-import type { Context, Result } from "../../src/cli/command.ts";
+import type { Context, Result, Source } from "../../src/cli/command.ts";
 import { withoutHabits } from "../../src/cli/habits.ts";
 import { flagNames, Problems } from "../../src/cli/options/problems.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
@@ -14,6 +14,8 @@ interface CommandRun {
   /** Notes and warnings, in order. */
   readonly told: readonly string[];
   readonly asked: readonly string[];
+  /** The lines of commands' output, behind the name of their source, if there is one. */
+  readonly lines: readonly string[];
   /** The exit code that the command asked for in case it fails. */
   readonly failureExitCode: number | undefined;
 }
@@ -44,7 +46,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   const [name, ...argv] = await withoutHabits(program, line.split(" "));
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
-  const [results, asked]: [Result[], string[]] = [[], []];
+  const [results, asked, lines]: [Result[], string[], string[]] = [[], [], []];
   const { told = [] } = setting;
   const failure: { exitCode: number | undefined } = { exitCode: undefined };
   const problems = new Problems("", flagNames(program));
@@ -65,6 +67,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   const context = {
     ...invocation,
     programName: program.name,
+    programPath: `/usr/local/bin/${program.name}`,
     nameFlags: flagNames(program),
     clock: setting.clock ?? { now: () => nowMs, sleep: async () => {} },
     signal:
@@ -78,7 +81,9 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     output: {
       format: typeof format === "string" ? format : "text",
       result: (result: Result) => void results.push(result),
-      line: () => {},
+      isClosed: false,
+      line: (_stream: string, source: Source | undefined, shown: string) =>
+        void lines.push(source === undefined ? shown : `${source.name}: ${shown}`),
     },
     stdin: { confirm, readSecret },
     logPath: () => undefined,
@@ -104,6 +109,7 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     data: result?.data,
     told,
     asked,
+    lines,
     failureExitCode: failure.exitCode,
   };
 }

@@ -14,7 +14,7 @@ test.each([
   ["src/ssh/key-helpers.ts: a name without meaning", ""],
   ["tools/build.ts: not for the top level", ""],
   ["src/ssh/tooLong.ts: not in kebab-case", ""],
-  ["src/ssh/pool.ts: over 400 lines", "a;\n".repeat(401)],
+  ["src/ssh/pool.ts: too many lines", "a;\n".repeat(401)],
   ["src/ssh/pool.ts: state at module level", "let count = 0;"],
   ["src/ssh/pool.ts: a default export", "export default 1;"],
   ["src/bin/cluster-vm.ts: process.exit loses output: set process.exitCode", "process.exit(1);"],

@@ -9,7 +9,7 @@ interface SourceFile {
 }
 
 const topLevel =
-  `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .github .oxlintrc.json
+  `package.json bunfig.toml src test scripts tsconfig.json README.md bun.lock .gitignore .ci .git-blame-ignore-revs .github .oxlintrc.json
   .oxfmtrc.json .knip.json CHANGELOG.md CONTRIBUTING.md LICENSE`.split(/\s+/);
 
 /**
@@ -115,10 +115,13 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
   ];
 }
 
+/** Tests were split for a wider page. */
+const mostLines = (path: string): number => (path.startsWith("test/") ? 550 : 400);
+
 function shapeFaults({ path, text }: SourceFile): readonly string[] {
   const code = withoutWords(text);
   const faults: readonly (readonly [boolean, string])[] = [
-    [text.trimEnd().split("\n").length > 400, "over 400 lines"],
+    [text.trimEnd().split("\n").length > mostLines(path), "too many lines"],
     [!kebabCase.test(basename(path)), "not in kebab-case"],
     [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
     [/^export default\b/m.test(code), "a default export"],
@@ -292,9 +295,9 @@ function reachedFrom(
   return reached;
 }
 
-/** The first folder below src, with the backend's name if there is one. The contract and a file directly in src are layers of their own. */
+/** The first folder below src, with the backend's name if there is one. The contract, with its parts beside it, and a file directly in src are layers of their own. */
 function layerOf(path: string): string {
-  if (path === "src/backend/contract.ts") return "backend/contract.ts";
+  if (/^src\/backend\/[^/]+\.ts$/.test(path)) return "backend/contract.ts";
   const [, first = "", second = "", third] = path.split("/");
   return first === "backend" && third !== undefined ? `${first}/${second}` : first;
 }

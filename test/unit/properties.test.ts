@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { BadValue } from "../../src/cli/options/option.ts";
 import { parseDuration } from "../../src/cli/options/value-types.ts";
-import { readVariableFile } from "../../src/commands/read-variable.ts";
+import { readVariableFile } from "../../src/commands/run/read-variable.ts";
 import { ClusterError } from "../../src/errors.ts";
 import * as read from "../../src/model/reader.ts";
 import { lineSplitter } from "../../src/ssh/connection/command-output.ts";

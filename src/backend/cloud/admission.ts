@@ -2,7 +2,7 @@ import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
-import type { Admission, AdmissionRequest, AdmittedRange } from "../contract.ts";
+import type { Admission, AdmissionRequest, AdmittedRange } from "../admission.ts";
 import { shownId } from "../shared/foreign-resource.ts";
 import { admissionProblem, admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
 import { isFailure } from "./api/api-errors.ts";

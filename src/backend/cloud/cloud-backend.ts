@@ -8,13 +8,13 @@ import { stateFolder } from "../../store/state-folder.ts";
 import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import type { Backend, CreationRequest } from "../contract.ts";
+import type { Backend, BackendScope, CreationRequest } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
 import { ipDetect, ipDetectOf, privateAddressLines } from "../shared/node-scripts.ts";
 import { cloudAdmission } from "./admission.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
-import { openApi } from "./api/open-api.ts";
+import { type OpenRegion, openApi } from "./api/open-api.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
 import { CloudCreation } from "./cloud-creation.ts";
 import findPublicAddress from "./find-public-address.sh" with { type: "text" };
@@ -51,23 +51,7 @@ export async function createCloudBackend(
   const read = clusterReader(runtime);
   return {
     name: "cloud" as const,
-    scope: {
-      kind: "region",
-      name: region,
-      option: "region",
-      findElsewhere: async (clusterId, findSignal) =>
-        findInOtherRegions(open, region, clusterId, findSignal),
-      listAll: async (listSignal) => {
-        const found = await listAllRegions(
-          open,
-          region,
-          async (name, instances) => (await read(instances, folderOf(name))).clusters,
-          listSignal,
-        );
-        warnOfClock(api.now(), runtime);
-        return found;
-      },
-    },
+    scope: regionScope({ open, region, folderOf, read }, runtime),
     nodes: {
       ipDetect,
       ipDetectPublic,
@@ -106,6 +90,31 @@ export async function createCloudBackend(
       clusterConsoleOutput(api, cluster, outputSignal),
   } satisfies Backend<CloudOptions>;
 }
+
+interface RegionRequest {
+  readonly open: OpenRegion;
+  readonly region: string;
+  readonly folderOf: (region: string) => RegionFolder;
+  readonly read: ReturnType<typeof clusterReader>;
+}
+
+const regionScope = ({ open, region, folderOf, read }: RegionRequest, runtime: Runtime) =>
+  ({
+    kind: "region",
+    name: region,
+    option: "region",
+    findElsewhere: async (clusterId, signal) => findInOtherRegions(open, region, clusterId, signal),
+    listAll: async (signal) => {
+      const found = await listAllRegions(
+        open,
+        region,
+        async (name, instances) => (await read(instances, folderOf(name))).clusters,
+        signal,
+      );
+      warnOfClock(open(region).now(), runtime);
+      return found;
+    },
+  }) satisfies BackendScope;
 
 /** An answer without any machine, not even ended ones, may omit them. So if this machine knows of some, it looks for a while. */
 async function lookAgain<Reading extends ClusterReading>(

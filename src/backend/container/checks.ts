@@ -14,6 +14,7 @@ import {
   hostChecks,
   volumeChecks,
 } from "./host-checks.ts";
+import { passageThrough } from "./engine/passage.ts";
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
@@ -62,7 +63,7 @@ export function leftoversCheck(facts: ContainerFacts, clock: Clock, signal: Abor
   return checkOfEngine("leftovers", facts, async (_, engine) => {
     const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
     const snapshots = await readSnapshots(engine, "all", signal);
-    const clusters = toClusters(inventory, root);
+    const clusters = toClusters(inventory, { root, passageTo: passageThrough(engine.kind, {}) });
     const outcome = await leftovers({
       clusters,
       root,

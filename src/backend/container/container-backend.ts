@@ -18,6 +18,7 @@ import { chooseEngine, openOwn } from "./engine/choose-engine.ts";
 import { isPresent } from "./engine/engine-errors.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
+import { passageThrough } from "./engine/passage.ts";
 import type { ContainerOptions } from "./options.ts";
 import type { Selection } from "./records/read-containers.ts";
 import {
@@ -40,6 +41,7 @@ export async function openContainerBackend(
 
 function createContainerBackend(engine: Engine, runtime: Runtime) {
   const root = creationsRoot(engine, runtime);
+  const place = { root, passageTo: passageThrough(engine.kind, runtime.environment) };
   const readClusters = async (
     selection: Selection,
     signal: AbortSignal,
@@ -47,7 +49,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
     const inventory = await readInventory(engine, selection, root, signal);
     for (const foreignResource of inventory.foreignResources)
       runtime.progress.detail(1, foreignResourceText(foreignResource));
-    return toClusters(inventory, root);
+    return toClusters(inventory, place);
   };
   const readPresent = async (
     selection: Selection,
@@ -157,13 +159,9 @@ async function ask(
   try {
     const engine = await openOwn(name, runtime, signal);
     if (engine === undefined) return { scopes: [], unreachable: [] };
-    const inventory = await readInventory(
-      engine,
-      { clusterId },
-      creationsRoot(engine, runtime),
-      signal,
-    );
-    return { scopes: toClusters(inventory, "").length > 0 ? [name] : [], unreachable: [] };
+    const root = creationsRoot(engine, runtime);
+    const { networks } = await readInventory(engine, { clusterId }, root, signal);
+    return { scopes: networks.length > 0 ? [name] : [], unreachable: [] };
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);

@@ -22,6 +22,7 @@ import {
 } from "./launch/launch.ts";
 import { obtainNodeImage, type NodeImage, findNodeImage } from "./launch/node-image.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
+import { limitsText } from "./limits.ts";
 import { type ContainerOptions, assertVolumesExist } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
@@ -29,7 +30,7 @@ import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
-import { assertReachable, findReach, readEngineFacts } from "./engine/choose-engine.ts";
+import { findReach, reachText, readEngineFacts, type Way } from "./engine/choose-engine.ts";
 import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
 
@@ -58,7 +59,7 @@ export class ContainerCreation extends ContainerMachines implements Creation {
       variant,
       webUi,
       distribution: resolved.distribution,
-      isOffline: options.isOffline === true,
+      isOffline: options.offline,
     };
   }
 
@@ -90,10 +91,11 @@ export class ContainerCreation extends ContainerMachines implements Creation {
       signal,
     );
     const { reach } = resolved;
-    const [range, rights] = await both(
+    const [{ range, bridge }, rights] = await both(
       createNetwork(engine, { ...name, labels, reach }, [], signal),
       tried,
     );
+    this.begun.bridge = bridge;
     const system = systemFlags(engine.kind, facts, rights);
     const network = networkName(name);
     const [, ...addresses] = addressesIn(range, nodeCount(counts));
@@ -106,7 +108,6 @@ export class ContainerCreation extends ContainerMachines implements Creation {
       counts,
       options,
       image: image.name,
-      reach,
       network,
       addressOf,
       labels: { ...labels, range },
@@ -158,10 +159,9 @@ async function both<One, Other>(
   return Promise.all([one, other]);
 }
 
-export interface ResolvedCreation {
+export interface ResolvedCreation extends Way {
   readonly kind: EngineKind;
   readonly facts: EngineFacts;
-  readonly reach: Reach;
   /** The distribution in the cluster's record; for a user's own image, the image's name. */
   readonly distribution: string;
   readonly image: NodeImage;
@@ -179,7 +179,7 @@ export async function resolveCreation(
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  await assertVolumesExist(options.volumes);
+  await assertVolumesExist(options.customVolumes);
   const facts = await readEngineFacts(engine, signal);
   assertCgroups1(needsCgroups1, {
     name: "this machine, whose cgroups the containers share,",
@@ -191,17 +191,16 @@ export async function resolveCreation(
     nodeImage === undefined
       ? chooseDistribution(asked, facts.cgroupVersion, needsApt)
       : `image ${nodeImage}`;
-  const [reach, image] = await Promise.all([
+  const [way, image] = await Promise.all([
     findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
   ]);
-  assertReachable(engine, { reach, isOffline: options.isOffline === true });
-  return { kind: engine.kind, facts, reach, distribution, image };
+  return { kind: engine.kind, facts, ...way, distribution, image };
 }
 
 export function describePlan(
   { clusterId, counts, options, lifetimeMs }: CreationRequest<ContainerOptions>,
-  { kind, facts, distribution, image, reach }: ResolvedCreation,
+  { kind, facts, distribution, image, reach, why }: ResolvedCreation,
   clock: Clock,
 ): CreationSummary {
   const source =
@@ -214,18 +213,10 @@ export function describePlan(
       ["Distribution", distribution],
       ["Image", `${image.name} (${image.isPresent ? "present" : source})`],
       ["Containers", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      [
-        "Per container",
-        `memory: ${options.memory ?? "no limit"}, CPUs: ${options.cpus ?? "no limit"}`,
-      ],
-      ["Network", `its own bridge${wayOutText(options.isOffline)}`],
-      [
-        "Reached at",
-        reach === "direct"
-          ? "the containers' own addresses"
-          : "ports of 127.0.0.1, since the engine runs in a virtual machine",
-      ],
-      ["Volumes", options.volumes.length === 0 ? "none" : options.volumes.join(", ")],
+      ["Per container", limitsText(options.limits, { after: ": ", none: "no limit" })],
+      ["Network", `its own bridge${wayOutText(options.offline)}`],
+      ["Reached", `${reachText(reach, kind)}: ${why}`],
+      ["Volumes", options.customVolumes.length === 0 ? "none" : options.customVolumes.join(", ")],
       endLine(lifetimeMs, clock),
     ],
     facts: {
@@ -235,10 +226,9 @@ export function describePlan(
       image: { name: image.name, isPresent: image.isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
       reach,
-      volumes: options.volumes,
-      ...(options.memory !== undefined && { memory: options.memory }),
-      ...(options.cpus !== undefined && { cpus: options.cpus }),
-      ...(options.isOffline === true && { offline: true }),
+      volumes: options.customVolumes,
+      ...options.limits,
+      ...(options.offline && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
   };

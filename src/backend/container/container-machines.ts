@@ -15,10 +15,12 @@ import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import type { Reach } from "./engine/engine-kind.ts";
+import { reachText } from "./engine/choose-engine.ts";
+import { ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import { allowReboots } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
-import { describeContainers, inspect, readNodes } from "./records/read-containers.ts";
+import { describeContainers, inspect, reachOf, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeWithSnapshots, stopCreation } from "./remove-creation.ts";
 import { consoleOutputs } from "../shared/node-scripts.ts";
@@ -31,6 +33,8 @@ export interface MachinesPlan {
   /** Whether an earlier creation of this id left something that is removed before the id is claimed. */
   readonly hasLeftovers: boolean;
 }
+
+const silentMs = 20_000;
 
 /** The facts in the labels of a cluster's network. */
 export interface ClusterFacts extends Pick<
@@ -49,7 +53,14 @@ export abstract class ContainerMachines {
   protected readonly hostKeys = hostKeyPerNode();
   readonly #started: string[] = [];
   /** `name`: set once something was requested. `expiresAt`: undefined if the cluster has no lifetime. */
-  protected readonly begun: { name?: CreationName; expiresAt?: Date | undefined } = {};
+  protected readonly begun: {
+    name?: CreationName;
+    expiresAt?: Date | undefined;
+    /** The interface of its network. */
+    bridge?: unknown;
+  } = {};
+  /** Whether a login has succeeded, or was missed, and since when all containers run. */
+  readonly #silence: { isOver: boolean; sinceMs?: number } = { isOver: false };
   /** All nodes that the engine has ever shown, by their ids. */
   readonly #seen = new Map<string, NodeRecord>();
 
@@ -114,6 +125,7 @@ export abstract class ContainerMachines {
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const started = { names: this.#started, kind: "container" } as const;
     const cluster = this.#read(await inspect(this.plan.engine, started, signal));
+    this.#warnIfSilent(cluster);
     this.#assertNoneRemoved(cluster.nodes);
     const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
     if (ended === undefined) return cluster;
@@ -122,6 +134,25 @@ export abstract class ContainerMachines {
     const hint =
       "The node image must start systemd as /sbin/init, with sshd. Run the doctor command to see what this machine lacks.";
     throw machineFailed(ended, { output, hint });
+  }
+
+  /** Something that drops packets looks like nodes that boot slowly, until the limit of the first login. */
+  #warnIfSilent({ nodes }: ClusterRecord): void {
+    const { clock, progress } = this.runtime;
+    const silence = this.#silence;
+    if (silence.isOver || nodes.length === 0 || nodes.some(({ state }) => state !== "running"))
+      return;
+    silence.sinceMs ??= clock.now();
+    if (clock.now() - silence.sinceMs < silentMs) return;
+    silence.isOver = true;
+    const { title, name } = this.plan.engine.kind;
+    const isDirect = this.#reachNow === "direct";
+    const cause = isDirect
+      ? "Something on this machine, such as a firewall or a VPN, may keep it from the nodes' addresses."
+      : `Their sshd may not run: see ${name} logs.`;
+    progress.warn(
+      `All containers have been running for ${silentMs / 1000} s, but none accepts a login ${reachText(this.#reachNow, { title })}. ${cause}`,
+    );
   }
 
   #assertNoneRemoved(nodes: readonly NodeRecord[]): void {
@@ -151,12 +182,21 @@ export abstract class ContainerMachines {
       creationId: this.#creationId,
       ...this.facts,
       expiresAt,
+      reach: this.#reachNow,
     };
     const containers = readNodes(described, [network]).read;
-    const [cluster] = toClusters({ containers, networks: [network], abandoned: new Set() }, root);
+    const passageTo = passageThrough(this.plan.engine.kind, this.runtime.environment);
+    const [cluster] = toClusters(
+      { containers, networks: [network], abandoned: new Set() },
+      { root, passageTo },
+    );
     if (cluster === undefined)
       throw new TypeError("The network of this creation was not read as a cluster");
     return cluster;
+  }
+
+  get #reachNow(): Reach {
+    return reachOf({ reach: this.reach }, this.begun.bridge, ownInterfaces());
   }
 
   get #creationId(): string {
@@ -169,8 +209,10 @@ export abstract class ContainerMachines {
       limitMs: 10 * 60_000,
       everyMs: 500,
       hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),
-      finishBoot: async (node: NodeRecord, shell: NodeShell, signal: AbortSignal) =>
-        this.finishBoot(node, shell, signal),
+      finishBoot: async (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => {
+        this.#silence.isOver = true;
+        await this.finishBoot(node, shell, signal);
+      },
       whyUnreachable: async () => {
         await this.forgetRights();
         return undefined;
@@ -183,7 +225,7 @@ export abstract class ContainerMachines {
     _shell: NodeShell,
     _signal: AbortSignal,
   ): Promise<void> {
-    await allowReboots(this.plan.engine, { id, reach: this.reach }, this.runtime.progress);
+    await allowReboots(this.plan.engine, { id }, this.runtime.progress);
   }
 
   async stop(signal: AbortSignal): Promise<void> {

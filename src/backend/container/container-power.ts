@@ -3,11 +3,11 @@ import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/
 import { parseIpv4 } from "../../model/parse-values.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
-import type { Power } from "../contract.ts";
+import type { Power } from "../power.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { indicates } from "./engine/engine-errors.ts";
 import type { Engine } from "./engine/engine.ts";
-import { pinPorts, readHostKey, readPins } from "./host-keys.ts";
+import { readHostKey, readPins } from "./host-keys.ts";
 import { restoreNetwork } from "./launch/create-network.ts";
 import { announceStart } from "./launch/self-reboot.ts";
 import { containerName, networkName } from "./records/labels.ts";
@@ -104,7 +104,7 @@ async function startOne(
 
 /**
  * Returns the cluster's containers. The address of a running container is its current one; that of a stopped container is the one to
- * which its host key is pinned. If nodes are reached at ports, no address is known.
+ * which its host key is pinned.
  */
 async function readPinned(
   engine: Engine,
@@ -136,7 +136,7 @@ async function readContainersOf(
   return containers.filter((container) => container.creationId === creationId);
 }
 
-/** Pins the nodes' new ports. Stops containers that got another address than the platform knows. */
+/** Stops containers that got another address than the platform knows. */
 async function settle(
   engine: Engine,
   {
@@ -149,11 +149,6 @@ async function settle(
   const now = await readContainersOf(engine, cluster, root, signal);
   const currentOf = ({ container }: PinnedContainer): NodeContainer =>
     now.find(({ id }) => id === container.id) ?? container;
-  await pinPorts(
-    engine,
-    { directory: cluster.directory, containers: pinned.map(currentOf) },
-    signal,
-  );
   const moved = pinned.filter(
     (member) => member.address !== undefined && currentOf(member).address !== member.address,
   );

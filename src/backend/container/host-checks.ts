@@ -12,12 +12,18 @@ import { outsideLine } from "../../system/printable.ts";
 import type { Environment, Runtime } from "../../system/runtime.ts";
 import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
-import type { EngineFacts, EngineKind, EngineName, Reach } from "./engine/engine-kind.ts";
+import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
 import { builtImages } from "./launch/node-image.ts";
 import { findRights } from "./launch/system-flags.ts";
 import { once } from "../../system/concurrency.ts";
-import { chooseEngine, findReach, readEngineFacts } from "./engine/choose-engine.ts";
+import {
+  type Way,
+  chooseEngine,
+  findReach,
+  reachText,
+  readEngineFacts,
+} from "./engine/choose-engine.ts";
 import { creationsRoot, readInventory } from "./records/records.ts";
 
 const neededBytes = 5e9;
@@ -39,10 +45,9 @@ export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): re
   ];
 }
 
-async function checkReach(facts: ContainerFacts, { title }: EngineKind): Promise<Outcome> {
-  return (await facts.reach()) === "direct"
-    ? pass(`${title} is on this machine: nodes are reached at their own addresses`)
-    : pass(`${title} runs in a virtual machine: nodes are reached at ports of 127.0.0.1`);
+async function checkReach(facts: ContainerFacts, kind: EngineKind): Promise<Outcome> {
+  const { reach, why } = await facts.way();
+  return pass(`Nodes are reached ${reachText(reach, kind)}: ${why}`);
 }
 
 function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engine): Outcome {
@@ -82,9 +87,9 @@ async function checkCgroups(
   facts: ContainerFacts,
   { cgroupVersion }: EngineFacts,
 ): Promise<Outcome> {
-  const reach = await facts.reach().catch(() => undefined);
+  const way = await facts.way().catch(() => undefined);
   const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion, false)} by default`;
-  if (cgroupVersion === "2" || reach !== "direct")
+  if (cgroupVersion === "2" || way?.reach !== "direct")
     return pass(`Version ${cgroupVersion}: ${nodes}`);
   if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
@@ -126,7 +131,7 @@ export function volumeChecks(
       tryMount({ engineFacts, engine, environment }, signal),
     ),
     checkOfEngine("selinux", facts, async () => {
-      if ((await facts.reach().catch(() => undefined)) !== "direct")
+      if ((await facts.way().catch(() => undefined))?.reach !== "direct")
         return skip("Not checked: nodes do not run on this machine.");
       return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),
@@ -218,7 +223,7 @@ const engineLimitMs = 40_000;
 export interface ContainerFacts {
   readonly engine: () => Promise<Engine>;
   readonly engineFacts: () => Promise<EngineFacts>;
-  readonly reach: () => Promise<Reach>;
+  readonly way: () => Promise<Way>;
   readonly root: () => Promise<string>;
   /** Everything of ours, and what only looks like ours. */
   readonly inventory: () => ReturnType<typeof readInventory>;
@@ -237,7 +242,7 @@ export function containerFacts(
     engine,
     engineFacts,
     root,
-    reach: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
+    way: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
     inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
   };
 }

@@ -16,7 +16,6 @@ import {
   parseVariant,
   parseWebUi,
 } from "../../model/parse-values.ts";
-import * as read from "../../model/reader.ts";
 
 /** A thing with our tags or labels whose values don't fit. No command changes it; `doctor` and `-v` report it. */
 export interface ForeignResource {
@@ -140,7 +139,6 @@ export const textParsers = {
   expiresAt: parseMoment,
   index: parseIndex,
   indexBase: parseIndex,
-  reach: read.oneOf("direct", "published"),
   role: parseRole,
   sshUser: parseUserName,
   variant: parseVariant,

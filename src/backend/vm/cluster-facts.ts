@@ -1,4 +1,4 @@
-import { readdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
@@ -23,14 +23,15 @@ import {
 } from "../../store/creation-folder.ts";
 import { plainLine } from "../../system/printable.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { isAccessible, writePrivateFile } from "../../system/files/private-file.ts";
+import { isAccessible, namesIn, writePrivateFile } from "../../system/files/private-file.ts";
 import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
 import { parseTime } from "../shared/saved-cluster.ts";
 import { parseBaseLayer } from "./images/base-layers.ts";
 import { machinesFolder } from "./machines/machine-process.ts";
-import { accelerators, parseCpuModel } from "./options.ts";
+import { hardwareFields } from "./hardware.ts";
+import { accelerators } from "./options.ts";
 import { readOwnJson, parseJson } from "../../system/files/read-text.ts";
 
 const schemaVersion = 1;
@@ -41,10 +42,7 @@ export const parseTemplateName: read.Reader<string> = read.matching(/^[0-9a-f]{1
 export const parseMachineSettings = read.object({
   accelerator: read.oneOf(...accelerators),
   isSandboxed: read.boolean,
-  memoryMegabytes: read.positiveInteger,
-  cpus: read.positiveInteger,
-  /** See `VmOptions`. */
-  cpuModel: read.optional(parseCpuModel),
+  ...hardwareFields,
   /** Whether they have a device that tells their kernel of each continuation. Copies of templates have it in any case. */
   hasGenerationId: read.optional(read.boolean),
   /** Whether they reach each other and nothing else. */
@@ -124,14 +122,14 @@ export async function removeClusterFacts(directory: string): Promise<void> {
  * may exist, there is something to destroy.
  */
 export async function readClusters(root: string): Promise<readonly StoredCluster[]> {
-  const names = await readdir(root).catch(() => []);
+  const names = await namesIn(root);
   const found = await Promise.all(names.map(async (name) => readEitherWay(join(root, name))));
   return found.filter((cluster) => cluster !== undefined);
 }
 
 /** Returns links that have the name of a cluster's folder but lead elsewhere: nothing there is ours. */
 export async function foreignFolders(root: string): Promise<readonly ForeignResource[]> {
-  const names = await readdir(root).catch(() => []);
+  const names = await namesIn(root);
   const found = await Promise.all(
     names
       .map((name) => join(root, name))

@@ -5,19 +5,13 @@ import {
   offlineOption,
   oneOf,
   parsed,
-  readOptions,
+  readLibraryOptions,
+  withDefaults,
+  type LibraryOptions,
   type SchemaValues,
 } from "../../model/option-schema.ts";
-import * as read from "../../model/reader.ts";
+import { type Hardware, hardwareOf, parseCpuModel } from "./hardware.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
-import {
-  anyText,
-  flag,
-  optional,
-  readArguments,
-  type Shape,
-  textOrNumber,
-} from "../../model/read-arguments.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
@@ -26,17 +20,13 @@ export const accelerators = ["kvm", "hvf", "tcg"] as const;
 export type Accelerator = (typeof accelerators)[number];
 
 /** Options that only clusters of virtual machines have. The command line checks them. */
-export interface VmOptions {
-  readonly memoryMegabytes: number;
-  readonly cpus: number;
+export interface VmOptions extends Hardware {
   /** The disk's size as the node sees it. It takes only as much space as the node writes. */
   readonly diskMegabytes: number;
   /** The accelerator to use in any case. Absent: the best that works. */
   readonly accelerator?: Accelerator;
-  /** QEMU's name for the processor that the nodes see. Absent: the accelerator's own. */
-  readonly cpuModel?: string;
   /** Whether nodes reach each other and nothing else. */
-  readonly isOffline?: boolean;
+  readonly offline?: boolean;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
   /** Machines are copies of templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
@@ -58,9 +48,6 @@ export const defaults = {
 } as const;
 
 const leastMemoryMegabytes = 256;
-/** The name is a part of QEMU's command line, where a comma would begin another option. */
-export const parseCpuModel = read.matching(/^[A-Za-z0-9][\w.-]{0,63}$/);
-
 const sizeWithUnit = parsed(
   (given) => (/[mgt]$/i.test(given) ? readMegabytes(given) : undefined),
   "is not a size with a unit, such as 20g",
@@ -90,6 +77,7 @@ export const vmSchema = {
     summary: "Memory of each node, such as 4g; a number without a unit means megabytes",
     default: defaults.memoryMegabytes,
     defaultText: `${defaults.memoryMegabytes} MB`,
+    isNumeric: true,
     read: parsed(
       (given) =>
         (readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : readMegabytes(given),
@@ -99,6 +87,7 @@ export const vmSchema = {
   cpus: {
     summary: "CPUs of each node",
     default: defaults.cpus,
+    isNumeric: true,
     read: parsed(
       (given) =>
         /^[1-9][0-9]{0,2}$/.test(given) && Number(given) <= mostCpus ? Number(given) : undefined,
@@ -175,28 +164,17 @@ export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked
   );
 }
 
-function combineValues({
-  memory = defaults.memoryMegabytes,
-  cpus = defaults.cpus,
-  diskSize = defaults.diskMegabytes,
-  accelerator,
-  cpuModel,
-  freshBoot = false,
-  templateSpace = defaults.templateMegabytes,
-  image,
-  imageSha256,
-  offline = false,
-}: Partial<VmValues>): Checked<VmOptions> {
+function combineValues(given: Partial<VmValues>): Checked<VmOptions> {
+  const values = withDefaults(vmSchema, given);
+  const { memory, diskSize, accelerator, freshBoot, templateSpace, image, imageSha256 } = values;
   const found = imageProblem(image, imageSha256);
   if (found !== undefined) return problem(found);
   return {
     value: {
-      memoryMegabytes: memory,
-      cpus,
+      ...hardwareOf({ ...values, memoryMegabytes: memory }),
       diskMegabytes: diskSize,
-      ...(offline && { isOffline: offline }),
+      ...(values.offline && { offline: true }),
       ...(accelerator !== undefined && { accelerator }),
-      ...(cpuModel !== undefined && { cpuModel }),
       ...(!freshBoot && { templates: { mostMegabytes: templateSpace } }),
       ...(image !== undefined && {
         image: { source: image, ...(imageSha256 !== undefined && { sha256: imageSha256 }) },
@@ -213,54 +191,8 @@ function readImage(given: string): string {
 }
 
 /** Options for the clusters of the library's VmBackend. */
-export interface VmBackendOptions {
-  /** The operating system of the nodes, such as `debian-12`, which is the default unless the platform needs another one. */
-  readonly linuxDistribution?: string;
-  /** Memory of each node, such as `4g`; default: `2g`. */
-  readonly memory?: string;
-  /** CPUs of each node; default: 2. */
-  readonly cpus?: number;
-  /** The maximum size of each node's disk, such as `40g`; default: `20g`. */
-  readonly diskSize?: string;
-  /** `kvm`, `hvf` or `tcg`: QEMU uses only this one; default: the best that works. */
-  readonly accelerator?: Accelerator;
-  /** The CPU model of the nodes, such as `Nehalem`; default: this machine's processor, or all that QEMU can translate. */
-  readonly cpuModel?: string;
-  /** Whether every node boots, instead of continuing as a copy of a template that was booted once; default: `false`. */
-  readonly freshBoot?: boolean;
-  /** Disk space for templates, such as `20g`; default: `10g`. If they need more, unused ones are removed. */
-  readonly templateSpace?: string;
-  /** A disk image of your own with cloud-init, instead of the distribution's: an absolute path, or a URL, which requires the SHA-256 sum. */
-  readonly image?: string;
-  /** The image's SHA-256 sum, hexadecimal. */
-  readonly imageSha256?: string;
-  /** Whether nodes reach each other and nothing else; default: `false`. */
-  readonly offline?: boolean;
-}
-
-const shape: Shape<VmBackendOptions> = {
-  linuxDistribution: optional(anyText),
-  memory: optional(textOrNumber),
-  cpus: optional(textOrNumber),
-  diskSize: optional(anyText),
-  accelerator: optional(anyText),
-  cpuModel: optional(anyText),
-  freshBoot: optional(flag),
-  templateSpace: optional(anyText),
-  image: optional(anyText),
-  imageSha256: optional(anyText),
-  offline: optional(flag),
-};
+export type VmBackendOptions = LibraryOptions<typeof vmSchema>;
 
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
-export function readVmOptions(given: VmBackendOptions): {
-  readonly distribution: string;
-  readonly options: VmOptions;
-} {
-  const { values, options } = readOptions(
-    vmSchema,
-    { ...readArguments(given, shape) },
-    combineValues,
-  );
-  return { distribution: values.linuxDistribution, options };
-}
+export const readVmOptions = (given: VmBackendOptions) =>
+  readLibraryOptions(vmSchema, given, combineValues);

@@ -1,5 +1,6 @@
+import { hardwareOf, hardwareText } from "./hardware.ts";
 import { isOlder } from "../../model/check.ts";
-import { nodesText, numbered } from "../../system/amounts.ts";
+import { nodesText } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
@@ -8,6 +9,7 @@ import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { outsideText, wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
+import { checkImage } from "./images/assert-bootable.ts";
 import { type MachineImage, findImage } from "./images/image-store.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
@@ -72,6 +74,9 @@ export async function resolveCreation(
   const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
   await assertCpuModel(qemu, { accelerator, model: options.cpuModel }, signal);
+  // Whatever is in the store was a disk when it came there.
+  if (image.path !== undefined && image.isStored !== true)
+    await checkImage(qemu, { path: image.path, diskMegabytes: options.diskMegabytes }, signal);
   return { qemuVersion: release(version), accelerator, choice, isSandboxed, firmware, image };
 }
 
@@ -139,8 +144,8 @@ export function describePlan(
   { accelerator, choice, image, ...resolved }: ResolvedCreation,
   clock: Clock,
 ): CreationSummary {
-  const { memoryMegabytes, cpus, diskMegabytes, cpuModel, isOffline = false } = options;
-  const model = cpuModel === undefined ? "" : ` (${cpuModel})`;
+  const { diskMegabytes, offline } = options;
+  const hardware = hardwareOf(options);
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
@@ -150,11 +155,8 @@ export function describePlan(
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],
       ["Image", `${image.name} (${isPresent ? "present" : "will be downloaded"})`],
       ["Machines", `${nodeCount(counts)}: ${nodesText(counts)}`],
-      [
-        "Per machine",
-        `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}${model}, a disk of up to ${diskMegabytes} MB`,
-      ],
-      ["Network", `a private network between the machines${wayOutText(isOffline, outsideText)}`],
+      ["Per machine", `${hardwareText(hardware)}, a disk of up to ${diskMegabytes} MB`],
+      ["Network", `a private network between the machines${wayOutText(offline, outsideText)}`],
       ["Reached at", "ports of 127.0.0.1"],
       endLine(lifetimeMs, clock),
     ],
@@ -163,11 +165,9 @@ export function describePlan(
       engine: { name: "qemu", version: resolved.qemuVersion, accelerator },
       image: { name: image.name, isPresent },
       counts: { masters: counts.master, agents: counts.agent, publicAgents: counts.public_agent },
-      memoryMegabytes,
-      cpus,
-      ...(cpuModel !== undefined && { cpuModel }),
+      ...hardware,
       diskMegabytes,
-      ...(isOffline && { offline: true }),
+      ...(offline && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
   };

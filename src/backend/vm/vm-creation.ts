@@ -1,3 +1,4 @@
+import { hardwareOf } from "./hardware.ts";
 import { assertFreeSpace } from "../../system/files/private-file.ts";
 import { hasErrorId } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
@@ -14,14 +15,10 @@ import { correctClock } from "../../ssh/correct-clock.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
-import { assertBootable, assertIsDisk } from "./images/assert-bootable.ts";
+import { checkImage } from "./images/assert-bootable.ts";
 import { type BaseLayer, describeLayers } from "./images/base-layers.ts";
-import {
-  type ImageFacts,
-  assertDiskIsLargeEnough,
-  obtainImage,
-  readImageFacts,
-} from "./images/image-store.ts";
+import { type ImageFacts, obtainImage } from "./images/image-store.ts";
+import { nameServerScripts } from "./machines/host-ipv6.ts";
 import {
   type LaunchPlan,
   hostname,
@@ -69,7 +66,7 @@ interface ClaimedCreation extends ClaimedMachines {
   sockets: string | undefined;
   /** What the machines are copies of. Undefined: they boot. */
   template: Template | undefined;
-  /** Whether a template has failed these machines already. */
+  /** Whether a template has failed these machines already, or would. */
   areBooting: boolean;
 }
 
@@ -118,10 +115,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
     const { qemu, root, request, resolved } = this.#plan;
     const path = await obtainImage(resolved.image, this.runtime, signal);
-    await assertIsDisk(path);
-    const image = await readImageFacts(qemu, path, signal);
-    await assertBootable(qemu, image, signal);
-    assertDiskIsLargeEnough(image, request.options.diskMegabytes);
+    const { diskMegabytes } = request.options;
+    const image = await checkImage(qemu, { path, diskMegabytes }, signal);
     const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
     await assertFreeSpace(root, this.summary.nodeCount * bytesPerNode, hint);
     if (this.isSlow) {
@@ -133,6 +128,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     const claimed = this.claimed;
+    // Copies boot later, if at all, and what gives them names runs when they boot.
+    claimed.areBooting ||= (await nameServerScripts()).length > 0;
     claimed.template = await this.#obtainTemplate(claimed, signal);
     using step = this.runtime.progress.start("Start virtual machines");
     await using _ = await lockMachines(claimed.directory, this.runtime, signal);
@@ -208,7 +205,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       name: hostname(node),
     }));
     const { isSandboxed } = resolved;
-    const { memoryMegabytes, cpus, cpuModel, isOffline } = request.options;
+    const { offline } = request.options;
     const hasGenerationId = true;
     return {
       directory,
@@ -217,15 +214,13 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
         machines: {
           accelerator,
           isSandboxed,
-          memoryMegabytes,
-          cpus,
-          cpuModel,
+          ...hardwareOf(request.options),
           hasGenerationId,
-          isOffline,
+          isOffline: offline,
           template: template?.name,
         },
       },
-      options: { ...request.options, hasGenerationId },
+      options: { ...request.options, hasGenerationId, isOffline: offline },
       accelerator,
       isSandboxed,
       isOfTemplate: template !== undefined,

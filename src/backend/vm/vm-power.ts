@@ -5,11 +5,12 @@ import { poll } from "../../system/retry.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import type { Power } from "../contract.ts";
+import type { Power } from "../power.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type ClusterFacts, machinesOf, writeClusterFacts } from "./cluster-facts.ts";
 import { assertLayersUnchanged } from "./images/base-layers.ts";
-import { readOwnCluster, startMachines } from "./machines/launch.ts";
+import { assertBootsAgain } from "./machines/boot-problem.ts";
+import { hostname, readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
 import {
   makeSocketsFolder,
@@ -39,6 +40,11 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
   };
   return {
     stopsClocks: true,
+    assertBoots: async ({ directory }, node) => {
+      const files = machineFiles(directory, node);
+      const machine = { files, hostname: hostname(node), name: nodeReference(node) };
+      await assertBootsAgain(machine, qemu.architecture, clock);
+    },
     pause: async (cluster, nodes, signal) => tell(cluster, nodes, "stop", signal),
     resume: async (cluster, nodes, signal) => tell(cluster, nodes, "cont", signal),
     shutDown: async (cluster, nodes, signal) => {

@@ -1,7 +1,6 @@
 import { readBytes } from "../../system/files/read-text.ts";
+import { replacement, utf8Text } from "../../system/utf8.ts";
 
-/** What the runtime puts in place of bytes that aren't UTF-8. */
-const replacement = "\ufffd";
 const mostBytes = 8 * 1024 * 1024;
 
 /**
@@ -14,15 +13,6 @@ export async function changedArguments(
 ): Promise<string | undefined> {
   if (!argv.some((word) => word.includes(replacement))) return undefined;
   const bytes = await readBytes("/proc/self/cmdline", mostBytes, signal).catch(() => undefined);
-  if (bytes !== undefined && isUtf8(bytes)) return undefined;
+  if (bytes !== undefined && utf8Text(bytes) !== undefined) return undefined;
   return "the arguments: some bytes are not UTF-8, and would change; pass such bytes over stdin or in a file";
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -50,12 +50,19 @@ export class OutputWriter implements Output {
     this.#parts.writePainted(`${painted.join("\n")}\n`);
   }
 
-  line(stream: "stdout" | "stderr", { name, index }: Source, line: string): void | Promise<void> {
+  line(
+    stream: "stdout" | "stderr",
+    source: Source | undefined,
+    line: string,
+  ): void | Promise<void> {
     if (this.format === "json") return undefined;
     const { mask, paint, colours } = this.#parts;
+    const shown = `${withoutCommands(maskedPrintable(line, mask))}\n`;
+    if (source === undefined) return paint(stream, shown);
+    const { name, index } = source;
     const { cyan, green, yellow, bold, red } = colours[stream];
     const colour = [cyan, green, yellow, bold, red][index % 5] ?? bold;
-    return paint(stream, `${colour(name)}: ${withoutCommands(maskedPrintable(line, mask))}\n`);
+    return paint(stream, `${colour(name)}: ${shown}`);
   }
 
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */

@@ -1,7 +1,13 @@
 import { messageOf } from "../../errors.ts";
 import type { Masker } from "../../system/masker.ts";
 import { messageBlock, plainLine, shownText } from "../../system/printable.ts";
-import type { Clock, Progress, Step } from "../../system/runtime.ts";
+import {
+  type Clock,
+  type OnStep,
+  type Progress,
+  type Step,
+  StepChanges,
+} from "../../system/runtime.ts";
 import type { LogFile } from "../log-file.ts";
 import { wrap } from "../layout.ts";
 import type { NameFlags } from "../options/problems.ts";
@@ -39,6 +45,7 @@ interface Parts {
 export class TerminalProgress implements Progress {
   readonly #parts: Parts;
   readonly #all = new StepTable();
+  readonly #changes = new StepChanges();
   readonly #live: LiveArea | undefined;
   /** The steps on the screen; cleared whenever nothing is in progress. */
   readonly #shown = new StepTable();
@@ -61,6 +68,7 @@ export class TerminalProgress implements Progress {
   start(title: string, subject?: string): Step {
     const nowMs = this.#parts.clock.now();
     const { entry, isFirst } = this.#all.begin(title, subject, nowMs);
+    this.#changes.add({ title, subject, course: "begun", atMs: nowMs });
     if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
     const shown = this.#shown.begin(title, subject, nowMs).entry;
     const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
@@ -116,7 +124,8 @@ export class TerminalProgress implements Progress {
     return this.#parts.masker.text(text);
   }
 
-  logTo(path: string): void {
+  logTo(path: string, onStep?: OnStep): void {
+    this.#changes.sendTo(onStep);
     try {
       this.#parts.log.open(path);
     } catch (error) {
@@ -154,6 +163,8 @@ export class TerminalProgress implements Progress {
     if (entry.endedMs !== undefined) return;
     const nowMs = this.#parts.clock.now();
     this.#all.end(entry, { text, hasFailed }, nowMs);
+    const course = hasFailed ? "failed" : "done";
+    this.#changes.add({ title: entry.title, subject: entry.subject, course, text, atMs: nowMs });
     this.#shown.end(shown, { text: plainLine(this.#show(text)), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;

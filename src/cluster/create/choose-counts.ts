@@ -1,27 +1,26 @@
-import {
-  type Counts,
-  type Role,
-  masterCounts,
-  nodeCount,
-  roles,
-} from "../../model/cluster-record.ts";
+import { type Counts, type Role, nodeCount, roles } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { Checked } from "../../model/checked.ts";
+
+type Limits = Pick<PlatformFacts, "name" | "nodes">;
+
+/** For a platform that isn't known yet: it is checked once it is. */
+export const anyCounts: Limits = { name: "", nodes: { master: {}, agent: {}, public_agent: {} } };
 
 const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
 const usualCount = 1;
 
-/** Returns the numbers of a new cluster's nodes. The platform may have defaults and limits of its own. */
+/** Returns the numbers of a new cluster's nodes. A platform may have defaults and limits of its own; a release artifact, which has no facts, has rules. */
 export function chooseCounts(
   requested: RequestedCounts,
-  platform: PlatformFacts | undefined,
+  platform: Limits | undefined,
 ): Checked<Counts> {
   const counts = Object.fromEntries(
     roles.map((role) => [role, requested[role] ?? defaultCount(role, platform?.nodes[role] ?? {})]),
   ) as Counts;
   const problems =
     platform === undefined
-      ? []
+      ? mastersProblem(counts.master)
       : roles.flatMap((role) => limitProblems(role, counts[role], platform));
   const total = nodeCount(counts);
   if (total > mostNodes) {
@@ -31,6 +30,16 @@ export function chooseCounts(
   return problems.length > 0 ? { problems } : { value: counts };
 }
 
+/** The masters of releases decide by majority, so a cluster has one of these numbers. */
+const masterCounts: readonly number[] = [1, 3, 5, 7, 9];
+
+const mastersProblem = (count: number): string[] =>
+  masterCounts.includes(count)
+    ? []
+    : [
+        `\`masters\`: ${count} is not one of ${masterCounts.join(", ")}, as a release artifact requires`,
+      ];
+
 type NodeLimits = PlatformFacts["nodes"][Role];
 
 function defaultCount(
@@ -38,14 +47,10 @@ function defaultCount(
   { default: own = usualCount, min = 0, max = mostNodes }: NodeLimits,
 ): number {
   const count = Math.min(max, Math.max(min, own));
-  return role === "master" ? (masterCounts.find((each) => each >= count) ?? count) : count;
+  return role === "master" ? Math.max(1, count) : count;
 }
 
-function limitProblems(
-  role: Role,
-  count: number,
-  { name, nodes }: PlatformFacts,
-): readonly string[] {
+function limitProblems(role: Role, count: number, { name, nodes }: Limits): readonly string[] {
   const { min = 0, max = mostNodes } = nodes[role];
   if (count >= min && count <= max) return [];
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;

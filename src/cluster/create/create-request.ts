@@ -29,6 +29,8 @@ export interface CreateRequest<Options> {
   readonly lifetimeMs?: number | undefined;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
+  /** What the user typed, with secrets masked. */
+  readonly commandLine?: string;
   /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */
   readonly onAbandon: (describe: () => string) => Disposable;
   /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */

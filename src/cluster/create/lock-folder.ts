@@ -16,6 +16,7 @@ import {
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
+import { recordCommandLine } from "../events/record-event.ts";
 import type { CreateRequest } from "./create-request.ts";
 
 export interface LockedFolder extends CreationFolder {
@@ -28,8 +29,12 @@ export interface LockedFolder extends CreationFolder {
 /** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
 export async function lockFolder(
   backend: Pick<Backend<never>, "name" | "scope">,
-  { clusterId, ownKey }: Pick<CreateRequest<never>, "clusterId" | "ownKey">,
-  { environment }: Runtime,
+  {
+    clusterId,
+    ownKey,
+    commandLine,
+  }: Pick<CreateRequest<never>, "clusterId" | "ownKey" | "commandLine">,
+  { environment, ...runtime }: Runtime,
   signal: AbortSignal,
 ): Promise<LockedFolder> {
   const [{ generateKeyPair }, { proveOpenSshReads, readKeyPair }] = await Promise.all([
@@ -47,6 +52,7 @@ export async function lockFolder(
     await makeCreationFolder(directory);
     await writePrivateFile(creationFiles(directory).privateKey, keys.privateKey);
     await beginCreation(directory, clusterId, creationId);
+    recordCommandLine(directory, commandLine, runtime);
   } catch (error) {
     throw folderRefused(directory, error);
   }

@@ -18,8 +18,23 @@ export interface MachinesToStart {
   readonly logIn: (node: NodeRecord, signal: AbortSignal) => Promise<void>;
 }
 
+/** The machines of one cluster, which may still have to be launched. */
+export interface Machines {
+  launch(signal: AbortSignal): Promise<void>;
+  /** Runs until the signal aborts. Fails if a machine can't become a node, or has ended. */
+  watch(signal: AbortSignal): Promise<void>;
+  /** Yields each node as soon as it has its address. Ends when all have one. */
+  arrivals(signal: AbortSignal): AsyncIterable<NodeRecord>;
+  /** Resolves when the node accepts logins and has booted. */
+  logIn(node: NodeRecord, signal: AbortSignal): Promise<void>;
+  /** The cluster as it was last seen; after the last arrival, all nodes have their addresses. */
+  readonly cluster: ClusterRecord;
+  /** Resolves when the launch has ended and all nodes have been logged in to. */
+  untilComplete(signal: AbortSignal): Promise<ClusterRecord>;
+}
+
 /** The machines of a creation, from the launch until all accept logins. */
-export class StartingMachines {
+export class StartingMachines implements Machines {
   readonly #machines: MachinesToStart;
   readonly #runtime: Pick<Runtime, "clock" | "progress">;
   readonly #up = new Set<string>();

@@ -11,15 +11,18 @@ import {
   nodeReference,
 } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
+import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
 import {
   type FaultRecord,
   type NodeFault,
+  type Observation,
   type ObserveRequest,
   healFaults,
   noLinks,
   observeNode,
   startFault,
 } from "../../platform/faults/node-faults.ts";
+import type { Observed } from "../../platform/faults/fault-kind.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
@@ -27,9 +30,10 @@ import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
+import { recordEvent } from "../events/record-event.ts";
 import { findCluster, findNodes } from "../find-cluster.ts";
-import { type Observed, evidenceOf, stateOf } from "./fault-evidence.ts";
-import { type FaultRequest, type PlannedPart, planFault } from "./fault-request.ts";
+import { faultEvidence } from "./fault-evidence.ts";
+import { type PlannedPart, planFault } from "./plan-fault.ts";
 
 export interface Fault {
   readonly id: string;
@@ -77,17 +81,34 @@ export async function beginFault(
   const observe = async ({ node, record }: PlannedPart): Promise<Observed> =>
     work.observe(node, observationOf(record, request), signal);
   const description = planned[0]?.record.description ?? "";
+  const recordCourse = (course: "begun" | "shown" | "failed", text = description): void =>
+    recordEvent(
+      work.cluster.directory,
+      {
+        kind: "fault",
+        id,
+        fault: request.kind,
+        text,
+        course,
+        seconds: durationSeconds,
+        nodes: planned.map(({ node }) => nodeReference(node)),
+      },
+      runtime,
+    );
   using step = runtime.progress.start("Begin fault", description);
   const before = await onEach(observe);
+  recordCourse("begun");
   try {
-    await onEach(async ({ node, part, record }) =>
-      startFault(await work.connect(node, signal), { id, durationSeconds, part, record }, signal),
+    await onEach(async ({ node, values, record }) =>
+      startFault(await work.connect(node, signal), { id, durationSeconds, values, record }, signal),
     );
-    const evidence = evidenceOf(request, before, await onEach(observe));
+    const evidence = faultEvidence(request, before, await onEach(observe));
+    recordCourse("shown", `${description}: ${evidence}`);
     step.done();
     runtime.progress.note(`The fault shows (${description}): ${evidence}.`);
   } catch (error) {
     await healAfterFailure(work, planned, id);
+    recordCourse("failed");
     throw error;
   }
   const endsAt = new Date(runtime.clock.now() + durationSeconds * 1000);
@@ -163,7 +184,7 @@ export async function endFaults(
     await healFaults(await work.connect(node, signal), faultIds, signal);
   };
   await mapConcurrently([...byNode], nodesAtOnce, heal, signal);
-  await showHealed(work, { ended: ending, staying }, signal);
+  await showHealed(work, { ended: ending, staying, by: "command" }, signal);
   return faultsOf(ending);
 }
 
@@ -214,25 +235,28 @@ async function awaitEnd(
       },
     );
   }
-  await showHealed(work, { ended: parts, staying }, signal);
+  await showHealed(work, { ended: parts, staying, by: "nodes" }, signal);
+}
+
+interface Ended {
+  readonly ended: readonly FaultOnNode[];
+  readonly staying: readonly FaultOnNode[];
+  readonly by: "nodes" | "command";
 }
 
 async function showHealed(
   work: Work,
-  {
-    ended,
-    staying,
-  }: { readonly ended: readonly FaultOnNode[]; readonly staying: readonly FaultOnNode[] },
+  { ended, staying, by }: Ended,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { id, kind, description } of faultsOf(ended)) {
+  const { directory } = work.cluster;
+  for (const { id, kind, description, nodes } of faultsOf(ended)) {
     using step = work.runtime.progress.start("Heal fault", outside(description));
-    const observe = async ({
-      node,
-      fault: { links, folder },
-    }: FaultOnNode): Promise<readonly Observed[]> => {
+    const observe = async ({ node, fault }: FaultOnNode): Promise<readonly Observed[]> => {
+      const { links } = fault;
+      const request = { ...noLinks, links, record: fault, limitSeconds: 5 };
       try {
-        return [await work.observe(node, { ...noLinks, links, folder, limitSeconds: 5 }, signal)];
+        return [await work.observe(node, request, signal)];
       } catch (error) {
         if (!hasErrorId(error, "connection-failed")) throw error;
         work.runtime.progress.warn(
@@ -243,11 +267,16 @@ async function showHealed(
     };
     const parts = ended.filter(({ fault }) => fault.id === id);
     const observed = (await mapConcurrently(parts, nodesAtOnce, observe, signal)).flat();
-    await removeFaultNote(work.cluster.directory, id);
+    await removeFaultNote(directory, id);
+    recordEvent(
+      directory,
+      { kind: "fault", id, fault: kind, text: description, nodes, course: "healed", by },
+      work.runtime,
+    );
     const others =
       staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
-    const state = observed.length === 0 ? "no node answers" : stateOf(kind, observed);
+    const state = observed.length === 0 ? "no node answers" : faultRows[kind].state(observed);
     work.runtime.progress.note(`Healed (${outside(description)}): ${state}${others}.`);
   }
 }
@@ -286,16 +315,12 @@ function viewOf(parts: readonly FaultOnNode[]): Fault {
   };
 }
 
-/** Returns the observations to make on a node before and after a fault begins. A lost packet is sent again after a second. */
-function observationOf({ links, folder }: FaultRecord, request: FaultRequest): ObserveRequest {
-  if (request.kind !== "network") return { ...noLinks, links, folder, limitSeconds: 2 };
-  return {
-    links,
-    folder,
-    limitSeconds: 2 + Math.ceil(((request.delayMs ?? 0) * 2) / 1000),
-    tries: 3,
-  };
-}
+/** Returns the observations to make on a node before and after a fault begins. */
+const observationOf = (record: FaultRecord, request: FaultRequest): ObserveRequest => ({
+  ...(faultRows[request.kind].pings?.(request) ?? { limitSeconds: 2, tries: 1 }),
+  links: record.links,
+  record,
+});
 
 interface Work extends AsyncDisposable {
   readonly cluster: ClusterRecord;
@@ -304,7 +329,11 @@ interface Work extends AsyncDisposable {
     node: NodeRecord,
     signal: AbortSignal,
   ): Promise<{ readonly connection: Connection; readonly reference: string }>;
-  observe(node: NodeRecord, request: ObserveRequest, signal: AbortSignal): Promise<Observed>;
+  observe(
+    node: NodeRecord,
+    request: ObserveRequest,
+    signal: AbortSignal,
+  ): Promise<Observation & Observed>;
 }
 
 async function openWork(

@@ -4,6 +4,7 @@
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, type ErrorId, revised, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { Course, NewEvent } from "../../model/event.ts";
 import { outside } from "../../outside-text.ts";
 import type { ArtifactHead } from "../../platform/artifact/artifact-head.ts";
 import { installPaths, upgradeWork } from "../../platform/install-paths.ts";
@@ -37,6 +38,7 @@ import { plainLine } from "../../system/printable.ts";
 import type { Progress, Runtime } from "../../system/runtime.ts";
 import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
+import { recording } from "../events/record-event.ts";
 import { findCluster } from "../find-cluster.ts";
 import {
   type UpgradableLayout,
@@ -139,8 +141,11 @@ async function upgradeNodes(
       ledger: openLedger(surveyed),
     };
     using _state = request.onAbandon(() => stateText(roll));
+    const eventOf = (course: Course): NewEvent => ({ kind: "upgrade", version, course });
     try {
-      await rollOut(installation, roll, request, signal);
+      await recording(cluster.directory, eventOf, runtime, async () =>
+        rollOut(installation, roll, request, signal),
+      );
     } catch (error) {
       if (!isInterrupted()) {
         await connections.readAgain();

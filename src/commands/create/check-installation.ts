@@ -1,7 +1,7 @@
 import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import { outside } from "../../outside-text.ts";
-import { chooseCounts } from "../../cluster/create/choose-counts.ts";
+import { anyCounts, chooseCounts } from "../../cluster/create/choose-counts.ts";
 import { installationProblems } from "../../cluster/plan-installation.ts";
 import { superuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { BackendKind } from "../../backend/contract.ts";
@@ -14,7 +14,7 @@ export async function checkInstallation(
   problems: Problems,
   context: Context,
 ): Promise<void> {
-  const platform = given.artifact?.kind === "folder" ? given.artifact.platform.facts : undefined;
+  const platform = given.artifact?.kind === "folder" ? given.artifact.platform.facts : anyCounts;
   for (const problem of chooseCounts(requestedCounts(given), platform).problems ?? [])
     problems.add(problem);
   if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {

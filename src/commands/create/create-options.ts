@@ -19,8 +19,7 @@ import {
 } from "../../cli/options/value-types.ts";
 import { type RequestedCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
-import { quoted } from "../../errors.ts";
-import { masterCounts, variants } from "../../model/cluster-record.ts";
+import { variants } from "../../model/cluster-record.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
@@ -31,14 +30,8 @@ import { creationOptions, declaredIf, endsByItself, scopeOptions } from "../back
 import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
-const masterChoices = masterCounts.map(String);
-const masterCount: ValueType<number> = {
-  choices: masterChoices,
-  parse: (given) => {
-    if (masterChoices.includes(given)) return Number(given);
-    throw new BadValue(`${quoted(given)} is not one of ${masterChoices.join(", ")}`);
-  },
-};
+const masterCount = count({ minimum: 1, maximum: mostNodes });
+const ofRelease = { defaultText: "1" };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
 export const workspaceDir = option(value(workspaceFolder, "directory"), {
@@ -166,14 +159,19 @@ export const createOptions = (kind: BackendKind) => ({
   }),
   masters: option(masterCount, {
     flag: "--masters",
-    summary: "Number of masters: 1, 3, 5, 7 or 9",
-    defaultText: "1",
+    summary:
+      "Number of masters; of a release artifact, 1, 3, 5, 7 or 9; a folder may have another default",
+    ...ofRelease,
   }),
-  agents: option(nodeCount, { flag: "--agents", summary: "Number of agents", defaultText: "1" }),
+  agents: option(nodeCount, {
+    flag: "--agents",
+    summary: "Number of agents; a folder may have another default",
+    ...ofRelease,
+  }),
   publicAgents: option(nodeCount, {
     flag: "--public-agents",
-    summary: "Number of public agents",
-    defaultText: "1",
+    summary: "Number of public agents; a folder may have another default",
+    ...ofRelease,
   }),
   ...scopeOptions(kind),
   ...creationOptions(kind),

@@ -1,5 +1,10 @@
 import { defineCommand, type Context } from "../../cli/command.ts";
-import { argument, BadValue, whileOptionsAreRead } from "../../cli/options/option.ts";
+import {
+  argument,
+  BadValue,
+  type ValueType,
+  whileOptionsAreRead,
+} from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import type {
@@ -11,16 +16,23 @@ import type {
 import type { CreationTarget } from "../../cluster/create/plan-machines.ts";
 import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
+import { exampleNames } from "../../platform/examples/example-names.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, requestedCounts, checkFile, createOptions } from "./create-options.ts";
 import { readPassword } from "../options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
+/** A release artifact, a folder or an example. */
+export const platformType: ValueType<ArtifactLocation> = {
+  ...value(artifactLocation, "file"),
+  offers: exampleNames.map((name) => `example:${name}`),
+};
+
 export const createArguments = {
-  artifact: argument(value(artifactLocation, "file"), {
-    name: "ARTIFACT_URL",
+  artifact: argument(platformType, {
+    name: "PLATFORM",
     summary:
-      "The release artifact (an installer generator script), as a path or as an https://, http:// or file:// URL; or the folder of a platform of your own",
+      "What to install: the folder of a platform of your own; an example, such as example:etcd, or example:bare for nothing (see `examples`); or a release artifact (an installer generator script), as a path or as an https://, http:// or file:// URL",
     required: true,
   }),
 };
@@ -31,10 +43,15 @@ export const createCommand = (kind: BackendKind) => {
     name: "create",
     summary: "Create a cluster",
     description:
-      "Create the machines, prepare them and start the installation of the artifact on all of them. The command returns once the installation has started; to wait until the platform is ready, run `wait` or pass `--wait`. If anything fails before that, or on Ctrl-C, everything that was created is removed, and the logs are kept. From then on the cluster is kept, also if `--wait` fails or is interrupted.",
+      "Create the machines, prepare them and start the installation of PLATFORM on all of them. The command returns once the installation has started; to wait until the platform is ready, run `wait` or pass `--wait`. If anything fails before that, or on Ctrl-C, everything that was created is removed, and the logs are kept. From then on the cluster is kept, also if `--wait` fails or is interrupted.",
     positionals: createArguments,
     options,
     examples: [
+      { words: "create --wait example:slurm", summary: "Create a cluster of an example" },
+      {
+        words: "create --masters 5 example:bare",
+        summary: "Create machines on which nothing is installed",
+      },
       {
         words: "create --variant oss https://example.com/installer.sh",
         summary: "Create one master, one agent and one public agent",
@@ -111,7 +128,10 @@ export async function prepareCreate(
   input: CreateInput,
   context: Context,
 ): Promise<PreparedCreate> {
-  const { timeLimit, tooSlow } = await import("../../system/time-limit.ts");
+  const [{ timeLimit, tooSlow }, { maskedCommand }] = await Promise.all([
+    import("../../system/time-limit.ts"),
+    import("../../system/masked-command.ts"),
+  ]);
   if (!input.dryRun)
     (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
   const login = await readLogin(input, context);
@@ -136,6 +156,7 @@ export async function prepareCreate(
     keepOnFailure: input.keepOnFailure,
     lifetimeMs: input.lifetime,
     deadlineMs,
+    commandLine: maskedCommand([context.programName, ...(context.words ?? [])]),
     onAbandon: (describe: () => string) => context.onAbandon(describe),
   };
   return { request, backend, install, login };
@@ -227,7 +248,7 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
 });
 
 /** Parses ARTIFACT_URL, and reads a folder completely. */
-export async function artifactLocation(
+async function artifactLocation(
   given: string,
   { cwd }: { readonly cwd: string },
 ): Promise<ArtifactLocation> {

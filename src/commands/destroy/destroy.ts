@@ -2,6 +2,7 @@ import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { flag } from "../../cli/options/option.ts";
 import { outputFormat, verbose } from "../../cli/options/value-types.ts";
+import { variable } from "../../system/variable.ts";
 import { scopeOptions } from "../backend-options.ts";
 import { canAsk, clusterIdIfGiven } from "../options.ts";
 
@@ -30,7 +31,9 @@ export const destroyCommand = (kind: BackendKind) =>
     ],
     check: (given, problems, context) => {
       if (!given.all) return;
-      if (given.clusterId !== undefined) problems.add("--all and --cluster-id: cannot be combined");
+      const inherited = variable(context.environment, "CLUSTER_ID");
+      if (![undefined, inherited].includes(given.clusterId))
+        problems.add("--all and --cluster-id: cannot be combined");
       if (!given.yes && !canAsk(context))
         problems.add("--all: there is no terminal on which to confirm, so --yes is required");
     },

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../model/check.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
@@ -21,9 +21,11 @@ async function examine(folder: string, environment: Environment): Promise<Outcom
       "Make sure that you own it, that you may write to it, and that its disk isn't full, or set XDG_STATE_HOME to another folder.",
     );
   }
-  if (present === undefined) return pass(`${folder} can be created`);
+  if (present === undefined)
+    return (await exposureAbove(folder)) ?? pass(`${folder} can be created`);
   const problem =
     exposure(folder, present) ??
+    (await exposureAbove(folder)) ??
     (await exposedKeys(folder)) ??
     (await leftConnections(folder, environment));
   return problem ?? pass(`${folder} is writable and private`);
@@ -49,6 +51,29 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
     `Keep them out: chmod 700 ${folder}`,
   );
 }
+
+/**
+ * Users who can write to a folder above can put another folder in this one's place. The sticky bit keeps them from it. The group of one's own that many
+ * systems give each user has no other members.
+ */
+async function exposureAbove(folder: string): Promise<Outcome | undefined> {
+  const { gid } = userInfo();
+  const real = await realpath(folder).catch(() => folder);
+  for (const above of new Set([...foldersAbove(folder), ...foldersAbove(real)])) {
+    const information = await stat(above).catch(() => undefined);
+    if (information === undefined || (information.mode & 0o1000) !== 0) continue;
+    const isOpen = (information.mode & (information.gid === gid ? 0o002 : 0o022)) !== 0;
+    if (isOpen)
+      return warn(
+        `Other users can replace the state folder ${folder}: they can write to ${above}.`,
+        `Keep them out: chmod go-w ${above}; or set XDG_STATE_HOME to another folder.`,
+      );
+  }
+  return undefined;
+}
+
+const foldersAbove = (path: string): readonly string[] =>
+  dirname(path) === path ? [] : [dirname(path), ...foldersAbove(dirname(path))];
 
 /** Keys are created for this user alone, and ssh refuses a key that others can read. */
 async function exposedKeys(folder: string): Promise<Outcome | undefined> {

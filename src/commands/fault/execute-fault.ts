@@ -1,6 +1,6 @@
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
-import type { FaultRequest } from "../../cluster/faults/fault-request.ts";
+import type { FaultRequest } from "../../platform/faults/fault-kinds.ts";
 import {
   type Fault,
   beginFault,
@@ -11,7 +11,9 @@ import {
 import { outside } from "../../outside-text.ts";
 import { table } from "../../cli/layout.ts";
 import { durationText } from "../../system/amounts.ts";
-import type { FaultInput } from "./fault-values.ts";
+import { newSeed } from "./chaos-text.ts";
+import type { FaultInput } from "./check-fault.ts";
+import { executeRandom } from "./execute-random.ts";
 
 type Input = Readonly<Record<string, unknown>> &
   FaultInput & { readonly clusterId: string; readonly wait: boolean };
@@ -36,6 +38,11 @@ export async function executeFault(
     const faults = (await endFaults(backend, { clusterId, nodes }, context, signal)).map(viewOf);
     if (faults.length === 0) progress.note("There is no fault to heal.");
     return output.result({ text: faults.map(({ id }) => id).join("\n"), data: { faults } });
+  }
+  if (action === "random") {
+    const { dryRun, durationMs, seed = newSeed(), ...options } = input;
+    const request = { clusterId, dryRun, durationMs, options: { ...options, seed } };
+    return await executeRandom(backend, request, context);
   }
   const fault = await begin(backend, { ...input, kind: action }, context);
   output.result({ text: fault.id, data: { fault } });

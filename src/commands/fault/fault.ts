@@ -1,76 +1,70 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, listArgument, option } from "../../cli/options/option.ts";
-import { choice, duration, text, value } from "../../cli/options/value-types.ts";
+import { choice, count, duration, value } from "../../cli/options/value-types.ts";
+import type { ChaosTarget } from "../../cluster/faults/chaos-plan.ts";
+import { type FaultKind, faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
 import { clusterOptions, nodeNames, nodeSelector } from "../options.ts";
+import { kindOptions } from "./kind-options.ts";
 
-const actions = ["partition", "network", "clock", "disk", "list", "heal"] as const;
+const actions = [...faultKinds, "random", "list", "heal"] as const;
 
-const partitionOptions = ({ machineId }: BackendKind) => ({
-  between: option(nodeSelector(machineId), {
-    flag: "--between",
-    placeholder: "<node>",
-    summary: "partition: the nodes on one side",
-    completeWith: nodeNames,
-    repeatable: true,
+/** Shared by the command and by `once`, which takes them in one text. */
+const readers = async () => import("./chaos-text.ts");
+
+const randomOptions = {
+  seed: option(count({ minimum: 0, maximum: 2 ** 32 - 1 }), {
+    flag: "--seed",
+    summary: "random: the same seed gives the same faults",
+    defaultText: "a new one, which is printed",
   }),
-  and: option(nodeSelector(machineId), {
-    flag: "--and",
-    placeholder: "<node>",
-    summary: "partition: the nodes on the other side",
-    defaultText: "all other nodes",
-    completeWith: nodeNames,
-    repeatable: true,
+  everyMs: option(duration, {
+    flag: "--every",
+    placeholder: "<duration>",
+    summary: "random: the time from one fault to the next",
+    default: 30_000,
+    defaultText: "30s",
   }),
-  oneWay: flag({
-    flag: "--one-way",
-    summary: "partition: drop only what goes from --between to --and",
+  kinds: option(
+    value(async (given): Promise<readonly FaultKind[]> => (await readers()).parseKinds(given)),
+    {
+      flag: "--kinds",
+      placeholder: "<kind,…>",
+      summary: "random: the kinds of faults; their options apply to each of them",
+      default: ["partition"],
+      defaultText: "partition",
+    },
+  ),
+  targets: option(
+    value(async (given): Promise<readonly ChaosTarget[]> => (await readers()).parseTargets(given)),
+    {
+      flag: "--targets",
+      placeholder: "<one,minority,majority>",
+      summary:
+        "random: how many nodes a fault concerns, of the masters or of the others; without majority, the cluster keeps the nodes that it needs",
+      default: ["one", "minority"],
+      defaultText: "one,minority",
+    },
+  ),
+  recoverMs: option(duration, {
+    flag: "--recover",
+    placeholder: "<duration>",
+    summary: "random: after each fault, every node's check must pass within this time",
   }),
-});
+  only: option(
+    value(async (given): Promise<readonly number[]> => (await readers()).parseNumbers(given)),
+    {
+      flag: "--only",
+      placeholder: "<number,…>",
+      summary: "random: only these faults of the plan, by their numbers",
+    },
+  ),
+  dryRun: flag({ flag: "--dry-run", summary: "random: print the plan, and begin no fault" }),
+};
 
 const faultOptions = (kind: BackendKind) => ({
-  ...partitionOptions(kind),
-  delayMs: option(duration, {
-    flag: "--delay",
-    placeholder: "<duration>",
-    summary: "network: how much later packets leave, such as 200ms",
-  }),
-  lossPercent: option(
-    value(async (given) => (await import("./fault-values.ts")).parseLoss(given)),
-    {
-      flag: "--loss",
-      placeholder: "<percent>",
-      summary: "network: how many packets get lost, such as 5%",
-    },
-  ),
-  rateKbits: option(
-    value(async (given) => (await import("./fault-values.ts")).parseRate(given)),
-    {
-      flag: "--rate",
-      summary: "network: how much the node may send per second, such as 512kbit, 1mbit or 1gbit",
-    },
-  ),
-  offsetMs: option(
-    value(async (given) => (await import("./fault-values.ts")).parseOffset(given)),
-    {
-      flag: "--offset",
-      summary: "clock: how far it is ahead (+1h) or behind (--offset=-30s)",
-    },
-  ),
-  folder: option(text, {
-    flag: "--fill",
-    placeholder: "<folder>",
-    summary: "disk: a folder of the file system to fill",
-  }),
-  leaveBytes: option(
-    value(async (given) => (await import("./fault-values.ts")).parseSize(given)),
-    {
-      flag: "--leave",
-      placeholder: "<size>",
-      summary: "disk: how much stays free, such as 0, 64K, 10M or 1G",
-      defaultText: "0",
-    },
-  ),
+  ...kindOptions(kind),
+  ...randomOptions,
   durationMs: option(duration, {
     flag: "--for",
     placeholder: "<duration>",
@@ -84,19 +78,18 @@ const faultOptions = (kind: BackendKind) => ({
 export const faultCommand = (kind: BackendKind) =>
   defineCommand({
     name: "fault",
-    summary: "Begin, list and heal faults of networks, clocks and disks",
-    description:
-      "`partition` drops packets between nodes; `network` delays or loses what a node sends, or limits how much; `clock` sets a clock ahead or back; `disk` fills a file system. The command returns when the fault shows. After the time of --for, the nodes heal the fault by themselves, even if this program or computer has gone; a restart of a node heals its part. Faults may overlap. SSH keeps working, as does the installation. Nodes need nft or iptables for `partition`, tc and the kernel's netem for `network`.\n\n`list` shows all faults; `heal` ends those of these nodes, or all.",
+    summary: "Begin, list and heal faults of networks, clocks, disks and processes",
+    description: `${faultKinds.map((each) => `\`${each}\` ${faultRows[each].summary}`).join("; ")}. The command returns when the fault shows. After the time of --for, the nodes heal the fault by themselves, even if this program or computer has gone; a restart of a node heals its part. Faults may overlap. SSH keeps working, as does the installation. Nodes need nft or iptables for \`partition\`, tc and the kernel's netem for \`network\`.\n\n\`random\` begins one fault after the other for the time of --for, each over before the next one. The plan depends on the seed, the nodes' names and the options only.\n\n\`list\` shows all faults; \`heal\` ends those of these nodes, or all.`,
     positionals: {
       action: argument(choice(actions), {
         name: "ACTION",
-        summary: "What to do: partition, network, clock, disk, list or heal",
+        summary: `What to do: ${faultKinds.join(", ")}, random, list or heal`,
         required: true,
       }),
       nodes: listArgument(nodeSelector(kind.machineId), {
         name: "NODE",
         summary:
-          "Nodes, as for `run`, or all, masters, agents, public_agents; not for `partition` and `list`",
+          "Nodes, as for `run`, or all, masters, agents, public_agents; not for `partition`, `random` and `list`",
         completeWith: nodeNames,
         required: false,
       }),
@@ -116,10 +109,19 @@ export const faultCommand = (kind: BackendKind) =>
         summary: "Set a clock ahead, and wait for the end",
       },
       { words: "fault disk agent_0 --fill /var/lib", summary: "Fill a disk" },
+      {
+        words: "fault process master_0 --unit etcd --signal kill",
+        summary: "Kill a service, and see whether it comes back by itself",
+      },
+      { words: "fault partition --shape ring", summary: "Let each node reach two others only" },
+      {
+        words: "fault random --seed 7 --for 10m",
+        summary: "Begin faults at random, and the same ones again",
+      },
       { words: "fault heal", summary: "Heal all faults of the cluster `default`" },
     ],
     check: async (given, problems) =>
-      (await import("./fault-values.ts")).checkFault(given, problems),
+      (await import("./check-fault.ts")).checkFault(given, problems),
     run: async (input, context) => {
       const { executeFault } = await import("./execute-fault.ts");
       await executeFault(kind, input, context);

@@ -4,6 +4,15 @@ import { argument, flag, option } from "../../cli/options/option.ts";
 import { text } from "../../cli/options/value-types.ts";
 import { clusterOptions } from "../options.ts";
 
+const admitOptions = {
+  list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
+  remove: option(text, {
+    flag: "--remove",
+    placeholder: "<cidr>",
+    summary: "Address range to stop admitting",
+  }),
+};
+
 export const admitCommand = (kind: BackendKind) =>
   defineCommand({
     name: "admit",
@@ -16,14 +25,7 @@ export const admitCommand = (kind: BackendKind) =>
         defaultText: "this computer's public address",
       }),
     },
-    options: clusterOptions(kind, {
-      list: flag({ flag: "--list", summary: "Show who is admitted, and change nothing" }),
-      remove: option(text, {
-        flag: "--remove",
-        placeholder: "<cidr>",
-        summary: "Address range to stop admitting",
-      }),
-    }),
+    options: clusterOptions(kind, admitOptions),
     examples: [
       { words: "admit -c nightly", summary: "Let this computer reach the cluster `nightly`" },
       { words: "admit -c nightly 192.0.2.0/24", summary: "Let a whole network reach it" },

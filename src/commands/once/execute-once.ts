@@ -7,11 +7,12 @@ import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
-import { type RunInput, executeRun } from "../execute-run.ts";
+import { type RunInput, executeRun } from "../run/execute-run.ts";
 import { readPassword } from "../options.ts";
 import { type JunitReport, junitReport, readinessTest } from "../summary/junit-report.ts";
 import { type CachedCluster, findCached } from "./cached-cluster.ts";
 import type { OnceInput } from "./once-options.ts";
+import { type Chaos, chaosTitle, withChaos } from "./with-chaos.ts";
 import { assertSavable, saveFailedCluster, saveForLater } from "./save-cluster.ts";
 
 /** The command on the node has ended with another status than 0. */
@@ -25,10 +26,10 @@ export class CommandFailed extends OwnError {
   }
 }
 
-type OneUse = OnceInput & Pick<RunInput, "shard">;
+type OneUse = OnceInput & Pick<RunInput, "shard"> & Pick<Chaos, "onFault">;
 
 const creationTest = "The cluster is created";
-const commandTest = "The command succeeds";
+const commandTestOf = ({ chaos }: OneUse): string => `The command succeeds${chaosTitle(chaos)}`;
 
 /** The options of `create` that `once` doesn't have. */
 const asCreate = { wait: true, dryRun: false, output: "text" } as const;
@@ -42,16 +43,16 @@ export async function executeOnce(
   context: Context,
 ): Promise<void> {
   const { clusterId, junit: file } = given;
-  const report = junitReport(
-    { file, clusterId, tests: [creationTest, readinessTest, commandTest] },
+  const tests = junitReport(
+    { file, clusterId, tests: [creationTest, readinessTest, commandTestOf(given)] },
     context,
   );
-  await report.during(async () => {
+  await tests.during(async () => {
     const input = { ...given, ...(await readSecrets(given, context)) };
     const cached = await findCached(kind, input, context);
-    if (cached?.exists === true && (await useCached(kind, { ...input, cached, report }, context)))
+    if (cached?.exists === true && (await useCached(kind, { ...input, cached, tests }, context)))
       return;
-    await useCluster(kind, { ...input, cached, report }, context);
+    await useCluster(kind, { ...input, cached, tests }, context);
   });
 }
 
@@ -68,7 +69,7 @@ export async function readSecrets(
 
 interface Use extends OneUse {
   readonly cached: CachedCluster | undefined;
-  readonly report: JunitReport;
+  readonly tests: JunitReport;
   /** The state of a cluster from the cache; absent for other clusters. */
   readonly attempt?: { isReady: boolean };
 }
@@ -97,34 +98,37 @@ async function useCached(
   } catch (error) {
     if (attempt.isReady || context.signal.aborted) throw error;
     context.progress.note(`${messageOf(error)}\nThe platform is installed instead.`);
-    use.report.enter(creationTest);
+    use.tests.enter(creationTest);
     return false;
   }
 }
 
 async function useCluster(kind: BackendKind, input: Use, context: Context): Promise<void> {
-  const { logsDir, cached, report, attempt } = input;
+  const { logsDir, cached, tests, attempt } = input;
   const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
+  const writeReport = reporter(kind, { ...input, backend: prepared.backend }, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
   await assertSavable(input, context);
   const use = async (cluster: ClusterRecord): Promise<void> => {
     try {
-      report.enter(readinessTest);
-      await untilReady(cluster, { prepared, input, report }, context);
+      tests.enter(readinessTest);
+      await untilReady(cluster, { prepared, input, tests }, context);
       if (attempt !== undefined) attempt.isReady = true;
       else if (cached !== undefined)
         await saveForLater(prepared.backend, cluster.id, cached, context);
-      report.enter(commandTest);
-      await runCommand(kind, input, context);
+      tests.enter(commandTestOf(input));
+      await runCommand(kind, { ...input, backend: prepared.backend }, context);
     } catch (error) {
       if (attempt?.isReady !== false)
         await saveFailedCluster(kind, prepared.backend, input, context);
+      await writeReport(cluster, error);
       if (input.keepOnFailure || !hasErrorId(error, "connection-failed")) throw error;
       // The usual hint is to inspect the cluster, which is gone when the error is printed.
       throw revised(error, {
         hint: "Look at the saved logs, or pass `keepOnFailure` to look at the node.",
       });
     }
+    await writeReport(cluster);
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
   const { machines } = prepared.request;
@@ -138,11 +142,52 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       return input.keepOnFailure && attempt?.isReady !== false;
     },
   };
-  await createCluster(request, prepared, context, context.signal);
+  try {
+    await createCluster(request, prepared, context, context.signal);
+  } catch (error) {
+    await writeReport(undefined, error);
+    throw error;
+  }
 }
 
-async function runCommand(kind: BackendKind, input: OneUse, context: Context): Promise<void> {
-  const status = await executeRun(kind, input, context);
+/** Returns what writes the report, if the user wants one: of the cluster while it exists, or else of what it has left. Only its first call writes. */
+function reporter(
+  kind: BackendKind,
+  { backend, ...input }: OneUse & { readonly backend: PreparedCreate["backend"] },
+  context: Context,
+) {
+  const state = { isReported: false };
+  return async (cluster?: ClusterRecord, failure?: unknown): Promise<void> => {
+    const { clusterId, report: file, junitFrom: junit, logsDir: logsFolder } = input;
+    // An interrupted command ends its machines first.
+    if (file === undefined || state.isReported || (cluster && context.signal.aborted)) return;
+    state.isReported = true;
+    const { tryToReport } = await import("../report/write-cluster-report.ts");
+    const isGood = failure === undefined;
+    const given = {
+      clusterId,
+      file,
+      cluster,
+      junit,
+      logsFolder,
+      saved: isGood ? undefined : input.saveOnFailure,
+      result: { isGood, text: isGood ? "" : messageOf(failure) },
+    };
+    await tryToReport({ kind, backend, scope: input }, given, context);
+  };
+}
+
+async function runCommand(
+  kind: BackendKind,
+  { backend, ...input }: OneUse & Pick<PreparedCreate, "backend">,
+  context: Context,
+): Promise<void> {
+  const { clusterId, chaos, onFault } = input;
+  const command = async (): Promise<number> => executeRun(kind, input, context);
+  const status =
+    chaos === undefined
+      ? await command()
+      : await withChaos(backend, { clusterId, options: chaos, onFault }, context, command);
   if (status === 0) return;
   const failure = new CommandFailed(status);
   context.progress.note(failure.message);
@@ -152,12 +197,12 @@ async function runCommand(kind: BackendKind, input: OneUse, context: Context): P
 interface Waiting {
   readonly prepared: PreparedCreate;
   readonly input: OneUse;
-  readonly report: JunitReport;
+  readonly tests: JunitReport;
 }
 
 async function untilReady(
   cluster: ClusterRecord,
-  { prepared: { backend, request, login }, input, report }: Waiting,
+  { prepared: { backend, request, login }, input, tests }: Waiting,
   context: Context,
 ): Promise<void> {
   const { from, skipHttpChecks } = input;
@@ -172,7 +217,7 @@ async function untilReady(
     login,
     skipHttpChecks,
     deadlineMs,
-    onAnswers: report.onAnswers,
+    onAnswers: tests.onAnswers,
   };
   await waitForCluster(backend, wait, context, context.signal);
   context.progress.waiting("");

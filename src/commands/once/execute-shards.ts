@@ -9,6 +9,7 @@ import { failureText, summarizingFailure } from "../summary/step-summary.ts";
 import { CommandFailed, executeOnce, readSecrets } from "./execute-once.ts";
 import { type OnceInput, shardClusterId, shardName } from "./once-options.ts";
 import { ShardProgress, type Waits } from "./shard-progress.ts";
+import { chaosTitle } from "./with-chaos.ts";
 
 type ShardsInput = OnceInput & { readonly shards: number };
 
@@ -61,7 +62,8 @@ export async function executeShards(
 
 /** Returns the input of one shard: it has its own cluster, and its files are in its own folder. */
 function ofShard(input: ShardsInput, number: number): OnceInput {
-  const { clusterId, shards, environment, fetch, junit, logsDir, saveOnFailure } = input;
+  const { clusterId, shards, environment, fetch, junit, report, logsDir, saveOnFailure, chaos } =
+    input;
   const name = shardName(number);
   const variables = { CLUSTER_SHARD: String(number), CLUSTER_SHARDS: String(shards) };
   const own = Object.entries(variables).map(([key, contents]) => ({ name: key, contents }));
@@ -71,8 +73,10 @@ function ofShard(input: ShardsInput, number: number): OnceInput {
     environment: [...own, ...environment],
     fetch: fetch.map(({ remote, local }) => ({ remote, local: inFolder(local, name) })),
     junit: junit && inFolder(junit, name),
+    report: report && inFolder(report, name),
     logsDir: logsDir && join(logsDir, name),
     saveOnFailure: saveOnFailure && inFolder(saveOnFailure, name),
+    chaos: chaos && { ...chaos, seed: (chaos.seed + number - 1) % 2 ** 32 },
   };
 }
 
@@ -103,7 +107,7 @@ async function runShard(
       line: output.line.bind(output),
     },
   };
-  const title = `Cluster ${input.clusterId}: failed`;
+  const title = `Cluster ${input.clusterId}: failed${chaosTitle(input.chaos)}`;
   try {
     const task = async (): Promise<void> => executeOnce(kind, input, own);
     await summarizingFailure(title, { isWanted: input.summary, context: own }, task);

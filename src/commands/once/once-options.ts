@@ -5,8 +5,16 @@ import type { BackendKind } from "../../backend/contract.ts";
 import { clusterIdProblem } from "../../model/parse-values.ts";
 import { createArguments } from "../create/create.ts";
 import { createOptions, onceLifetimeOptions } from "../create/create-options.ts";
-import { junit, laterFile, skipHttpChecks, temporaryClusterId, timeout } from "../options.ts";
-import { nodesOption, sessionOptions } from "../run.ts";
+import {
+  junit,
+  junitFrom,
+  laterFile,
+  reportFile,
+  skipHttpChecks,
+  temporaryClusterId,
+  timeout,
+} from "../options.ts";
+import { nodesOption, sessionOptions } from "../run/run.ts";
 import { declaredIf, localFlags } from "../backend-options.ts";
 import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
@@ -36,6 +44,22 @@ const cacheOptions = {
       "File for the cluster as it is when the platform is ready. If it holds the same platform, installed with the same options, the cluster is made from it and nothing is installed; another cluster that this option saved is replaced, and any other file is refused",
   }),
 };
+
+const chaos = option(
+  value(async (given) => (await import("../fault/chaos-text.ts")).parseChaos(given)),
+  {
+    flag: "--chaos",
+    placeholder: "<seed=7,…>",
+    summary:
+      "Begin faults at random while the command runs, with the options of `fault random` in one text, such as seed=7,every=30s,kinds=partition,process,unit=etcd; each shard has a seed of its own, which is higher by one",
+  },
+);
+
+const shrink = option(count({ minimum: 1, maximum: 100 }), {
+  flag: "--shrink",
+  summary:
+    "With --chaos: if the command fails, run it again up to this many times with fewer of the faults, each time on a new cluster, and print the smallest plan that still fails; with --from, each begins from the same state",
+});
 
 const mostShards = 32;
 
@@ -72,7 +96,11 @@ export function onceOptions(kind: BackendKind) {
     }),
     ...declaredIf(kind.parts.files !== undefined, { ...saveOptions, ...cacheOptions }),
     ...declaredIf(kind.parts.copies !== undefined, shardOptions),
+    chaos,
+    shrink,
     junit,
+    report: reportFile,
+    junitFrom,
     verbose,
   };
 }
@@ -82,14 +110,19 @@ export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArg
 /** Refuses options of a file if no file is written, one file for two purposes, and a cache that could not be used or shared. */
 export function checkSaving(
   kind: BackendKind,
-  { saveOnFailure, junit: report, cache, from, sshKey, ...given }: Partial<OnceInput>,
+  { saveOnFailure, junit: testReport, report, cache, from, sshKey, ...given }: Partial<OnceInput>,
   problems: Problems,
 ): void {
   if (saveOnFailure === undefined)
     checkFileOptions(given, "only allowed with --save-on-failure", problems);
-  else if (saveOnFailure === report) problems.add("--save-on-failure: --junit names the same file");
+  else if (saveOnFailure === testReport)
+    problems.add("--save-on-failure: --junit names the same file");
+  if (report === undefined && given.junitFrom !== undefined)
+    problems.add("--junit-from: only allowed with --report");
+  if (report !== undefined && [saveOnFailure, testReport, cache, given.junitFrom].includes(report))
+    problems.add("--report: another option names the same file");
   if (cache === undefined) return;
-  if ([saveOnFailure, report].includes(cache))
+  if ([saveOnFailure, testReport].includes(cache))
     problems.add("--cache: another option names the same file");
   if (from !== undefined) problems.add("--cache: cannot be combined with --from");
   if (sshKey !== undefined)

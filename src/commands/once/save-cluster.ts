@@ -65,7 +65,7 @@ async function trySaving(
   try {
     await mkdir(dirname(file.path), { recursive: true });
     const replaces = await mayReplace();
-    await createSnapshot(backend, file, signal);
+    await createSnapshot(backend, file, context, signal);
     await saveToFile(backend, { ...file, replaces }, context);
     return true;
   } catch (error) {

@@ -1,7 +1,13 @@
 import { LogFile } from "../../cli/log-file.ts";
 import { messageOf } from "../../errors.ts";
 import { messageBlock, shownText } from "../../system/printable.ts";
-import type { Clock, Progress, Step } from "../../system/runtime.ts";
+import {
+  type Clock,
+  type OnStep,
+  type Progress,
+  type Step,
+  StepChanges,
+} from "../../system/runtime.ts";
 
 /** Texts that say what each shard waits for, by the shard's name. All shards share the map, because the screen shows one text. */
 export type Waits = Map<string, string>;
@@ -12,6 +18,8 @@ export class ShardProgress implements Progress {
   readonly #all: Progress;
   readonly #name: string;
   readonly #waits: Waits;
+  readonly #clock: Clock;
+  readonly #changes = new StepChanges();
 
   constructor(
     all: Progress,
@@ -20,6 +28,7 @@ export class ShardProgress implements Progress {
     this.#all = all;
     this.#name = name;
     this.#waits = waits;
+    this.#clock = clock;
     this.log = new LogFile(clock);
   }
 
@@ -30,20 +39,25 @@ export class ShardProgress implements Progress {
     );
     const what = subject === undefined ? title : `${subject}: ${title}`;
     this.#write(`${what} …`);
+    const change = (course: "begun" | "done" | "failed"): void =>
+      this.#changes.add({ title, subject, course, atMs: this.#clock.now() });
+    change("begun");
     const state = { isOver: false };
-    const end = (text: string): void => {
-      if (!state.isOver) this.#write(`${what}: ${text}`);
+    const end = (text: string, course: "done" | "failed"): void => {
+      if (state.isOver) return;
+      this.#write(`${what}: ${text}`);
+      change(course);
       state.isOver = true;
     };
     return {
       update: (text) => step.update(text),
       done: (text = "done") => {
         step.done(text);
-        end(text);
+        end(text, "done");
       },
       [Symbol.dispose]: () => {
         step[Symbol.dispose]();
-        end("failed");
+        end("failed", "failed");
       },
     };
   }
@@ -81,7 +95,8 @@ export class ShardProgress implements Progress {
     return this.#all.mask(text);
   }
 
-  logTo(path: string): void {
+  logTo(path: string, onStep?: OnStep): void {
+    this.#changes.sendTo(onStep);
     try {
       this.log.open(path);
     } catch (error) {

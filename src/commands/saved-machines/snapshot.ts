@@ -32,6 +32,19 @@ const saveArguments = {
   file: argument(path, { name: "FILE", summary: "With `save`, the file to write" }),
 };
 
+const examples = [
+  {
+    words: "snapshot create installed",
+    summary: "Save the cluster `default` as the snapshot `installed`",
+  },
+  { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
+  { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
+];
+const saveExample = {
+  words: "snapshot save installed cluster.zst",
+  summary: "Write the snapshot to a file for other computers",
+};
+
 const actionsOf = (kind: BackendKind) =>
   (["create", "list", "restore", "delete", "save"] as const).filter(
     (action) => action !== "save" || kind.parts.files !== undefined,
@@ -68,22 +81,7 @@ export const snapshotCommand = (kind: BackendKind) => {
         summary: "With `list`, print only the names, one per line",
       }),
     }),
-    examples: [
-      {
-        words: "snapshot create installed",
-        summary: "Save the cluster `default` as the snapshot `installed`",
-      },
-      { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
-      { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
-      ...(files === undefined
-        ? []
-        : [
-            {
-              words: "snapshot save installed cluster.zst",
-              summary: "Write the snapshot to a file for other computers",
-            },
-          ]),
-    ],
+    examples: [...examples, ...(files === undefined ? [] : [saveExample])],
     check: (given, problems) => {
       const { action, name } = given;
       if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
@@ -154,7 +152,7 @@ async function change(
     await import("../../cluster/snapshots.ts");
   switch (action) {
     case "create":
-      return await createSnapshot(backend, given, context.signal);
+      return await createSnapshot(backend, given, context, context.signal);
     case "delete":
       return await deleteSnapshot(backend, given, context.signal);
     case "restore":

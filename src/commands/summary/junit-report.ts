@@ -63,17 +63,13 @@ export function junitReport(
   const write = async (): Promise<void> => {
     if (file === undefined) return;
     const skipped = tests.slice(tests.indexOf(current.name) + 1);
-    const all = [
-      ...done,
-      ...skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" })),
-    ];
+    const unrun = skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" }));
+    const all = [...done, ...unrun];
     const suite = { name: context.programName, clusterId, startMs, endMs: clock.now() };
+    const text = renderJunit(suite, all, (given) => progress.mask(given));
     try {
       await mkdir(dirname(file), { recursive: true });
-      await writePrivateFile(
-        file,
-        renderJunit(suite, all, (text) => progress.mask(text)),
-      );
+      await writePrivateFile(file, text);
     } catch (error) {
       progress.warn(`cannot write the JUnit report: ${messageOf(error)}`);
     }

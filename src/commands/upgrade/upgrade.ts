@@ -1,10 +1,10 @@
 import { defineCommand } from "../../cli/command.ts";
 import { argument, option } from "../../cli/options/option.ts";
-import { count, value } from "../../cli/options/value-types.ts";
+import { count } from "../../cli/options/value-types.ts";
 import { mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { artifactSha256, workspaceDir } from "../create/create-options.ts";
-import { artifactLocation } from "../create/create.ts";
+import { platformType } from "../create/create.ts";
 import { clusterOptions, timeout } from "../options.ts";
 
 const upgradeOptions = {
@@ -26,8 +26,8 @@ export const upgradeCommand = (kind: BackendKind) =>
     description:
       "Upgrade the nodes to another version of the platform: masters one after the other, then agents, then public agents. After each node, its own check must pass. At the first failure, stop, and print which nodes have which version; run the same command again to continue. The configuration stays as it is. A platform of your own needs a program `upgrade` in its folder. Releases of the layout `cluster` cannot upgrade a running cluster.",
     positionals: {
-      artifact: argument(value(artifactLocation, "file"), {
-        name: "ARTIFACT_URL",
+      artifact: argument(platformType, {
+        name: "PLATFORM",
         summary:
           "The new version: a release artifact, as a path or as an https://, http:// or file:// URL; or the folder of a platform of your own",
         required: true,

@@ -22,6 +22,7 @@ import {
   answerBody,
   answerExtent,
   artifactUnreachable,
+  otherPart,
   requestArtifact,
 } from "./artifact-request.ts";
 
@@ -171,9 +172,7 @@ async function placeAnswer(draft: Draft, response: Response): Promise<number | u
     });
   }
   const extent = answerExtent(response, shown);
-  if (extent.offset !== 0 && extent.offset !== draft.receivedBytes) {
-    throw artifactUnreachable(shown, "the server sent a different part than requested.", {});
-  }
+  if (extent.offset !== 0 && extent.offset !== draft.receivedBytes) throw otherPart(shown);
   draft.receivedBytes = extent.offset;
   draft.validator = extent.validator;
   await draft.file.truncate(extent.offset);

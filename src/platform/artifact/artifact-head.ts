@@ -21,6 +21,7 @@ import {
   answerBody,
   answerExtent,
   artifactUnreachable,
+  otherPart,
   requestArtifact,
 } from "./artifact-request.ts";
 
@@ -171,7 +172,11 @@ async function readWebStart(
     );
     // There is no first byte, so the file is empty.
     if (response.status === 416) return { bytes: new Uint8Array(), sizeBytes: 0 };
-    const { totalBytes } = answerExtent(response, location.shown);
+    const { offset, totalBytes } = answerExtent(response, location.shown);
+    if (offset !== 0) {
+      await response.body?.cancel();
+      throw otherPart(location.shown);
+    }
     return {
       bytes: await takeStart(answerBody(response, location.shown, limit.signal)),
       sizeBytes: totalBytes,

@@ -2,15 +2,11 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import {
-  RefusedAnswer,
-  bodyLength,
-  isLoopback,
-  networkFailure,
-  requestFile,
-} from "../../system/network.ts";
+import { RefusedAnswer, bodyLength, isLoopback, requestFile } from "../../system/network.ts";
+import { networkFailure } from "../../system/network-failure.ts";
+import { throughProxy } from "../../system/proxy.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
-import { isFolder } from "../../system/files/private-file.ts";
+import { isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { maskUrl, parseUrl } from "../../system/mask-url.ts";
 import { exampleNames } from "../examples/example-names.ts";
 import {
@@ -48,7 +44,7 @@ const refusedHint =
 async function accepted(response: Response, location: WebLocation): Promise<Response> {
   if (acceptedStatuses.has(response.status)) return response;
   await response.body?.cancel();
-  throw answerFailure(location.shown, response.status);
+  throw answerFailure(location.shown, response.status, throughProxy(new URL(location.url)));
 }
 
 /** The part of the artifact that an answer's body holds. */
@@ -111,11 +107,15 @@ export function artifactUnreachable(
   });
 }
 
-export function answerFailure(shown: string, status: number): ClusterError {
+/** The server answered a request for a part with one that begins elsewhere. */
+export const otherPart = (shown: string): ClusterError =>
+  artifactUnreachable(shown, "the server sent a different part than requested.", {});
+
+export function answerFailure(shown: string, status: number, through = ""): ClusterError {
   const { reason, hint } = refusals[status] ?? {
     reason: status >= 500 ? "the server failed" : "the server answered",
   };
-  return artifactUnreachable(shown, `${reason} (HTTP ${status}).`, {
+  return artifactUnreachable(shown, `${reason} (HTTP ${status})${through}.`, {
     transient: status >= 500 || status === 408 || status === 425 || status === 429,
     facts: { status },
     ...(hint === undefined ? {} : { hint }),
@@ -148,7 +148,7 @@ const refusals: Readonly<Record<number, Refusal>> = {
 const networkHint =
   "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
 const tlsHint =
-  "For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file; or download the artifact yourself and pass its path.";
+  "For a private certificate authority, set NODE_EXTRA_CA_CERTS to a file with its certificate in PEM; or download the artifact yourself and pass its path.";
 
 /**
  * The location of an artifact: a release's, or a folder that is packed into one. `url` may be a secret (signed, or with a user part); `shown` is safe
@@ -186,6 +186,9 @@ export async function locateArtifact(
 ): Promise<Checked<ArtifactLocation>> {
   if (text.startsWith(examplePrefix)) return locateExample(text);
   const location = parseArtifactLocation(text, cwd);
+  const meant = exampleNames.find((each) => each === text);
+  if (meant !== undefined && !(await isAccessible(resolve(cwd, text))))
+    return problem(`the file ${text} does not exist. Did you mean ${examplePrefix}${meant}?`);
   return location.value?.kind === "file" ? locatePath(location.value.path, signal) : location;
 }
 

@@ -7,8 +7,9 @@
 
 records() {
   cd "$2" || exit
-  find . -type f ! -name '*.pyc' -printf "%m %s %T@ $1/%P\0"
-  find . ! -type f ! -type d -printf "link 0 0 $1/%P\0"
+  # A folder may be removed meanwhile.
+  find . -type f ! -name '*.pyc' -printf "%m %s %T@ $1/%P\0" || :
+  find . ! -type f ! -type d -printf "link 0 0 $1/%P\0" || :
 }
 
 # shellcheck disable=SC2154 # find-layout.sh sets it

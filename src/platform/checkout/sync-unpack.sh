@@ -23,8 +23,15 @@ clean() {
 }
 # Links cost nothing, and no file is changed in place: each is removed and created again.
 linked() { cp -al "$@" 2>/dev/null || cp -a "$@"; }
+# Succeeds also if the only problem is that others removed something meanwhile.
+copied() {
+  problems=$(cp "$@" 2>&1) || ! printf '%s\n' "$problems" | grep -qv 'No such file or directory$'
+}
 copy() {
-  linked "$1" "$(beside "$1" new)" || fail "$FAILED" "cannot copy $1"
+  copied -alT "$1" "$(beside "$1" new)" || {
+    rm -rf "$(beside "$1" new)"
+    copied -aT "$1" "$(beside "$1" new)" || fail "$FAILED" "cannot copy $1"
+  }
   # Python trusts a cache whose source has the same second and size.
   find "$(beside "$1" new)" -type d -name __pycache__ -prune -exec rm -rf {} +
 }

@@ -7,6 +7,9 @@ import { cannotWrite } from "../../system/files/draft.ts";
 import { isDiskFull } from "../../system/files/private-file.ts";
 import { platformFolderOf } from "../folder/read-folder.ts";
 import { type ExampleName, exampleNames } from "./example-names.ts";
+import bareCheck from "./bare/check" with { type: "text" };
+import bareInstall from "./bare/install" with { type: "text" };
+import bareFacts from "./bare/platform.yaml" with { type: "text" };
 import etcdCheck from "./etcd/check" with { type: "text" };
 import etcdInstall from "./etcd/install" with { type: "text" };
 import etcdFacts from "./etcd/platform.yaml" with { type: "text" };
@@ -53,6 +56,11 @@ const text = (imported: unknown): string => String(imported);
 
 /** Every file of the folders beside this module. */
 export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
+  bare: filesOf({
+    check: bareCheck,
+    install: bareInstall,
+    "platform.yaml": text(bareFacts),
+  }),
   etcd: filesOf({
     check: etcdCheck,
     install: etcdInstall,

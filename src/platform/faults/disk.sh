@@ -24,6 +24,9 @@ begin() {
 
 heal() { rm -f "$file" "$rule"; }
 
+# The bytes that root can still write.
+measure() { printf 'free=%s\n' "$(($(stat -f -c '%f * %S' "$FILL" 2>/dev/null || echo 0)))"; }
+
 # As root sees it: ext4 keeps a part of the disk for root.
 free_bytes() { echo $(($(stat -f -c '%f * %S' "$FILL"))); }
 spare() { echo $(($(free_bytes) - LEAVE)); }

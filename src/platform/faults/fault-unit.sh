@@ -2,11 +2,17 @@
 # Begins and heals a fault. systemd runs it as root, behind the text of the fault, which has the functions begin and
 # heal: `sh FILE begin` once, and `sh FILE heal` when the time is over, when the unit is stopped, when the node shuts
 # down, and when begin has failed. What it prints goes to the unit's log.
-# Values: ID; FOLDER; UNIT_FILE; DURATION in seconds; RECORD, a line about it.
+# Both leave a line in the node's journal.
+# Values: ID; FOLDER; UNIT_FILE; DURATION in seconds; RECORD, a line about it; KIND.
 
 fail() {
   echo "$*"
   exit 1
+}
+
+mark() {
+  logger -t cluster-e2e "fault $ID ($KIND) $1" 2>/dev/null ||
+    echo "fault $ID ($KIND) $1" | systemd-cat -t cluster-e2e 2>/dev/null || :
 }
 
 case $1 in
@@ -14,10 +20,12 @@ case $1 in
     [ ! -e "$FOLDER/$ID.healed" ] || fail 'it has been healed meanwhile'
     end=$(($(cut -d . -f 1 /proc/uptime) + DURATION))
     printf '%s\n' "$end" "$RECORD" >"$FOLDER/$ID.record" || exit
-    (begin)
+    (begin) || exit
+    mark begins
     ;;
   heal)
     heal
+    [ ! -e "$FOLDER/$ID.record" ] || mark ends
     rm -f "$FOLDER/$ID.record" "$FOLDER/$ID.sh" "$UNIT_FILE"
     ;;
 esac

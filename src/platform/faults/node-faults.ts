@@ -10,32 +10,12 @@ import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import { type NodeConnection, completeScript, reasonOf } from "../install/phase.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { pairsIn } from "../readiness/node-question.ts";
-import clockFile from "./clock.sh" with { type: "text" };
-import diskFile from "./disk.sh" with { type: "text" };
+import type { Observed } from "./fault-kind.ts";
+import { faultKinds, faultRows } from "./fault-kinds.ts";
 import unitFile from "./fault-unit.sh" with { type: "text" };
 import healFile from "./heal-faults.sh" with { type: "text" };
-import networkFile from "./network.sh" with { type: "text" };
 import observeFile from "./observe-node.sh" with { type: "text" };
-import partitionFile from "./partition.sh" with { type: "text" };
 import startFile from "./start-fault.sh" with { type: "text" };
-
-export const faultKinds = ["partition", "network", "clock", "disk"] as const;
-export type FaultKind = (typeof faultKinds)[number];
-
-/** One node's part of a fault. */
-export type FaultPart =
-  /** Drops what arrives from these addresses. */
-  | { readonly kind: "partition"; readonly sources: readonly string[] }
-  /** Treats what it sends from this address as tc's netem does with these words. */
-  | { readonly kind: "network"; readonly address: string; readonly netem: readonly string[] }
-  | { readonly kind: "clock"; readonly offsetSeconds: number }
-  /** `sharers`: how many nodes fill the memory of one computer at once; 0: each has a disk of its own. */
-  | {
-      readonly kind: "disk";
-      readonly folder: string;
-      readonly leaveBytes: number;
-      readonly sharers: number;
-    };
 
 const line = read.refined(read.string, (text) => plainLine(text));
 
@@ -45,8 +25,8 @@ const recordReader = read.object({
   description: line,
   /** Private addresses of nodes. Pinging them shows whether the fault has an effect. */
   links: read.list(parseIpv4),
-  /** The folder whose free space shows it; empty if there is none. */
-  folder: line,
+  /** Values for the function `measure` of the kind's script; absent if there is nothing to measure. */
+  measure: read.optional(read.mapping(read.matching(/^[A-Z]{1,20}$/), line)),
 });
 
 export type FaultRecord = read.ValueOf<typeof recordReader>;
@@ -54,7 +34,8 @@ export type FaultRecord = read.ValueOf<typeof recordReader>;
 export interface NewFault {
   readonly id: string;
   readonly durationSeconds: number;
-  readonly part: FaultPart;
+  /** For the kind's script. */
+  readonly values: Readonly<Record<string, string | number>>;
   readonly record: FaultRecord;
 }
 
@@ -64,46 +45,30 @@ export interface NodeFault extends FaultRecord {
   readonly secondsLeft: number;
 }
 
-export interface Observation {
+export interface Observation extends Omit<Observed, "hereMs"> {
   readonly faults: readonly NodeFault[];
-  readonly clockMs: number | undefined;
-  readonly freeBytes: number | undefined;
-  /** How long the fastest round trip to another node takes, by address; undefined: there was none. */
-  readonly linksMs: ReadonlyMap<string, number | undefined>;
 }
 
 const unitPrefix = "cluster-e2e-fault-";
-/** deadline.sh reads it. */
-const deadlineOffset = "/run/cluster-e2e-clock-offset";
 
 /** Returns the script that begins a fault; see start-fault.sh. */
-export function startFaultScript({ id, durationSeconds, part, record }: NewFault): string {
+export async function startFaultScript({
+  id,
+  durationSeconds,
+  values,
+  record,
+}: NewFault): Promise<string> {
   const unit = `${unitPrefix}${id}.service`;
   const own = {
     ID: id,
     FOLDER: faultsFolder,
     UNIT_FILE: `/run/systemd/system/${unit}`,
     DURATION: durationSeconds,
+    PORT: bootstrapPort(layouts),
   };
-  const [file, values] = fileOf(part);
-  const script = `${shellText(file, { ...own, ...values })}${shellText(unitFile, { RECORD: JSON.stringify(record) })}`;
+  const { default: file } = await faultRows[record.kind].script();
+  const script = `${shellText(file, { ...own, ...values })}${shellText(unitFile, { RECORD: JSON.stringify(record), KIND: record.kind })}`;
   return shellText(startFile, { ...own, UNIT: unit, SCRIPT_TEXT: script });
-}
-
-function fileOf(
-  part: FaultPart,
-): readonly [file: string, values: Readonly<Record<string, string | number>>] {
-  const port = bootstrapPort(layouts);
-  switch (part.kind) {
-    case "partition":
-      return [partitionFile, { SOURCES: part.sources.join(" "), PORT: port }];
-    case "network":
-      return [networkFile, { ADDRESS: part.address, NETEM: part.netem.join(" "), PORT: port }];
-    case "clock":
-      return [clockFile, { OFFSET: part.offsetSeconds, DEADLINE_OFFSET: deadlineOffset }];
-    case "disk":
-      return [diskFile, { FILL: part.folder, LEAVE: part.leaveBytes, SHARED: part.sharers || "" }];
-  }
 }
 
 /** Begins a fault on a node, or leaves the node as it was and throws `remote-command-failed`. */
@@ -114,7 +79,7 @@ export async function startFault(
 ): Promise<void> {
   const script = {
     name: "e2e-start-fault",
-    text: startFaultScript(fault),
+    text: await startFaultScript(fault),
     limitMs: 330_000,
     words: [],
   };
@@ -137,35 +102,44 @@ export async function healFaults(
 
 export interface ObserveRequest {
   readonly links: readonly string[];
-  readonly folder: string;
+  /** What to measure, as a fault's record says. */
+  readonly record?: Pick<FaultRecord, "kind" | "measure"> | undefined;
   readonly limitSeconds: number;
   readonly tries: number;
 }
 
-export const noLinks: ObserveRequest = { links: [], folder: "", limitSeconds: 1, tries: 1 };
+export const noLinks: ObserveRequest = { links: [], limitSeconds: 1, tries: 1 };
+
+/** Returns the script that observes a node; see observe-node.sh. */
+export async function observeScript({
+  record,
+  limitSeconds,
+  tries,
+}: ObserveRequest): Promise<string> {
+  const measure = record?.measure;
+  const values = { FOLDER: faultsFolder, LIMIT: limitSeconds, TRIES: tries };
+  const script =
+    record === undefined || measure === undefined
+      ? ""
+      : shellText((await faultRows[record.kind].script()).default, { ID: "", ...measure });
+  return (
+    script + shellText(observeFile, { ...values, MEASURE: measure === undefined ? "" : "yes" })
+  );
+}
 
 export async function observeNode(
   node: NodeConnection,
   request: ObserveRequest,
   signal: AbortSignal,
 ): Promise<Observation> {
-  const { links, limitSeconds, tries } = request;
-  const values = {
-    FOLDER: faultsFolder,
-    DISK_FOLDER: request.folder,
-    LIMIT: limitSeconds,
-    TRIES: tries,
-  };
-  const limitMs = 30_000 + limitSeconds * tries * 1000;
   const script = {
     name: "e2e-observe-node",
-    text: shellText(observeFile, values),
-    words: links,
-    limitMs,
+    text: await observeScript(request),
+    words: request.links,
+    limitMs: 30_000 + request.limitSeconds * request.tries * 1000,
+    task: "observe the node",
   };
-  return parseObservation(
-    (await runScript(node, { ...script, task: "observe the node" }, signal)).stdout,
-  );
+  return parseObservation((await runScript(node, script, signal)).stdout);
 }
 
 interface Script {
@@ -206,6 +180,7 @@ async function runScript(
 }
 
 const mostFaults = 100;
+const mostMeasured = 20;
 
 /** Parses the output of observe-node.sh. Skips lines and values of any other form. */
 export function parseObservation(stdout: string): Observation {
@@ -218,7 +193,12 @@ export function parseObservation(stdout: string): Observation {
   return {
     faults: all("fault").slice(0, mostFaults).flatMap(faultOf),
     clockMs: clock === undefined ? undefined : clock * 1000,
-    freeBytes: number(all("free")[0]),
+    measured: new Map(
+      pairs
+        .filter(({ key }) => !["fault", "clock", "link"].includes(key))
+        .slice(0, mostMeasured)
+        .map(({ key, value }) => [key, plainLine(value)]),
+    ),
     linksMs: new Map(
       all("link").flatMap((text) => {
         const [address, took] = text.split(" ");

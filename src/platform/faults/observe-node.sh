@@ -4,10 +4,11 @@
 #
 #     fault=0123abcd 57 {"kind": …}   a fault that the node has: its id, the seconds left, and its record
 #     clock=1700000000.123            the node's clock
-#     free=4096                       the bytes that root can still write into DISK_FOLDER
+#     free=4096                       and the like: what the fault's own function "measure" prints
 #     link=10.0.0.2 0.123             milliseconds of the fastest round trip to that node; "lost": there was none
 #
-# Values: FOLDER; DISK_FOLDER, a folder or nothing; TRIES for each, and LIMIT, seconds for an answer.
+# Values: FOLDER; MEASURE, not empty if the text of a fault stands in front; TRIES for each, and LIMIT, seconds for an
+# answer.
 
 main() {
   for record in "$FOLDER"/*.record; do
@@ -17,7 +18,7 @@ main() {
     printf 'fault=%s %s %s\n' "${id%.record}" "$((left > 0 ? left : 0))" "$(sed -n 2p "$record" | head -c 16384)"
   done
   printf 'clock=%s\n' "$(date +%s.%N)"
-  [ -z "$DISK_FOLDER" ] || printf 'free=%s\n' "$(($(stat -f -c '%f * %S' "$DISK_FOLDER" 2>/dev/null || echo 0)))"
+  [ -z "$MEASURE" ] || measure
   [ $# -eq 0 ] || command -v ping >/dev/null || fail 'it has no ping: install the package iputils-ping (iputils)'
   for address; do (try_link "$address") & done
   wait

@@ -1,4 +1,4 @@
-import { type Role, type WebEndpoint, masterCounts, roles } from "../../model/cluster-record.ts";
+import { type Role, type WebEndpoint, roles } from "../../model/cluster-record.ts";
 import { integer, matching, oneOf, refined, string } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
@@ -231,15 +231,6 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
       refuse(`default (${usual}) is smaller than min (${min})`);
     else if (usual !== undefined && usual > (max ?? mostNodes))
       refuse(`default (${usual}) is larger than max (${max})`);
-    else if (
-      role === "master" &&
-      !masterCounts.some(
-        (count) => count >= (usual ?? min ?? 1) && count <= (usual ?? max ?? mostNodes),
-      )
-    )
-      refuse(
-        `must allow ${usual === undefined ? "one of" : "a default of"} 1, 3, 5, 7 or 9 masters`,
-      );
     return {
       ...(usual === undefined ? {} : { default: usual }),
       ...(min === undefined ? {} : { min }),

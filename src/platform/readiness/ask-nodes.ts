@@ -133,6 +133,7 @@ async function askWithin(
   const limitMs = Math.max(0, Math.min(wholeMs, deadlineMs - startedAtMs));
   const isCutShort = limitMs < wholeMs;
   using limit = watchdog(limitMs, signal);
+  const values = [looks, lookPauseMs / 1000, gracePeriodMs / 10, checkSeconds];
   let askedAfterMs = 0;
   async function* question(): AsyncGenerator<Uint8Array> {
     askedAfterMs = clock.now() - startedAtMs;
@@ -142,13 +143,7 @@ async function askWithin(
     const connection = await connections.connect(node, limit.signal);
     const result = await connection.run(
       {
-        argv: [
-          "sh",
-          "-s",
-          "--",
-          "e2e-readiness",
-          ...[looks, lookPauseMs / 1000, gracePeriodMs / 10, checkSeconds].map(String),
-        ],
+        argv: ["sh", "-s", "--", "e2e-readiness", ...values.map(String)],
         sudo: true,
         stdin: question(),
         limitMs,

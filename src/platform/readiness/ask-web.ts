@@ -6,12 +6,15 @@ import type { NodeRecord } from "../../model/cluster-record.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { PortAddress } from "../../ssh/connection/connection.ts";
+import { forwardPort } from "../../ssh/forward-port.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { ReleaseParts } from "../layouts/layout.ts";
 import superuserFile from "./superuser.sh" with { type: "text" };
 
 /** How to connect to a cluster's web servers. */
 export interface WebAccess {
+  readonly connections: Pick<ConnectionPool, "connect">;
   readonly isTlsEnabled: boolean;
   /** The cluster's own certificate authority (PEM); present if TLS is enabled. */
   readonly certificateAuthority: string | undefined;
@@ -32,8 +35,8 @@ const limitMs = 15_000;
 const mostBytes = 16_000_000;
 
 /**
- * Queries a master's web server, without a proxy. Its certificate must come from the cluster's authority and contain the node's public or private
- * address. If there is no answer, resolves with the reason.
+ * Queries a master's web server, without a proxy; through SSH where the node's address leads nowhere from here. Its
+ * certificate must come from the cluster's authority and contain the node's public or private address. If there is no answer, resolves with the reason.
  */
 export async function askWeb(
   node: NodeRecord,
@@ -41,21 +44,54 @@ export async function askWeb(
   question: WebQuestion,
   signal: AbortSignal,
 ): Promise<WebAnswer> {
+  const { httpPort, httpsPort } = node.web;
+  const port = access.isTlsEnabled ? httpsPort : httpPort;
+  if (node.ssh.through === undefined)
+    return await askAt({ host: node.web.host, port }, { node, access, question }, signal);
+  const failure = { reason: "" };
+  await using forward = await forwardPort(
+    {
+      host: node.web.host,
+      port,
+      localPort: 0,
+      connect: async (inner) => access.connections.connect(node, inner),
+      onFailure: (reason) => void (failure.reason = reason),
+    },
+    signal,
+  );
+  const here = { host: "127.0.0.1", port: forward.localPort };
+  const answer = await askAt(here, { node, access, question }, signal);
+  return failure.reason === "" ? answer : { problem: failure.reason };
+}
+
+interface Asked {
+  readonly node: NodeRecord;
+  readonly access: WebAccess;
+  readonly question: WebQuestion;
+}
+
+async function askAt(
+  { host, port }: PortAddress,
+  { node, access, question }: Asked,
+  signal: AbortSignal,
+): Promise<WebAnswer> {
   const { promise, resolve } = Promise.withResolvers<WebAnswer>();
   const options = {
-    host: node.web.host,
+    host,
+    port,
     path: question.path,
     method: question.method,
     headers: {
       ...question.headers,
+      ...(host !== node.web.host && { host: node.web.host }),
       ...(question.body && { "content-length": Buffer.byteLength(question.body) }),
     },
     agent: false as const,
     signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
   };
   const request = access.isTlsEnabled
-    ? httpsRequest({ ...options, port: node.web.httpsPort, ...tlsOptions(node, access) })
-    : httpRequest({ ...options, port: node.web.httpPort });
+    ? httpsRequest({ ...options, ...tlsOptions(node, access) })
+    : httpRequest(options);
   const fail = (error: unknown): void => resolve({ problem: problemOf(error) });
   request.on("error", fail);
   request.on("response", (response) => {
@@ -84,8 +120,8 @@ function tlsOptions(
 ): Pick<ConnectionOptions, "ca" | "checkServerIdentity"> {
   return {
     ...(access.certificateAuthority !== undefined && { ca: access.certificateAuthority }),
-    checkServerIdentity: (host, certificate) => {
-      const problem = checkServerIdentity(host, certificate);
+    checkServerIdentity: (_, certificate) => {
+      const problem = checkServerIdentity(node.web.host, certificate);
       if (problem === undefined || node.privateAddress === undefined) return problem;
       return checkServerIdentity(node.privateAddress, certificate);
     },

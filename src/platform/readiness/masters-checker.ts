@@ -63,6 +63,7 @@ export function createMastersChecker(clock: Clock): MastersChecker {
     if (request.isTlsEnabled && known.certificateAuthority === undefined)
       return [waitFor(first, "its certificate authority is not readable yet")];
     const access = {
+      connections: request.connections,
       isTlsEnabled: request.isTlsEnabled,
       certificateAuthority: known.certificateAuthority,
     };

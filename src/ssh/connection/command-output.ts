@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { outside } from "../../outside-text.ts";
+import type { CommandEnd } from "../session/held-output.ts";
 import { type Mark, createMarkReader } from "../session/node-marks.ts";
 import type { RemoteCommand } from "./connection.ts";
 import type { CommandChannel, Link } from "./exec-channel.ts";
@@ -25,6 +26,8 @@ export interface CommandOutput {
   readonly noise: () => string | undefined;
   /** The status with which the command has ended, as its own shell says; undefined if that says nothing. */
   readonly status: () => number | undefined;
+  /** Resolves with the command's end, which may be never. */
+  readonly ended: Promise<CommandEnd>;
   /** The id of the remote process group. Resolves once the node has sent it, which may be never. */
   readonly processId: Promise<number>;
   /** Settles like the command's `receive`; resolves at once without one. */
@@ -70,15 +73,10 @@ export function collectOutput(
   };
   const stdout = receive("stdout");
   const stderr = receive("stderr");
-  const processId = Promise.withResolvers<number>();
-  const ended: { status?: number } = {};
-  const onMark = (mark: Mark): void => {
-    if (mark.kind === "group") processId.resolve(mark.processId);
-    else if (mark.kind === "end") ended.status = mark.status;
-  };
+  const { onMark, ...marks } = collectMarks();
   const marked = createMarkReader({ token, onMark, onOutput: stderr.add, endsAtBegin: false });
   decodeInto(channel.stderr, { add: marked.add, end: () => (marked.end(), stderr.end()) });
-  const common = { stderr: stderr.kept, processId: processId.promise, status: () => ended.status };
+  const common = { stderr: stderr.kept, ...marks };
   const both = (noise: string | undefined): string | undefined =>
     noise === undefined ? undefined : noise + (marked.noise() ?? "");
   if (receiveBytes !== undefined) {
@@ -92,6 +90,23 @@ export function collectOutput(
     stdout: stdout.kept,
     noise: () => both(begun.noise()),
     received: Promise.resolve(),
+  };
+}
+
+function collectMarks(): Pick<CommandOutput, "processId" | "ended" | "status"> & {
+  readonly onMark: (mark: Mark) => void;
+} {
+  const processId = Promise.withResolvers<number>();
+  const ended = Promise.withResolvers<CommandEnd>();
+  const state: { end?: CommandEnd } = {};
+  return {
+    onMark: (mark) => {
+      if (mark.kind === "group") processId.resolve(mark.processId);
+      else if (mark.kind === "end") ended.resolve((state.end = mark));
+    },
+    processId: processId.promise,
+    ended: ended.promise,
+    status: () => state.end?.status,
   };
 }
 

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import type { Passage } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { fingerprint } from "../keys.ts";
@@ -9,6 +10,7 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   readonly user: string;
+  readonly through?: Passage;
 }
 
 /** The fields that ssh2 adds to its errors. https://github.com/mscdex/ssh2#client-events */
@@ -17,8 +19,8 @@ interface Ssh2Error extends Error {
   readonly code?: string | number;
 }
 
-export const addressOf = (target: Target): string =>
-  `${target.name} (${target.host} port ${target.port})`;
+export const addressOf = ({ name, host, port, through }: Target): string =>
+  through === undefined ? `${name} (${host} port ${port})` : `${name} (through ${through.title})`;
 const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
   node: target.name,
   host: target.host,

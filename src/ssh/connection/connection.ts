@@ -12,6 +12,16 @@ export interface Connection extends AsyncDisposable {
   run(request: RemoteCommand, signal: AbortSignal): Promise<RemoteResult>;
   /** Sends a file or a text to an absolute path, all or nothing. Writes as root if `sudo` is set. */
   upload(source: UploadSource, target: UploadTarget, signal: AbortSignal): Promise<void>;
+  /** Connects from the node to a port. Rejects with a plain error if nobody answers there. */
+  openPort(address: PortAddress, signal: AbortSignal): Promise<PortStream>;
+}
+
+/** A `Duplex`, without node:stream's types, which users of the library needn't have. */
+export type PortStream = NodeJS.ReadWriteStream & { destroy(): unknown };
+
+export interface PortAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 export interface RemoteCommand {
@@ -35,6 +45,8 @@ export interface RemoteCommand {
   readonly receive?: (stdout: AsyncIterable<Uint8Array>) => Promise<void>;
   /** If it returns a promise, that stream pauses until the promise resolves. */
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void | Promise<void>;
+  /** Whether the user learns which processes hold the output open after the command has ended. */
+  readonly namesHolders?: boolean;
   /** How many characters the result has of each stream, at most: the last ones. Default: 4 Mi. */
   readonly keptCharacters?: number;
 }
@@ -61,10 +73,10 @@ export interface Destination {
   readonly id: string;
   readonly role: string;
   readonly index: number;
-  readonly ssh: { readonly host: string; readonly port: number; readonly user: string };
+  readonly ssh: Omit<Target, "name">;
 }
 
 /** Returns the node as SSH and its messages need it. */
 export function targetOf({ role, index, ssh }: Destination): Target {
-  return { name: `${role}_${index}`, host: ssh.host, port: ssh.port, user: ssh.user };
+  return { name: `${role}_${index}`, ...ssh };
 }

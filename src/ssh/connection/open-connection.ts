@@ -1,9 +1,12 @@
 import { type Socket, createConnection } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
+import { type ByteStream, openProgramStream } from "../../system/processes/program-stream.ts";
 import { type Clock, type Runtime, systemClock } from "../../system/runtime.ts";
-import { orAborted } from "../../system/time-limit.ts";
+import { outsideLine, withoutFullStop } from "../../system/printable.ts";
+import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import {
   type Target,
   connectFailure,
@@ -17,7 +20,7 @@ import {
 } from "./connection-errors.ts";
 import { unansweredRequests } from "../openssh-files.ts";
 import { commandNotBegun } from "../session/session-messages.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection, PortAddress } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
 import { runOverLink } from "./run-over-link.ts";
 import { uploadOver } from "./upload.ts";
@@ -32,7 +35,7 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   /** Called with the accepted key that the node presents. */
   readonly onHostKey?: (key: Buffer) => void;
   /** Opens the TCP connection; absent: to the target's address. */
-  readonly connect?: (signal: AbortSignal) => Promise<Socket>;
+  readonly connect?: (signal: AbortSignal) => Promise<ByteStream>;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
   /** How long the server may be silent during the login; default: 60 s. */
@@ -60,7 +63,7 @@ export async function openConnection(
     connectSocket(options, signal),
     import("ssh2"),
   ]);
-  if (socket.destroyed) throw loginFailure(options, {}, undefined);
+  if (socket.destroyed) throw loginFailure(options, {}, socket.errored ?? undefined);
   const client = new Ssh2Client();
   const lost = new AbortController();
   const seen: ServerSeen = {};
@@ -113,9 +116,11 @@ interface ServerSeen {
   offer?: string;
 }
 
-async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
+async function connectSocket(options: ConnectionOptions, signal: AbortSignal): Promise<ByteStream> {
+  const { through } = options;
   try {
     if (options.connect !== undefined) return await options.connect(signal);
+    if (through !== undefined) return openProgramStream(through.argv, through.environment);
     return await openSocket({ connectTimeoutMs: connectLimitMs, ...options }, signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -142,7 +147,7 @@ function loginFailure(
 
 interface Attempt {
   readonly client: Client;
-  readonly socket: Socket;
+  readonly socket: ByteStream;
   readonly failure: Promise<never>;
 }
 
@@ -169,7 +174,7 @@ async function login(
 
 function configuration(
   options: ConnectionOptions,
-  socket: Socket,
+  socket: ByteStream,
   seen: ServerSeen,
 ): ConnectConfig {
   // The method is named explicitly, which saves the round trip that asks for the available methods.
@@ -210,6 +215,7 @@ function connectionOver(
     },
     run: (command, signal) => runOverLink(link, command, signal),
     upload: (source, target, signal) => uploadOver(link, source, target, signal),
+    openPort: (address, signal) => openPort(client, address, [signal, link.lost]),
     [Symbol.asyncDispose]: async () => {
       lost.abort(connectionClosed(link.target));
       await closed(client, socket);
@@ -217,8 +223,26 @@ function connectionOver(
   };
 }
 
+async function openPort(
+  client: Client,
+  { host, port }: PortAddress,
+  signals: readonly AbortSignal[],
+): Promise<Duplex> {
+  using either = eitherSignal(signals);
+  const { signal } = either;
+  const opening = new Promise<Duplex>((resolve, reject) => {
+    signal.throwIfAborted();
+    client.forwardOut("127.0.0.1", 0, host, port, (error, channel) => {
+      if (error === undefined) resolve(channel);
+      else reject(new Error(withoutFullStop(outsideLine(error.message))));
+      if (signal.aborted) channel?.destroy();
+    });
+  });
+  return await orAborted(opening, signal);
+}
+
 /** Sends a disconnect message, and waits only briefly for an answer. */
-function closed(client: Client, socket: Socket): Promise<void> {
+function closed(client: Client, socket: ByteStream): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve();
     const timer = setTimeout(() => socket.destroy(), farewellMs);
@@ -236,7 +260,7 @@ function closed(client: Client, socket: Socket): Promise<void> {
  */
 async function silence(
   options: ConnectionOptions,
-  socket: Pick<Socket, "bytesRead">,
+  socket: Pick<ByteStream, "bytesRead">,
   signal: AbortSignal,
 ): Promise<never> {
   const { silenceMs = silenceLimitMs, loginClock: clock = systemClock } = options;

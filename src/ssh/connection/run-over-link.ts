@@ -10,6 +10,7 @@ import {
   remoteLine,
   shownLine,
 } from "../session/session-line.ts";
+import { noteHeldOutput } from "../session/held-output.ts";
 import { collectOutput } from "./command-output.ts";
 import { connectionLost, endUnknown } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
@@ -59,6 +60,15 @@ async function followCommand(
   const { command, channel, token } = running;
   const output = collectOutput(link, channel, { ...command, token }, end);
   const ended = exitStatus(link, channel, end);
+  using _held =
+    command.namesHolders === true
+      ? noteHeldOutput({
+          ...link,
+          name: link.target.name,
+          ended: output.ended,
+          run: async (other, signal) => runOverLink(link, other, signal),
+        })
+      : undefined;
   try {
     const fed = feed(channel, stdinChunks(command.stdin), end);
     // A command may end without reading all of its stdin; a failing source ends the command.

@@ -34,7 +34,7 @@ export async function runOverMaster(
     exec: (line, onAnswer) => {
       const ready = sessionsLeft.pop();
       if (ready !== undefined) return onAnswer(undefined, ready.exec(line));
-      // Only to end a command that was given up.
+      // Only to end a command that was given up, or to ask who holds its output.
       open().then(
         (session) => onAnswer(undefined, session.exec(line)),
         (error: unknown) =>
@@ -46,7 +46,7 @@ export async function runOverMaster(
     clock,
     progress,
     lost: new AbortController().signal,
-    commandSlots: createSemaphore(1),
+    commandSlots: createSemaphore(2),
     endingSlots: createSemaphore(1),
     openAnother: () => Promise.reject(new NoSession("There is no other login.")),
   };

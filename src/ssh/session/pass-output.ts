@@ -1,5 +1,6 @@
 import { openOutput } from "../../system/processes/output.ts";
 import { orAborted } from "../../system/time-limit.ts";
+import type { CommandEnd } from "./held-output.ts";
 import { type Mark, createMarkReader } from "./node-marks.ts";
 
 /** What a session's output has proved so far. */
@@ -15,8 +16,6 @@ export interface SessionProof {
   /** Resolves when all output has been passed on, or nobody reads it any more. */
   readonly passed: Promise<void>;
 }
-
-export type CommandEnd = Extract<Mark, { kind: "end" }>;
 
 interface SessionStreams {
   readonly token: string;

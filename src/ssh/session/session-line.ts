@@ -6,6 +6,7 @@ import awaitScript from "./await-script.sh" with { type: "text" };
 import beginSession from "./begin-session.sh" with { type: "text" };
 import deliverScript from "./deliver-script.sh" with { type: "text" };
 import endGroup from "./end-group.sh" with { type: "text" };
+import runAsUser from "./run-as-user.sh" with { type: "text" };
 import runSealed from "./run-sealed.sh" with { type: "text" };
 import sessionFolder from "./session-folder.sh" with { type: "text" };
 
@@ -98,7 +99,10 @@ function sessionLine(
 }
 
 /** The parts of a command that make up its shell line. */
-export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "sudo">;
+export type LineParts = Pick<
+  RemoteCommand,
+  "argv" | "cwd" | "environment" | "sudo" | "namesHolders"
+>;
 
 /**
  * Returns the line for the login shell, which prints marks around the command; see node-marks.ts. sshd gives every command a session of its own, so the
@@ -108,7 +112,9 @@ export type LineParts = Pick<RemoteCommand, "argv" | "cwd" | "environment" | "su
  */
 export function remoteLine(command: LineParts, user: string, token: string): string {
   const inner = body(command, user, `${printBegun(token)}; `);
-  return `${printMark(token, "group $$")} >&2; exec 3>&2 2>/dev/null; ( ${inner} ) 2>&3 3>&-; s=$?; ${printMark(token, "end $s")} >&3; exit $s`;
+  const outputs =
+    command.namesHolders === true ? " $(readlink /proc/$$/fd/1) $(readlink /proc/$$/fd/3)" : "";
+  return `${printMark(token, "group $$")} >&2; exec 3>&2 2>/dev/null; ( ${inner} ) 2>&3 3>&-; s=$?; ${printMark(token, `end $s${outputs}`)} >&3; exit $s`;
 }
 
 export function shownLine(command: LineParts, user: string): string {
@@ -157,6 +163,8 @@ export interface SessionScript {
   readonly settings: readonly SessionSettings[];
   /** A single word is a shell line; several words are run exactly as they are. */
   readonly words: readonly string[];
+  /** The node's user who runs them; undefined: the one who runs the script. */
+  readonly user?: string | undefined;
   /** Says what to do if a working directory is missing on the node; printed after that message. */
   readonly missingFolderHint: string;
 }
@@ -179,8 +187,8 @@ export interface SessionSettings {
  * Returns the shell text of a session. The shell stays the parent of the command (no `exec`). Otherwise a command that
  * dies by a signal would end the whole session with it, which ssh reports as 255 instead of 128 + n.
  */
-export function renderSessionScript({ settings, words, missingFolderHint }: SessionScript): string {
-  const [line, ...more] = words;
+export function renderSessionScript(script: SessionScript): string {
+  const { settings, missingFolderHint } = script;
   const render = (one: SessionSettings): string => renderSettings(one, missingFolderHint);
   return [
     ...settings.map(
@@ -190,10 +198,17 @@ export function renderSessionScript({ settings, words, missingFolderHint }: Sess
     // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the command. A subshell has none.
     "trap : INT",
     // So the words `exit`, `exec` and `set` don't reach this shell either.
-    more.length === 0 ? `( eval ${quote([line ?? ""])} )` : `( ${quote(words)} )`,
+    `( ${commandOf(script)} )`,
     "exit $?",
     "",
   ].join("\n");
+}
+
+function commandOf({ settings, words, user }: SessionScript): string {
+  if (user === undefined) return words.length === 1 ? `eval ${quote(words)}` : quote(words);
+  const isHome = settings.every(({ workingDirectory }) => workingDirectory === undefined);
+  const folder = isHome ? "home" : "";
+  return quote(["sh", "-c", shellText(runAsUser), "e2e-run-as-user", user, folder, ...words]);
 }
 
 const condition = ({ whenExists }: SessionSettings): string =>

@@ -3,7 +3,8 @@ import { outside } from "../../outside-text.ts";
 import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { createToken } from "./session-line.ts";
-import type { CommandEnd, SessionProof } from "./pass-output.ts";
+import type { CommandEnd } from "./held-output.ts";
+import type { SessionProof } from "./pass-output.ts";
 import {
   type LoginMark,
   type SshMessages,

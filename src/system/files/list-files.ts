@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { readdir, realpath } from "node:fs/promises";
+import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { type Checked, problem } from "../../model/checked.ts";
 import { plainLine } from "../printable.ts";
@@ -106,12 +106,26 @@ async function catchingFailures(
     if (code === undefined) throw error;
     // The system's name has other bytes than what became of them in a text.
     const isOtherName = code === "ENOENT" && path.includes("\uFFFD");
+    if (
+      code === "ENOENT" &&
+      !isOtherName &&
+      path !== "" &&
+      (await isGone(join(listing.root, path)))
+    )
+      return;
     reporterOf(
       listing,
       path,
     )((name) => `Cannot read ${name} (${isOtherName ? "its name is not UTF-8" : code}).`);
   }
 }
+
+/** Another program has removed it since its folder was read. */
+const isGone = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => false,
+    (error: unknown) => errorCode(error) === "ENOENT",
+  );
 
 interface Visited {
   readonly path: string;

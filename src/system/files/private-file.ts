@@ -9,6 +9,7 @@ import {
   mkdir,
   mkdtemp,
   open,
+  readdir,
   rename,
   rm,
   stat,
@@ -187,6 +188,16 @@ export async function isAccessible(path: string, mode: number = constants.F_OK):
     () => true,
     () => false,
   );
+}
+
+/** The names in a folder, none if it is missing. A folder that can't be read isn't empty: rejects then. */
+export async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  }
 }
 
 /** Whether a new file may replace what is at this path: a rename would replace anything else too, such as a device. */

@@ -1,7 +1,8 @@
 import { constants, type FileHandle, open } from "node:fs/promises";
-import { messageOf } from "../../errors.ts";
+import { OwnError, messageOf } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
 import { orAborted } from "../time-limit.ts";
+import { utf8Text } from "../utf8.ts";
 import { errorCode } from "./private-file.ts";
 
 /** Larger files are none that this program or its users write for it. */
@@ -46,12 +47,15 @@ export async function readBytes(
   }
 }
 
+/** Likewise, for a text. Also rejects if its bytes aren't UTF-8. */
 export async function readText(
   path: string,
   mostBytes: number,
   signal: AbortSignal,
 ): Promise<string> {
-  return (await readBytes(path, mostBytes, signal)).toString("utf8");
+  const text = utf8Text(await readBytes(path, mostBytes, signal));
+  if (text === undefined) throw new OwnError("some of its bytes are not UTF-8");
+  return text;
 }
 
 /**
@@ -72,6 +76,22 @@ export async function readOwnTextIfThere(path: string): Promise<string | undefin
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw error;
+  }
+}
+
+/** Returns the end of a regular file, from a line's beginning on; an empty text if it can't be read. */
+export async function readTail(path: string, mostBytes: number): Promise<string> {
+  try {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const information = await file.stat();
+    if (!information.isFile()) return "";
+    const from = Math.max(0, information.size - mostBytes);
+    const length = Math.min(mostBytes, information.size);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from);
+    const text = buffer.toString("utf8", 0, bytesRead);
+    return from === 0 ? text : text.slice(text.indexOf("\n") + 1);
+  } catch {
+    return "";
   }
 }
 

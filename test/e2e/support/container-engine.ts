@@ -2,8 +2,10 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The image that the local cloud's machines are made of as well: no registry is needed. */
-export const nodeImage = "localhost/cluster-e2e-machine:debian-12";
+/** A Debian that has none of a platform's packages. The local cloud's machines are made of such images as well: no registry is needed. */
+export const bareNodeImage = "localhost/cluster-e2e-machine:debian-12";
+/** The same with the sample platform's packages, which an installation then needn't unpack. */
+export const nodeImage = `${bareNodeImage}-sample-platform`;
 
 export interface ContainerEngine extends AsyncDisposable {
   readonly name: "docker" | "podman";

@@ -47,7 +47,7 @@ export function start(program: string, words: readonly string[], options: StartO
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
     stdout: "pipe",
     stderr: "pipe",
-    timeout: options.limitMs ?? 300_000,
+    timeout: options.limitMs ?? 800_000,
     killSignal: "SIGKILL",
   });
   const written = { stderr: "" };
@@ -72,7 +72,7 @@ export function start(program: string, words: readonly string[], options: StartO
   return {
     processId: child.pid,
     stderr: () => written.stderr,
-    said: async (text, limitMs = 120_000) => {
+    said: async (text, limitMs = 600_000) => {
       const isThere = (): boolean =>
         typeof text === "string" ? written.stderr.includes(text) : text.test(written.stderr);
       const late = Promise.withResolvers<"late">();

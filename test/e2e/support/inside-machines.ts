@@ -4,7 +4,7 @@ import { until } from "../../support/until.ts";
 import { docker } from "./test-containers.ts";
 
 /** For `until`: how long machines may take that are asked over `docker exec`. */
-export const patient = { limitMs: 120_000, everyMs: 250 };
+export const patient = { limitMs: 600_000, everyMs: 250 };
 
 export interface Inside {
   readonly containerId: string;

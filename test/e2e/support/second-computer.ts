@@ -28,21 +28,21 @@ export interface SecondComputer extends AsyncDisposable {
   receive(path: string, name: string): Promise<string>;
 }
 
-export async function startSecondComputer(): Promise<SecondComputer> {
-  const folder = await temporaryFolder();
-  await chmod(folder.path, 0o755);
-  const at = (name: string): string => join(folder.path, name);
-  const home = at("home");
-  await mkdir(home);
-  await chown(home, user, user);
-  // The repository may be in a folder that only root can open.
-  await copyFile(executablePath("cluster-container"), at("cluster-container"));
-  const socket = `unix://${at("docker.sock")}`;
+/** A Docker with a network of its own, whose containers' addresses lead nowhere from here. */
+export interface SecondDocker extends AsyncDisposable {
+  readonly socket: string;
+  readonly processId: number;
+  docker(words: readonly string[]): Promise<string>;
+}
+
+export async function startSecondDocker(folder: string): Promise<SecondDocker> {
+  const at = (name: string): string => join(folder, name);
+  const host = `unix://${at("docker.sock")}`;
   const places = [
     `--data-root=${at("data")}`,
     `--exec-root=${at("exec")}`,
     `--pidfile=${at("pid")}`,
-    `--host=${socket}`,
+    `--host=${host}`,
   ];
   const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1"];
   const log = Bun.file(at("log"));
@@ -53,30 +53,11 @@ export async function startSecondComputer(): Promise<SecondComputer> {
       stderr: log,
     },
   );
-  const environment = { DOCKER_HOST: socket };
   const docker = async (words: readonly string[]): Promise<string> =>
-    runEngine("docker", words, environment);
-  const asUser = [`--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
-  const command = [
-    "nsenter",
-    `--net=/proc/${child.pid}/ns/net`,
-    "setpriv",
-    ...asUser,
-    at("cluster-container"),
-  ];
-  const own = {
-    ...environment,
-    HOME: home,
-    XDG_STATE_HOME: join(home, "state"),
-    TMPDIR: home,
-    CI: "true",
-  };
-  const begin = (words: readonly string[]): Running =>
-    start("cluster-container", words, { environment: own, command, cwd: home });
+    runEngine("docker", words, { DOCKER_HOST: host });
   const dispose = async (): Promise<void> => {
     child.kill("SIGTERM");
     await child.exited;
-    await folder[Symbol.asyncDispose]();
   };
   try {
     await until("the second Docker answers", async () =>
@@ -90,6 +71,43 @@ export async function startSecondComputer(): Promise<SecondComputer> {
     throw error;
   }
   return {
+    socket: at("docker.sock"),
+    processId: child.pid,
+    docker,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+export async function startSecondComputer(): Promise<SecondComputer> {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await temporaryFolder());
+  await chmod(folder.path, 0o755);
+  const at = (name: string): string => join(folder.path, name);
+  const home = at("home");
+  await mkdir(home);
+  await chown(home, user, user);
+  // The repository may be in a folder that only root can open.
+  await copyFile(executablePath("cluster-container"), at("cluster-container"));
+  const { docker, processId, socket } = stack.use(await startSecondDocker(folder.path));
+  const asUser = [`--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
+  const command = [
+    "nsenter",
+    `--net=/proc/${processId}/ns/net`,
+    "setpriv",
+    ...asUser,
+    at("cluster-container"),
+  ];
+  const own = {
+    DOCKER_HOST: `unix://${socket}`,
+    HOME: home,
+    XDG_STATE_HOME: join(home, "state"),
+    TMPDIR: home,
+    CI: "true",
+  };
+  const begin = (words: readonly string[]): Running =>
+    start("cluster-container", words, { environment: own, command, cwd: home });
+  const owned = stack.move();
+  return {
     home,
     run: async (words) => begin(words).ended,
     start: begin,
@@ -100,6 +118,6 @@ export async function startSecondComputer(): Promise<SecondComputer> {
       await chown(received, user, user);
       return received;
     },
-    [Symbol.asyncDispose]: dispose,
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };
 }

@@ -16,9 +16,9 @@ export function shareBackend<Backend extends AsyncDisposable & { readonly folder
   beforeAll(async () => {
     state.backend = await open();
     state.artifact = await buildArtifact(variant, state.backend.folder);
-  }, 300_000);
+  });
   afterAll(async () => {
     await state.backend?.[Symbol.asyncDispose]();
-  }, 120_000);
+  });
   return { backend: () => state.backend!, artifact: () => state.artifact! };
 }

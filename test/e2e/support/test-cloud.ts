@@ -1,6 +1,7 @@
 /** A local cloud in its own process, whose machines are containers, and the environment for executables that use it. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { nodeImage } from "./container-engine.ts";
 import type { Ended, Running, StartOptions } from "./executable.ts";
 import { repository, run, start } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -56,17 +57,17 @@ export interface TestCloud extends AsyncDisposable {
   machines(): Promise<readonly TestMachine[]>;
 }
 
-/** `debianImage`: the container image of machines with Debian 12, instead of the usual one. */
+/** `debianImage`: the container image of machines with Debian 12. */
 export async function startTestCloud(
   driver: "container" | "in-process",
-  debianImage?: string,
+  debianImage = nodeImage,
 ): Promise<TestCloud> {
   const folder = await temporaryFolder();
   const directory = join(folder.path, "cloud");
   await mkdir(directory);
   const log = Bun.file(join(folder.path, "cloud.log"));
   const driverWords = ["--driver", driver, "--directory", directory, "--port", "0"];
-  const image = debianImage === undefined ? [] : ["--debian-image", debianImage];
+  const image = driver === "container" ? ["--debian-image", debianImage] : [];
   const child = Bun.spawn(
     [process.execPath, "test/local-cloud/main.ts", ...driverWords, ...image],
     {

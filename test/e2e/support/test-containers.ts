@@ -5,13 +5,19 @@
 import { randomBytes } from "node:crypto";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type ContainerEngine, dockerEngine, nodeImage, startPodman } from "./container-engine.ts";
+import {
+  bareNodeImage,
+  type ContainerEngine,
+  dockerEngine,
+  nodeImage,
+  startPodman,
+} from "./container-engine.ts";
 import type { Ended, Running, StartOptions } from "./executable.ts";
 import { run, start } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import type { Inspected } from "./test-cloud.ts";
 
-export { nodeImage };
+export { bareNodeImage, nodeImage };
 
 export interface TestContainers extends AsyncDisposable {
   /** A folder of this test's own, removed with it. */

@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type Ended,
+  executablePath,
   repository,
   run,
   type Running,
@@ -32,6 +33,8 @@ export interface TestVms extends AsyncDisposable {
   id(name: string): string;
   /** `environment` adds to this test's own. */
   run(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>;
+  /** Like `run`, on a computer whose kernel has counted a sleep. Only root can pretend that. */
+  runAfterSleep(words: readonly string[]): Promise<Ended>;
   start(words: readonly string[], environment?: Readonly<Record<string, string>>): Running;
   inspect(clusterId: string): Promise<VmInspected>;
   /** Process numbers of the cluster id's QEMUs, by its nodes; `network` is the one that connects them. */
@@ -62,6 +65,11 @@ async function make(script: string, words: readonly string[]): Promise<string> {
   return stdout.trim();
 }
 
+const asleep = `mount -t tmpfs none /sys/power
+mkdir /sys/power/suspend_stats
+echo 1 >/sys/power/suspend_stats/success
+exec "$0" "$@"`;
+
 export async function startTestVms(): Promise<TestVms> {
   const folder = await temporaryFolder();
   const prefix = `e2e-${randomBytes(4).toString("hex")}`;
@@ -82,6 +90,11 @@ export async function startTestVms(): Promise<TestVms> {
     id: (name) => `${prefix}-${name}`,
     run: (words, more) =>
       run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
+    runAfterSleep: (words) =>
+      run("cluster-vm", words, {
+        ...options,
+        command: ["unshare", "--mount", "sh", "-ec", asleep, executablePath("cluster-vm")],
+      }),
     start: (words, more) =>
       start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
     inspect: async (clusterId) => {

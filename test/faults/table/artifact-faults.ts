@@ -222,11 +222,11 @@ const addresses: readonly CloudFault[] = [
     "http://downloads.invalid/artifact.sh",
     failed("artifact-unreachable", "downloads.invalid"),
   ),
-  named("has no address", "http://", failed("bad-usage", "ARTIFACT_URL", 2)),
+  named("has no address", "http://", failed("bad-usage", "PLATFORM", 2)),
   named(
     "has an address of another kind",
     "ftp://downloads.invalid/artifact.sh",
-    failed("bad-usage", "ARTIFACT_URL", 2),
+    failed("bad-usage", "PLATFORM", 2),
   ),
 ];
 

@@ -1,8 +1,11 @@
-/** Arguments with bytes that aren't UTF-8 are refused, because the runtime has changed them. */
+/** Arguments, variables and secrets with bytes that aren't UTF-8 are refused, because the runtime has changed them. */
 import { join } from "node:path";
 import { expect, test } from "bun:test";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+import { runShell } from "./start-example.ts";
 
 const program = join(import.meta.dir, "../../../src/bin/cluster-container.ts");
+const vmProgram = join(import.meta.dir, "../../../src/bin/cluster-vm.ts");
 
 /** printf makes the bytes of the last argument. */
 async function run(format: string, words: string) {
@@ -32,3 +35,21 @@ test.skipIf(process.platform !== "linux")(
     expect(stderr).toContain("no-such-option");
   },
 );
+
+test.each([
+  ["a variable of the environment", 'XDG_STATE_HOME="$(printf "/tmp/a\\377b")" "$0" "$1" list', 5],
+  ["a file of variables", 'printf "A=a\\377b" >own.env; "$0" "$1" run --env-file own.env true', 2],
+])("%s: bytes that aren't UTF-8 are an error", async (_, line, status) => {
+  await using folder = await scratchFolder();
+  const child = Bun.spawn(["sh", "-c", line, process.execPath, vmProgram], {
+    cwd: folder.path,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const stderr = (await new Response(child.stderr).text()).replaceAll(/\s+/g, " ");
+  expect([await child.exited, stderr]).toEqual([status, expect.stringContaining("are not UTF-8")]);
+});
+
+test("a secret on stdin: bytes that aren't UTF-8 are an error", async () => {
+  const { exitCode, stderr } = await runShell("printf 'a\\377b\\n' | $EXAMPLE secret");
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining("are not UTF-8")]);
+});

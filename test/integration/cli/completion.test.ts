@@ -57,6 +57,18 @@ test("the program's output is offered, never executed", async () => {
   expect(await Bun.file(trace).exists()).toBe(false);
 });
 
+test.each(["example greet ex", "example greet example :", "example greet example : e"])(
+  "bash replaces only what follows a colon (%s)",
+  async (line) => {
+    const script = `
+      eval "$($EXAMPLE completion bash)"
+      example() { printf '%s\\n' words example:etcd; }
+      COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _example; echo "\${COMPREPLY[*]}"`;
+    const { stdout } = await runShell(script);
+    expect(stdout).toBe(line.includes(":") ? "etcd\n" : "example:etcd\n");
+  },
+);
+
 const shells = [
   ["bash", ["--norc", "--noprofile", "-i"], 'eval "$(example completion bash)"', "completion"],
   [

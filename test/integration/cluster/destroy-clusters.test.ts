@@ -48,5 +48,5 @@ describe.skipIf(opensshLack !== undefined)(`removing a cluster (${opensshLack ??
     expect(wasKept).toEqual([false]);
     expect(await readdir(directory)).not.toContain("id_ed25519");
     expect(await readdir(directory)).toContain("known_hosts");
-  }, 30_000);
+  });
 });

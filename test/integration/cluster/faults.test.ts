@@ -2,16 +2,20 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Backend } from "../../../src/backend/contract.ts";
-import type { FaultRequest } from "../../../src/cluster/faults/fault-request.ts";
+import type { FaultRequest } from "../../../src/platform/faults/fault-kinds.ts";
 import {
   beginFault,
   endFaults,
   listFaults,
   untilFaultEnds,
 } from "../../../src/cluster/faults/faults.ts";
+import type { Context } from "../../../src/cli/command.ts";
+import { withChaos } from "../../../src/commands/once/with-chaos.ts";
+import { runChaos } from "../../../src/cluster/faults/chaos.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { Cluster } from "../../../src/index.ts";
 import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
+import { readEvents } from "../../../src/store/events.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster, exampleTraits } from "../../support/install-example.ts";
@@ -43,6 +47,7 @@ case $1 in
   delete) rm -f "$MACHINE/cut" "$MACHINE/rules" ;;
 esac
 `,
+  logger: '#!/bin/sh\necho "$*" >>"$MACHINE/journal"\n',
   ping: '#!/bin/sh\n[ -e "$MACHINE/cut" ] || echo "rtt min/avg/max/mdev = 0.321/1.0/1.1/0.1 ms"\n',
 };
 
@@ -75,6 +80,7 @@ async function openCluster() {
       machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()),
     );
   return {
+    directory,
     machines: machines.machines,
     backend,
     named,
@@ -90,7 +96,7 @@ async function openCluster() {
 
 describe.skipIf(machinesLack !== undefined)("faults", () => {
   test("a partition begins on all nodes, shows, is listed, and is healed", async () => {
-    const { machines, told, list, begin, end, cuts, stack } = await openCluster();
+    const { directory, machines, told, list, begin, end, cuts, stack } = await openCluster();
     await using _ = stack;
     const { fault } = await begin();
     expect(fault).toMatchObject({
@@ -109,6 +115,18 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect((await end()).map(({ id }) => id)).toEqual([fault.id]);
     expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
+    for (const machine of machines)
+      expect(await machine.read("journal")).toBe(
+        ["begins", "ends"]
+          .map((word) => `-t cluster-e2e fault ${fault.id} (partition) ${word}\n`)
+          .join(""),
+      );
+    const of = { kind: "fault", id: fault.id, fault: "partition", nodes: fault.nodes };
+    expect((await readEvents(directory)).filter(({ kind }) => kind === "fault")).toMatchObject([
+      { ...of, course: "begun", text: fault.description, seconds: 60 },
+      { ...of, course: "shown", text: expect.stringContaining("0 of 4 pings answered") },
+      { ...of, course: "healed", by: "command" },
+    ]);
   });
 
   test("the library begins, lists and heals them, at the latest at the end of their scope", async () => {
@@ -145,7 +163,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
       cluster.fault({ kind: "network", durationMs: 60_000, delayMs: "1" as never }),
     );
     expect((await wrong).id).toBe("bad-usage");
-  }, 60_000);
+  });
 
   // Shows R124.
   test("what a node says of a fault is masked where it is listed", async () => {
@@ -280,5 +298,80 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");
     expect(await list()).toEqual([]);
+  });
+
+  const chaos = {
+    seed: 7,
+    everyMs: 5_000,
+    kinds: ["partition"],
+    targets: ["majority"],
+  } as const;
+
+  test("chaos that is interrupted heals its present fault", async () => {
+    const { backend, named, runtime, told, list, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const interruption = new AbortController();
+    const begun: number[] = [];
+    const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
+    const request = { ...named, options: chaos, onFault };
+    const failing = failureOf(runChaos(backend, request, runtime, interruption.signal));
+    await until("a fault shows", () => told.some((text) => text.startsWith("The fault shows")), {
+      limitMs: 100_000,
+    });
+    interruption.abort(new Error("Enough"));
+    expect((await failing).message).toBe("Enough");
+    expect([begun, await cuts(), await list()]).toEqual([[1], [false, false, false], []]);
+  });
+
+  test.each(["vain", "dead"])(
+    "chaos ends with an error if a node is %s, and leaves no fault",
+    async (state) => {
+      const { machines, backend, named, runtime, list, cuts, stack } = await openCluster();
+      await using _ = stack;
+      if (state === "dead") await machines[2]!.close();
+      else for (const machine of machines) await machine.write(state, "");
+      const failure = await failureOf(
+        runChaos(backend, { ...named, options: chaos }, runtime, signal),
+      );
+      expect(failure.id).toBe(state === "dead" ? "connection-failed" : "remote-command-failed");
+      expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
+    },
+  );
+
+  test("chaos beside a command ends with it, and names its seed first and last", async () => {
+    const { backend, named, runtime, told, list, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const context = { ...runtime, signal } as unknown as Context;
+    const command = async (): Promise<number> => {
+      await until("a fault shows", () => told.some((text) => text.includes("The fault shows")), {
+        limitMs: 100_000,
+      });
+      return 3;
+    };
+    const given = { ...named, options: chaos };
+    expect(await withChaos(backend, given, context, command)).toBe(3);
+    expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
+    expect(told[0]).toBe("Chaos: seed=7,every=5s,kinds=partition,targets=majority");
+    expect(told.findLast((text) => text.includes("seed"))).toStartWith("Chaos had seed 7.");
+  });
+
+  test("the plan is printed, and nothing begins, with --dry-run; the same plan without", async () => {
+    const { machines, backend, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const run = async (words: string) =>
+      runCommandLine(`fault random --targets majority --every 5s --for 5s ${words} -c example`, {
+        kind: containerKind,
+        backend,
+        nowMs: 0,
+        columns: 120,
+      });
+    const planned = await run("--seed 7 --dry-run");
+    expect(planned.stdout).toStartWith("seed 7\n1. after 0.0 s: partition on ");
+    expect([await run("--seed 7 --dry-run"), await cuts()]).toEqual([
+      planned,
+      [false, false, false],
+    ]);
+    for (const machine of machines) await machine.write("vain", "");
+    expect(await failureOf(run("--seed 7"))).toMatchObject({ id: "remote-command-failed" });
   });
 });

@@ -90,7 +90,7 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
       [hash, "***"],
       [hash, "***"],
     ]);
-  }, 60_000);
+  });
 
   test("a command whose output is shown doesn't begin", async () => {
     await using given = await start();
@@ -108,7 +108,7 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
     await Promise.all([shown, followed, hidden]);
     expect(given.hasRun(given.agent, "shown")).toBe(true);
     expect(given.lines.join("\n")).not.toContain("0123456789abcdefghij");
-  }, 60_000);
+  });
 
   test("no file is sent, because the node may say why it refuses it", async () => {
     await using given = await start();
@@ -124,7 +124,7 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
     await given.master.write("run/go", "");
     await Promise.all([sent, hidden]);
     expect(await given.agent.read("var/lib/sent")).toBe("hello");
-  }, 60_000);
+  });
 });
 
 test.skipIf(machinesLack !== undefined)(
@@ -138,7 +138,6 @@ test.skipIf(machinesLack !== undefined)(
     expect(await waiting).toMatchObject({ id: "connection-failed" });
     expect(given.hasRun(given.agent, "shown")).toBe(false);
   },
-  60_000,
 );
 
 describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first", () => {
@@ -153,28 +152,24 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
       /^Cannot read .*status 1/,
       async ({ write }: Later) => write("run/broken", ""),
     ],
-  ])(
-    "%s are masked once they can be",
-    async (_, problem, prevent) => {
-      await using given = await start();
-      const { master, agent, connections, progress } = given;
-      await master.write("run/go", "");
-      const text = await master.read(configuration);
-      await prevent({ write: master.write, remove: async (path) => rm(join(master.folder, path)) });
-      const other = await connections.connect(agent.node, signal);
-      expect((await other.run(saying("first"), signal)).stdout.trim()).toBe(hash);
-      expect(progress.mask(hash)).toBe(hash);
-      if (problem === undefined) expect(connections.problem()).toBeUndefined();
-      else expect(connections.problem()).toMatch(problem);
-      await master.write(configuration, text);
-      await rm(join(master.folder, "run/broken"), { force: true });
-      const first = await connections.connect(master.node, signal);
-      await first.run(saying("second"), signal);
-      expect(progress.mask(hash)).toBe("***");
-      expect(connections.problem()).toBeUndefined();
-    },
-    60_000,
-  );
+  ])("%s are masked once they can be", async (_, problem, prevent) => {
+    await using given = await start();
+    const { master, agent, connections, progress } = given;
+    await master.write("run/go", "");
+    const text = await master.read(configuration);
+    await prevent({ write: master.write, remove: async (path) => rm(join(master.folder, path)) });
+    const other = await connections.connect(agent.node, signal);
+    expect((await other.run(saying("first"), signal)).stdout.trim()).toBe(hash);
+    expect(progress.mask(hash)).toBe(hash);
+    if (problem === undefined) expect(connections.problem()).toBeUndefined();
+    else expect(connections.problem()).toMatch(problem);
+    await master.write(configuration, text);
+    await rm(join(master.folder, "run/broken"), { force: true });
+    const first = await connections.connect(master.node, signal);
+    await first.run(saying("second"), signal);
+    expect(progress.mask(hash)).toBe("***");
+    expect(connections.problem()).toBeUndefined();
+  });
 
   test("keep the first master's own text back", async () => {
     await using given = await start();
@@ -189,7 +184,7 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
       id: "remote-command-failed",
     });
     expect(given.hasRun(master, "second")).toBe(false);
-  }, 60_000);
+  });
 
   test("are read once, whatever is run later", async () => {
     await using given = await start();
@@ -199,7 +194,7 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
       await (await connections.connect(node.node, signal)).run(saying("any"), signal);
     }
     expect(secretsRead(master)).toBe(1);
-  }, 60_000);
+  });
 
   test("are read again until the installation on the first master has ended, and when an error is about to be shown", async () => {
     await using given = await start();
@@ -219,7 +214,7 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
     await master.write(token, "made-by-a-service\n");
     await connections.readAgain();
     expect(progress.mask("made-by-a-service")).toBe("***");
-  }, 60_000);
+  });
 });
 
 interface Later {

@@ -55,7 +55,7 @@ test("progress names an artifact whose server takes long", async () => {
   );
   expect((await failureOf(planned)).id).toBe("artifact-unreachable");
   expect(notes).toEqual(["Still reading the artifact."]);
-}, 30_000);
+});
 
 test("a pipe with a checksum is refused like one without, because nobody may ever write to it", async () => {
   await using folder = await scratchFolder();

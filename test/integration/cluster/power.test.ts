@@ -1,7 +1,8 @@
 /** Power over nodes, with a backend that only remembers what it was asked. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import type { Backend, Power } from "../../../src/backend/contract.ts";
+import type { Backend } from "../../../src/backend/contract.ts";
+import type { Power } from "../../../src/backend/power.ts";
 import { clusterMasterConnection, sshConfig } from "../../../src/cluster/connections.ts";
 import { type PowerAction, changePower } from "../../../src/cluster/power.ts";
 import { ClusterError } from "../../../src/errors.ts";
@@ -10,6 +11,7 @@ import {
   type NodeState,
   nodeReference,
 } from "../../../src/model/cluster-record.ts";
+import { readEvents } from "../../../src/store/events.ts";
 import { keepLastRecord } from "../../../src/store/last-record.ts";
 import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { openFixture, region } from "../../support/cloud-fixture.ts";
@@ -48,7 +50,7 @@ async function openCluster(
       calls.push(`${name} ${nodes.map(nodeReference).join(",")}`);
       for (const node of nodes) states.set(nodeReference(node), state);
     };
-  const power: Power = {
+  const power: { -readonly [Name in keyof Power]: Power[Name] } = {
     shutDown: call("shut down", "stopped"),
     cutPower: call("cut", "stopped"),
     start: call("start", "running"),
@@ -85,6 +87,7 @@ async function openCluster(
     cluster,
     machines: machines.machines,
     states,
+    power,
     backendFails,
     calls,
     environment,
@@ -130,6 +133,27 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     ]);
     await change("pause", ["all"]);
     expect(kept.map((each) => each.hasSocket())).toEqual([false, false, false]);
+  });
+
+  test("leaves a line in the journals of running nodes, and events", async () => {
+    const logger = '#!/bin/sh\necho "$*" >>"$MACHINE/journal"\n';
+    const { cluster, change, machines, states, stack } = await openCluster({ logger });
+    await using _ = stack;
+    states.set("agent_1", "stopped");
+    await change("stop", ["all"], true);
+    const journals = machines.map(async (machine) => machine.read("journal").catch(() => ""));
+    expect(await Promise.all(journals)).toEqual([
+      "-t cluster-e2e Cut the power\n",
+      "-t cluster-e2e Cut the power\n",
+      "",
+    ]);
+    const power = { kind: "power", action: "Cut the power", nodes: ["master_0", "agent_0"] };
+    const events = await readEvents(cluster.directory);
+    expect(events.filter(({ kind }) => kind === "power")).toMatchObject([
+      { ...power, course: "begun" },
+      { ...power, course: "done" },
+    ]);
+    expect(events.filter(({ kind }) => kind === "node")).toHaveLength(3);
   });
 
   test.each<[PowerAction, boolean, readonly string[]]>([
@@ -222,7 +246,7 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     states.set("agent_0", "ended");
     backendFails.now = false;
     expect(await failing).toMatchObject({ id: "machine-failed", facts: { node: "agent_0" } });
-  }, 15_000);
+  });
 
   test("a node that refuses to restart says why", async () => {
     const { rebooting, stack } = await openCluster({
@@ -234,6 +258,23 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     expect(failure.message).toContain("Access denied");
   });
 
+  test.each<PowerAction>(["start", "restart", "resume"])(
+    "%s ends once a login fails and the node's console shows that it will never come",
+    async (action) => {
+      const { machines, states, change, power, stack } = await openCluster();
+      await using _ = stack;
+      await machines[1]!.close();
+      states.set("agent_0", action === "resume" ? "paused" : "stopped");
+      power.assertBoots = async (_cluster, node) => {
+        if (nodeReference(node) === "agent_0")
+          throw new ClusterError("machine-failed", "its kernel panicked.");
+      };
+      const failure = await failureOf(change(action, ["all"]));
+      expect(failure).toMatchObject({ id: "machine-failed", message: "its kernel panicked." });
+    },
+    10_000,
+  );
+
   test("a node that stops while its login is awaited is an error at once", async () => {
     const { machines, states, change, stack } = await openCluster();
     await using _ = stack;
@@ -242,7 +283,7 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     await Bun.sleep(300);
     states.set("agent_0", "stopped");
     expect(await failing).toMatchObject({ id: "node-stopped", facts: { node: "agent_0" } });
-  }, 10_000);
+  });
 });
 
 describe("a restart in the cloud", () => {

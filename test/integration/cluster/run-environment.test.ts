@@ -62,17 +62,17 @@ describe.skipIf(lack !== undefined)(
         stderr: `The folder ${layouts[0].testsFolders[0]} does not exist on this node. Install the platform first.\n`,
         fetched: [],
       });
-    }, 30_000);
+    });
 
     test("can still be asked for files by absolute paths", async () => {
       const { status, stderr, fetched } = await run(true, ["/etc/hostname", "report.xml"]);
       expect({ status, fetched }).toEqual({ status: 255, fetched: ["0"] });
       const reason = `The folder ${layouts[0].testsFolders[0]} does not exist on this node.`;
       expect(stderr).toEndWith(`Warning: Cannot fetch report.xml from master_0: ${reason}\n`);
-    }, 30_000);
+    });
 
     test("runs other commands without the environment's variables", async () => {
       expect(await run(false)).toEqual({ status: 0, stdout: "hosts: \n", stderr: "", fetched: [] });
-    }, 30_000);
+    });
   },
 );

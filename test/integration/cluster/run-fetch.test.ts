@@ -150,10 +150,27 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     });
     await writeFile(join(node.home, ".bashrc"), "echo noise of a start-up file\n");
     await writeFile(join(node.home, "large"), Buffer.alloc(20_000_000, "0123456789abcde"));
-    expect(await fetchFrom(node, `${node.home}/large`)).toEqual({ files: 1, bytes: 20_000_000 });
+    expect(await fetchFrom(node, `${node.home}/large`)).toEqual({
+      files: 1,
+      bytes: 20_000_000,
+      shrunk: [],
+    });
     expect(
       Bun.spawnSync(["cmp", join(node.home, "large"), join(node.here, "target")]).exitCode,
     ).toBe(0);
+  });
+
+  test("a file that shrinks while it is read is named", async () => {
+    // Between tar's look at the size and its reading.
+    await using node = await startNode({
+      tar: 'echo "tar: ./a log: File shrank by 1234 bytes; padding with zeros" >&2; /bin/tar "$@"; exit 1',
+    });
+    await mkdir(join(node.home, "logs"));
+    await writeFile(join(node.home, "logs", "a log"), "short");
+    expect(await fetchFrom(node, `${node.home}/logs`)).toMatchObject({ shrunk: ["a log"] });
+    const { status, stderr } = await node.run("true", [["logs", "there"]]);
+    expect(status).toBe(0);
+    expect(stderr.replaceAll(/\s+/g, " ")).toContain("a log: became shorter while it was fetched");
   });
 
   const folder = rawEntry({ name: "./", type: "5", mode: 0o755 });

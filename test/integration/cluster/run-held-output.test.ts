@@ -43,5 +43,4 @@ test.skipIf(opensshLack !== undefined)(
     expect(await new Response(child.stdout).text()).toBe("done\n");
     expect(await child.exited).toBe(3);
   },
-  60_000,
 );

@@ -50,7 +50,6 @@ test.skipIf(machinesLack !== undefined)(
     expect(lines.join("\n")).toContain("more secrets to mask");
     expect(existsSync(file)).toBe(false);
   },
-  60_000,
 );
 
 const hangingJournal = `#!/bin/sh\n: >"$MACHINE/run/asked"\nexec sleep 60\n`;
@@ -85,5 +84,4 @@ test.skipIf(machinesLack !== undefined)(
     );
     expect(lines.join("\n")).toContain(`The nodes' logs are in ${scratch.path}`);
   },
-  60_000,
 );

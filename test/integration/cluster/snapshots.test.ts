@@ -1,7 +1,9 @@
 /** A machine whose memory was saved continues with the time at which it was saved. */
 import type { Backend } from "../../../src/backend/contract.ts";
+import type { Power } from "../../../src/backend/power.ts";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { restoreSnapshot } from "../../../src/cluster/snapshots.ts";
 import { failureOf, rejectionOf } from "../../support/failure-of.ts";
@@ -20,7 +22,11 @@ const hourNs = 3_600_000_000_000;
  * Restores a snapshot of a master and an agent whose clocks are an hour behind. Returns how the restore ended, by how many nanoseconds each is ahead
  * then, and who has set it.
  */
-async function restore(holdsMemory: boolean, programs: Readonly<Record<string, string>> = {}) {
+async function restore(
+  holdsMemory: boolean,
+  programs: Readonly<Record<string, string>> = {},
+  power?: Pick<Power, "assertBoots">,
+) {
   await using scratch = await scratchFolder();
   await using machines = await startMachines({
     roles: ["master", "agent"],
@@ -38,7 +44,10 @@ async function restore(holdsMemory: boolean, programs: Readonly<Record<string, s
     name: "vm",
     find: async () => cluster,
     snapshots,
+    power,
   } as unknown as Backend<unknown>;
+  // A node whose system has ended accepts no login.
+  if (power !== undefined) await machines.machines[1]!.close();
   const { progress, steps } = recordingProgress();
   const name = { clusterId: cluster.id, name: "installed" };
   const ended = await rejectionOf(
@@ -68,6 +77,14 @@ describe.skipIf(machinesLack !== undefined)("after a restore", () => {
       ahead: [-hourNs, -hourNs],
       given: ["", ""],
     });
+  });
+
+  test("a node whose console shows why it does not come is named with that", async () => {
+    const assertBoots: Power["assertBoots"] = async (_cluster, { role }) => {
+      if (role === "agent") throw new ClusterError("machine-failed", "its kernel panicked.");
+    };
+    const { ended } = await restore(true, {}, { assertBoots });
+    expect(ended).toMatchObject({ id: "machine-failed", message: "its kernel panicked." });
   });
 
   test("a clock that can't be set is an error that says so", async () => {

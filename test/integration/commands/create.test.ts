@@ -63,7 +63,7 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     expect(markdown).toStartWith("### Cluster created\n\n| Cluster | `mine` |\n");
     expect(markdown).toContain("| Phases | `Launch 1.3 s` |");
     expect(opened.destroyed).toEqual([]);
-  }, 60_000);
+  });
 
   test("with --wait, says when the cluster is ready", async () => {
     await using opened = await openCreation();
@@ -76,7 +76,7 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     expect(ran.told.at(-1)).toBe("Next: cluster-container run --cluster-id mine bash");
     expect((await readFile(summary, "utf8")).match(/^### .*$/gm)).toEqual(["### Cluster ready"]);
     expect(opened.web.requests).not.toEqual([]);
-  }, 60_000);
+  });
 
   test("with --dry-run prints the plan and creates nothing", async () => {
     await using opened = await openCreation();

@@ -32,7 +32,7 @@ test("it lists each example with its default nodes", async () => {
     readonly examples: unknown[];
   };
   expect(json.examples).toHaveLength(exampleNames.length);
-  expect(json.examples[0]).toMatchObject({
+  expect(json.examples[1]).toMatchObject({
     name: "etcd",
     nodes: { masters: 3, agents: 0, publicAgents: 0 },
   });
@@ -66,7 +66,7 @@ test("it writes to an empty folder, but over nothing", async () => {
 
 test.each([
   [["etcd"], "DIR: required with NAME"],
-  [["etc", "x"], 'NAME: "etc" is not one of etcd, pacemaker, slurm, swarm'],
+  [["etc", "x"], 'NAME: "etc" is not one of bare, etcd, pacemaker, slurm, swarm'],
 ])("bad usage: %p", async (words, problem) => {
   await using scratch = await scratchFolder();
   const { status, stderr } = await run(scratch.path, ...words);

@@ -26,5 +26,4 @@ test.skipIf(machinesLack !== undefined)(
     expect(await readdir(chosen.stdout)).toContain("master_0.console.txt");
     expect((await stat(chosen.stdout)).mode & 0o777).toBe(0o700);
   },
-  60_000,
 );

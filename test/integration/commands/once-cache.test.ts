@@ -3,11 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
-import {
-  assertSnapshot,
-  assertWritable,
-  unusableFile,
-} from "../../../src/backend/shared/cluster-file.ts";
+import { assertSnapshot, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
+import { assertWritable } from "../../../src/backend/shared/write-cluster-file.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
@@ -191,7 +188,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     await writeFile(opened.at("artifact.sh"), `${exampleArtifact("oss")}# another build\n`);
     await opened.once("--agents 1");
     expect(opened.happened).toEqual(saved);
-  }, 120_000);
+  });
 
   // Shows R122.
   test.each([
@@ -210,25 +207,21 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
   ] satisfies readonly [
     string,
     (opened: Awaited<ReturnType<typeof openCache>>) => Promise<void>,
-  ][])(
-    "a file that %s costs only time, and is replaced",
-    async (_name, spoil) => {
-      await using opened = await openCache();
-      await opened.once();
-      const before = await readFile(opened.at("cache/file"), "utf8");
-      await spoil(opened);
-      const ran = await opened.once("--keep-on-failure --save-on-failure failed");
-      expect(ran.status).toBe(0);
-      expect(opened.happened.filter((text) => text !== "copied")).toHaveLength(2);
-      expect(opened.happened.at(-2)).toBe("installed");
-      expect(ran.told.join("\n")).toContain("The platform is installed instead.");
-      expect(ran.told.join("\n")).not.toContain("Kept as requested");
-      expect(await Bun.file(opened.at("failed")).exists()).toBe(false);
-      expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
-      expect(await readFile(opened.at("cache/file"), "utf8")).toBe(before);
-    },
-    120_000,
-  );
+  ][])("a file that %s costs only time, and is replaced", async (_name, spoil) => {
+    await using opened = await openCache();
+    await opened.once();
+    const before = await readFile(opened.at("cache/file"), "utf8");
+    await spoil(opened);
+    const ran = await opened.once("--keep-on-failure --save-on-failure failed");
+    expect(ran.status).toBe(0);
+    expect(opened.happened.filter((text) => text !== "copied")).toHaveLength(2);
+    expect(opened.happened.at(-2)).toBe("installed");
+    expect(ran.told.join("\n")).toContain("The platform is installed instead.");
+    expect(ran.told.join("\n")).not.toContain("Kept as requested");
+    expect(await Bun.file(opened.at("failed")).exists()).toBe(false);
+    expect(junitOutcomes(await readFile(opened.at("junit.xml")))).toEqual(passed);
+    expect(await readFile(opened.at("cache/file"), "utf8")).toBe(before);
+  });
 
   // Shows R122.
   test.each([
@@ -237,21 +230,17 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     ["a cluster that the user saved", fileOf("installed")],
     ["a cluster with a similar name", fileOf("cached-yesterday")],
     ["a damaged cluster that the user saved", fileOf("installed").subarray(0, 200)],
-  ])(
-    "what no earlier run put there is kept: %s",
-    async (_name, bytes) => {
-      await using opened = await openCache();
-      await mkdir(opened.at("cache"));
-      await writeFile(opened.at("cache/file"), bytes);
-      expect(await failureOf(opened.once())).toMatchObject({
-        id: "bad-usage",
-        hint: expect.stringContaining("`cache`"),
-      });
-      expect(opened.happened).toEqual([]);
-      expect(await readFile(opened.at("cache/file"))).toEqual(Buffer.from(bytes));
-    },
-    120_000,
-  );
+  ])("what no earlier run put there is kept: %s", async (_name, bytes) => {
+    await using opened = await openCache();
+    await mkdir(opened.at("cache"));
+    await writeFile(opened.at("cache/file"), bytes);
+    expect(await failureOf(opened.once())).toMatchObject({
+      id: "bad-usage",
+      hint: expect.stringContaining("`cache`"),
+    });
+    expect(opened.happened).toEqual([]);
+    expect(await readFile(opened.at("cache/file"))).toEqual(Buffer.from(bytes));
+  });
 
   test("a file that appears at the path during the installation is kept", async () => {
     await using opened = await openCache();
@@ -263,7 +252,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(ran.status).toBe(0);
     expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: ");
     expect(await snapshotIn(opened.at("cache/file"))).toBe("mine");
-  }, 120_000);
+  });
 
   test("a file that appears at the path while the cluster is saved is kept", async () => {
     await using opened = await openCache();
@@ -272,7 +261,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(ran.status).toBe(0);
     expect(ran.told.join("\n")).toContain("Warning: The cluster could not be saved: ");
     expect(await snapshotIn(opened.at("cache/file"))).toBe("mine");
-  }, 120_000);
+  });
 
   test("a command that fails on a cluster from the file fails once", async () => {
     await using opened = await openCache();
@@ -282,7 +271,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect((await opened.once()).status).toBe(7);
     expect(opened.happened).toEqual(["copied"]);
     expect(await readFile(opened.at("ran"), "utf8")).toBe("ran\n");
-  }, 120_000);
+  });
 
   test("a cluster on which the command fails is saved if that is wanted, and the file's use is named", async () => {
     await using opened = await openCache();
@@ -299,7 +288,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
     expect(again.status).toBe(7);
     expect(again.told).toContain("Warning: The cluster could not be saved: The disk is full.");
     expect(again.told.join("\n")).not.toContain("create --from");
-  }, 120_000);
+  });
 
   test("recipients that age does not accept are refused before anything is installed", async () => {
     await using opened = await openCache();
@@ -312,7 +301,7 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
       message: expect.stringContaining("unknown recipient type"),
     });
     expect(opened.happened).toEqual([]);
-  }, 120_000);
+  });
 
   test("a cluster that can't be saved is used all the same", async () => {
     await using opened = await openCache();
@@ -323,5 +312,5 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
       "Warning: The cluster could not be saved: The disk is full.",
     );
     expect(await Bun.file(opened.at("cache/file")).exists()).toBe(false);
-  }, 120_000);
+  });
 });

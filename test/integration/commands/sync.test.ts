@@ -30,7 +30,7 @@ describe.skipIf(machinesLack !== undefined)(`a sync (${machinesLack ?? "here"})`
     );
     const second = await opened.run("sync checkout");
     expect(second.stdout).toStartWith(`master_0: ${report!.files} file, 0 sent (0 bytes)\n`);
-  }, 60_000);
+  });
 
   test("without a checkout, the current folder must be one", async () => {
     await using opened = await installedCluster();

@@ -27,5 +27,4 @@ test.skipIf(machinesLack !== undefined)(
       /^### Cluster ready\n\n\| Cluster \| `example` \|\n\| --- \| --- \|\n\| Place \| `cloud, us-west-2` \|\n\| Variant \| `oss, debian-12` \|\n\| Nodes \| `1 master, 1 agent, 0 public agents` \|\n\| Ready after \| `[\d a-z]+` \|\n\n$/,
     );
   },
-  60_000,
 );

@@ -284,4 +284,4 @@ test("errors and reports name options as the library does", async () => {
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain("`timeoutMs`");
   expect(leftIn(fixture.cloud)).toEqual(nothing);
-}, 60_000);
+});

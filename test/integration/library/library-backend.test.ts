@@ -98,7 +98,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       hint: expect.stringContaining("installFromPath"),
     });
     expect(requests).toHaveLength(1);
-  }, 30_000);
+  });
 
   // Shows R80.
   test("is installed with exactly the given configuration and script, and waited for", async () => {
@@ -154,7 +154,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       ]);
     }
     expect(fixture.destroyed).toEqual(["mine"]);
-  }, 30_000);
+  });
 
   test("takes files for genconf and for the masters", async () => {
     await using fixture = await openFixture();
@@ -186,7 +186,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     expect((await failureOf(agent!.read("var/lib/cluster/pki/custom_ca.key"))).message).toContain(
       "ENOENT",
     );
-  }, 30_000);
+  });
 
   test("whose installation fails on a node reports it at once, and logs are kept", async () => {
     await using fixture = await openFixture();
@@ -211,7 +211,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     const { folder: logs, files } = await cluster.saveLogs({ folder: join(folder, "logs") });
     expect(logs).toBe(join(folder, "logs"));
     expect(files).toContain("agent_0.install.log");
-  }, 30_000);
+  });
 
   test("is not found if the search is cancelled, even if only its first master is slow", async () => {
     await using fixture = await openFixture();
@@ -226,7 +226,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     );
     stop.abort(new Error("enough"));
     expect((await finding).message).toBe("enough");
-  }, 30_000);
+  });
 
   test("is found although its first master hangs, which its base configuration then says", async () => {
     await using fixture = await openFixture();
@@ -237,7 +237,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     const found = await Cluster.find(fixture.backend, id);
     const failure = await failureOf(Promise.try(() => found.baseConfig));
     expect(failure).toMatchObject({ id: "connection-failed", facts: { cluster: id } });
-  }, 60_000);
+  });
 
   test("that is gone, or is no longer waited for, is not asked for logs", async () => {
     await using fixture = await openFixture();
@@ -257,5 +257,5 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
     );
     expect((await failureOf(cluster.waitForClusterOss())).id).toBe("cluster-not-found");
     expect(said("e2e-logs")).toBe(false);
-  }, 30_000);
+  });
 });

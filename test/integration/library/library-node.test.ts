@@ -1,11 +1,13 @@
 /** The commands of the library's nodes, run by a real shell. */
 
-import { readFile, readdir, symlink } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import type { NodeCommand } from "../../../src/index.ts";
+import { unmarked } from "../../../src/outside-text.ts";
 import { ClusterNode } from "../../../src/library/cluster-node.ts";
 import { SharedConnections } from "../../../src/library/runtime.ts";
+import { type Progress, silentProgress } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { type FolderMachine, machinesLack, startMachines } from "../../support/install-machine.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -20,8 +22,8 @@ interface Bench extends AsyncDisposable {
   readonly shared: SharedConnections;
 }
 
-async function startBench(): Promise<Bench> {
-  const machines = await startMachines({ roles: ["master"] });
+async function startBench(progress: Progress = silentProgress): Promise<Bench> {
+  const machines = await startMachines({ roles: ["master"], progress });
   const counts = { opened: 0, closed: 0 };
   const shared = new SharedConnections(() => {
     counts.opened += 1;
@@ -70,6 +72,25 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(await bench.node.run({ args: ["true"] })).toEqual({ status: 0, stdout: "", stderr: "" });
     const missing = await bench.node.run({ args: ["no-such-program"], reject: false });
     expect(missing.status).toBe(127);
+  });
+
+  test("names the process that holds the output of a command that has ended", async () => {
+    const held = Promise.withResolvers<number>();
+    const told: string[] = [];
+    const note = (text: string): void => {
+      told.push(unmarked(text));
+      held.resolve(Number(/\(tail (\d+)\)/.exec(unmarked(text))?.[1]));
+    };
+    await using bench = await startBench({ ...silentProgress, note });
+    const args = ["sh", "-c", "tail -f /dev/null & echo done; exit 3"];
+    const running = bench.node.run({ args, reject: false });
+    process.kill(await held.promise);
+    expect(await running).toEqual({ status: 3, stdout: "done\n", stderr: "" });
+    expect(told).toEqual([
+      expect.stringMatching(
+        /^master_0: the command has ended with status 3\. .+ still holds its output open/,
+      ),
+    ]);
   });
 
   test("passes variables without any argument list, and stdin after them", async () => {
@@ -169,9 +190,17 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     const here = join(scratch.path, "here");
     const fetch = (path: string, local: string) =>
       bench.node.fetch({ remote: path, local: join(here, local) });
-    expect(await fetch(join(remote, "reports"), "reports")).toEqual({ files: 2, bytes: 3 });
+    expect(await fetch(join(remote, "reports"), "reports")).toEqual({
+      files: 2,
+      bytes: 3,
+      shrunk: [],
+    });
     expect(await readFile(join(here, "reports", "deep", "b.xml"), "utf8")).toBe("22");
-    expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({ files: 1, bytes: 1 });
+    expect(await fetch(join(remote, "reports", "a.xml"), "a.xml")).toEqual({
+      files: 1,
+      bytes: 1,
+      shrunk: [],
+    });
     expect((await failureOf(fetch(join(remote, "reports"), "reports"))).id).toBe("bad-usage");
     expect((await failureOf(fetch("reports", "other"))).id).toBe("bad-usage");
     await symlink("/etc/passwd", join(remote, "reports", "link"));
@@ -192,5 +221,63 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(bench.opened()).toBe(2);
     await bench.shared[Symbol.asyncDispose]();
     expect((await failureOf(bench.node.run({ args: ["true"] }))).id).toBe("cluster-not-found");
+  });
+
+  test("sends files and folders, replaces files, and keeps the others of a folder", async () => {
+    await using bench = await startBench();
+    await using folder = await scratchFolder();
+    const at = (name: string): string => join(folder.path, name);
+    await mkdir(at("own/deep"), { recursive: true });
+    await writeFile(at("own/deep/run"), "#!/bin/sh\n", { mode: 0o755 });
+    await writeFile(at("own/a file"), "one");
+    const names = Array.from({ length: 300 }, (_, index) => at(`file ${index}`));
+    for (const name of names) await writeFile(name, "x");
+    const remote = at("node/files/");
+    const local = [at("own"), ...names];
+    expect(await bench.node.send({ local, remote })).toEqual({ files: 302, bytes: 313 });
+    expect((await readdir(remote)).length).toBe(301);
+    await writeFile(join(remote, "own/other"), "stays");
+    await writeFile(at("own/a file"), "two");
+    await chmod(at("node/files/own"), 0o1777);
+    await bench.node.send({ local: at("own"), remote: at("node/files/own") });
+    expect((await stat(at("node/files/own"))).mode & 0o7777).toBe(0o1777);
+    expect(await readFile(join(remote, "own/a file"), "utf8")).toBe("two");
+    expect(await readFile(join(remote, "own/other"), "utf8")).toBe("stays");
+    expect((await stat(join(remote, "own/deep/run"))).mode & 0o777).toBe(0o755);
+    expect((await readdir(remote)).filter((name) => name.startsWith("."))).toEqual([]);
+    await bench.node.send({ local: at("own/a file"), remote: at("node/new name") });
+    expect(await readFile(at("node/new name"), "utf8")).toBe("two");
+  });
+
+  test("sends nothing that isn't there, leads away or has no place", async () => {
+    await using bench = await startBench();
+    await using folder = await scratchFolder();
+    const at = (name: string): string => join(folder.path, name);
+    await mkdir(at("own"));
+    await symlink("/etc/hostname", at("own/away"));
+    await writeFile(at("file"), "x");
+    const send = async (local: string | string[], remote: string) =>
+      (await failureOf(bench.node.send({ local, remote }))).id;
+    expect(await send(at("missing"), "/tmp/x")).toBe("bad-usage");
+    expect(await send(at("own"), "/tmp/x")).toBe("bad-usage");
+    expect(await send([at("file"), at("own/../file")], "/tmp/x/")).toBe("bad-usage");
+    expect(await send([at("file"), at("own")], "/tmp/x")).toBe("bad-usage");
+    expect(await send(at("file"), "relative")).toBe("bad-usage");
+    await rm(at("own/away"));
+    await writeFile(at("own/child"), "x");
+    await mkdir(at("node/file"), { recursive: true });
+    expect(await send(at("file"), at("node/file"))).toBe("transfer-failed");
+    expect(await readdir(at("node"))).toEqual(["file"]);
+  });
+
+  test("waits until a command succeeds", async () => {
+    await using bench = await startBench();
+    await using folder = await scratchFolder();
+    const file = join(folder.path, "count");
+    const args = ["sh", "-c", 'echo x >>"$0"; wc -l <"$0"; [ "$(wc -l <"$0")" -ge "$1" ]', file];
+    const { stdout } = await bench.node.waitUntil({ args: [...args, "2"], timeoutMs: 60_000 });
+    expect(stdout.trim()).toBe("2");
+    const failure = await failureOf(bench.node.waitUntil({ args: [...args, "99"], timeoutMs: 10 }));
+    expect(failure).toMatchObject({ id: "remote-command-failed", facts: { status: 1 } });
   });
 });

@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import type { Backend, Power } from "../../../src/backend/contract.ts";
+import type { Backend } from "../../../src/backend/contract.ts";
+import type { Power } from "../../../src/backend/power.ts";
 import { Cluster } from "../../../src/index.ts";
 import { libraryRuntime } from "../../../src/library/runtime.ts";
 import type { NodeState } from "../../../src/model/cluster-record.ts";
@@ -87,7 +88,7 @@ describe.skipIf(machinesLack !== undefined)("the power of a cluster's nodes", ()
     ]);
     expect((await cluster.masters[0].run({ args: ["echo", "hello"] })).stdout).toBe("hello\n");
     expect(await after(cluster.stop({ force: true }))).toEqual([`cut ${id}`, "stopped"]);
-  }, 30_000);
+  });
 
   test("stays on where a request is wrong, or cancelled", async () => {
     await using fixture = await openFixture();

@@ -102,7 +102,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster with snapshots", () => {
       expect((await running).id).toBe("connection-failed");
     };
     await cluster.restore("installed");
-  }, 30_000);
+  });
 
   test("uses no connection that was opened during a restore", async () => {
     await using fixture = await openFixture();

@@ -122,7 +122,7 @@ test("creates, installs, waits for and uses a cluster, which is gone at the end 
   }
   expect(leftIn(cloud)).toEqual(nothing);
   expect(fixture.told).toContain("master_0: Configure: done");
-}, 120_000);
+});
 
 // Shows R79.
 test("an error of the body is thrown, and the cluster is gone as well", async () => {
@@ -155,7 +155,7 @@ test("clusters in the cloud have no snapshots, and names of snapshots are checke
     '"../x": a snapshot\'s name has',
   );
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
-}, 120_000);
+});
 
 test("if both the body and the destruction fail, both errors are thrown", async () => {
   await using fixture = await openFixture();
@@ -239,7 +239,7 @@ test("a creation that fails or is cancelled leaves nothing", async () => {
   cancellation.abort(cancelled);
   expect(await failure).toBe(cancelled);
   expect(leftIn(fixture.cloud)).toEqual(nothing);
-}, 120_000);
+});
 
 test("a creation whose onProgress fails is not disturbed, nor is its removal", async () => {
   await using fixture = await openFixture();
@@ -271,12 +271,12 @@ test("a creation whose onProgress fails is not disturbed, nor is its removal", a
 
 test("all errors that can be detected here are reported at once, without a request to the cloud", async () => {
   await using fixture = await openFixture();
-  const wrong = { masters: 2, agents: -1, clusterId: "not one" };
+  const wrong = { masters: 0, agents: -1, clusterId: "not one" };
   const failure = await failureOf(create(fixture, wrong));
   expect(failure.id).toBe("bad-usage");
   expect(failure.facts?.["problems"]).toEqual([
     expect.stringContaining('`clusterId`: "not one" is not a cluster id'),
-    "`masters`: 2 is not one of 1, 3, 5, 7, 9",
+    "`masters`: 0 is not a whole number from 1 to 1000",
     "`agents`: -1 is not a whole number from 0 to 1000",
   ]);
   expect((await failureOf(create(fixture, { publicAgents: 999 }))).message).toContain(
@@ -343,7 +343,7 @@ test("an example is installed as if it were a folder, and one that doesn't exist
   expect(failure.message).toContain("example:etcd");
   await install("example:etcd");
   expect(fixture.told).toContain("master_2: Start installation: done");
-}, 120_000);
+});
 
 test("a failed installation saves the nodes' logs, with secrets masked", async () => {
   await using fixture = await openFixture();

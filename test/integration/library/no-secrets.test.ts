@@ -75,4 +75,4 @@ test("no backend, cluster, node or error shows the environment or the options wi
       expect(printed(value), String(name)).not.toContain(each);
   }
   expect(JSON.parse(JSON.stringify(backend))).toEqual({ distribution: "debian-12" });
-}, 120_000);
+});

@@ -176,7 +176,6 @@ test.skipIf(!canBoot)(
     }
     expect(networksOf(path)).toBe("");
   },
-  180_000,
 );
 
 test.skipIf(!canBoot)(
@@ -207,7 +206,6 @@ test.skipIf(!canBoot)(
     expect(await next.child.exited).toBe(0);
     expect(networksOf(path)).toBe("");
   },
-  120_000,
 );
 
 test.skipIf(!canBoot)(
@@ -240,5 +238,4 @@ test.skipIf(!canBoot)(
       await child.exited;
     }
   },
-  60_000,
 );

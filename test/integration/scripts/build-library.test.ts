@@ -58,28 +58,24 @@ test.each([
   ["URL.parse", 'export const a = URL.parse("x");'],
   ["set methods", "export const a = new Set([1]).union(new Set([2]));"],
   ["Bun", 'export const a = Bun.which("ssh");'],
-])(
-  "a source that uses %s is not compiled for Node 20",
-  async (_, line) => {
-    const folder = await mkdtemp(join(dist, ".test-library-"));
-    try {
-      const [first, fine] = [join(folder, "new.ts"), join(folder, "fine.ts")];
-      await writeFile(first, `${line}\n`);
-      await writeFile(
-        fine,
-        'export const { promise: a } = Promise.withResolvers<number>();\nexport const b = "a".toWellFormed();\n',
-      );
-      const places = { outDir: join(folder, "out"), project: join(folder, "tsconfig.json") };
-      await compileForNode20({ first: relative(root, fine), ...places });
-      expect(
-        await compileForNode20({ first: relative(root, first), ...places }).catch(String),
-      ).toContain("new.ts(1,");
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  },
-  60_000,
-);
+])("a source that uses %s is not compiled for Node 20", async (_, line) => {
+  const folder = await mkdtemp(join(dist, ".test-library-"));
+  try {
+    const [first, fine] = [join(folder, "new.ts"), join(folder, "fine.ts")];
+    await writeFile(first, `${line}\n`);
+    await writeFile(
+      fine,
+      'export const { promise: a } = Promise.withResolvers<number>();\nexport const b = "a".toWellFormed();\n',
+    );
+    const places = { outDir: join(folder, "out"), project: join(folder, "tsconfig.json") };
+    await compileForNode20({ first: relative(root, fine), ...places });
+    expect(
+      await compileForNode20({ first: relative(root, first), ...places }).catch(String),
+    ).toContain("new.ts(1,");
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
 
 test("types that depend on those of a package are rejected", () => {
   expect(withoutPackages("a.d.ts", 'import type { A } from "./b.js";\n')).toBe(
@@ -149,10 +145,9 @@ test.skipIf(node === undefined)(
     });
     expect(JSON.parse(await new Response(child.stdout).text())).toEqual([
       "Warning: ab: ***, abc, ***",
-      "machine-not-set-up",
+      { reach: "engine", why: "Docker runs in a virtual machine" },
     ]);
   },
-  60_000,
 );
 
 /** Run by Node: uses a cluster with many nodes, and prints Node's warnings about listeners. */
@@ -239,7 +234,6 @@ test.skipIf(node === undefined)(
     expect(text).toContain("master_0");
     expect(text).not.toContain("hush-0123456789");
   },
-  120_000,
 );
 
 test.skipIf(node === undefined)(
@@ -247,5 +241,4 @@ test.skipIf(node === undefined)(
   async () => {
     expect(await printedWithCloud(crowdedProgram)).toBe("done\n");
   },
-  120_000,
 );

@@ -80,7 +80,7 @@ describe.each(pages)("%s", (page) => {
       if (isWorkflow)
         expect(await lintedByGithub(`${page}/.github/workflows/${place}.yml`, text)).toEqual([]);
       else expect(await lintedByGitlab(text)).toBe("");
-  }, 60_000);
+  });
 });
 
 test("a mistake in a workflow or a pipeline is found", async () => {
@@ -92,4 +92,4 @@ test("a mistake in a workflow or a pipeline is found", async () => {
   expect(
     await lintedByGitlab("test:\n  script: [ls]\n  artifacts: { whenever: always }\n"),
   ).toContain("whenever");
-}, 60_000);
+});

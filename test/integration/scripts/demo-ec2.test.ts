@@ -63,7 +63,7 @@ test("two clouds that behave alike have no differences, and nothing is left in t
     expect(cloud.instances().filter((each) => !ended(each))).toEqual([]);
     expect(ownGroups(cloud)).toEqual([]);
   }
-}, 60_000);
+});
 
 test("a cloud that answers otherwise is reported question by question", async () => {
   await using first = await startCloud({ behaviour: { deniedActions: ["GetConsoleOutput"] } });
@@ -77,7 +77,7 @@ test("a cloud that answers otherwise is reported question by question", async ()
   expect(reportText(report)).toContain(
     "| UnauthorizedOperation | InvalidInstanceID.NotFound | **no** |",
   );
-}, 60_000);
+});
 
 test("the removal ends what the run has requested, and only names what others have tagged like it", async () => {
   await using started = await startCloud({ behaviour: { shuttingDownMs: 500 } });
@@ -105,7 +105,7 @@ test("the removal ends what the run has requested, and only names what others ha
   expect(ownGroups(cloud).map(({ groupName }) => groupName)).toEqual(["cluster-e2e-demo"]);
   const left = await foundByTags(api, [mark]);
   expect(left.map((line) => line.split(",")[0]!)).toEqual([...foreign]);
-}, 60_000);
+});
 
 test("what cluster-cloud has requested is read from its state folder, and nothing is guessed", async () => {
   await using fixture = await openFixture({});
@@ -126,4 +126,4 @@ test("what cluster-cloud has requested is read from its state folder, and nothin
   expect(await failureOf(readRequested(state))).toMatchObject({
     message: expect.stringContaining("cannot be read"),
   });
-}, 60_000);
+});

@@ -83,7 +83,6 @@ test.each(["INT", "TERM"])(
     }
     expect((await here.sh("prefix/bin/cluster-cloud")).output).toBe(`${newer}\n`);
   },
-  60_000,
 );
 
 test("after an installation was killed at any move, the next one or a removal finds nothing of it in the way", async () => {
@@ -109,7 +108,7 @@ test("after an installation was killed at any move, the next one or a removal fi
     await here.sh(`rm -rf tmp/*; ${installed(newer)} --uninstall`);
     expect([at, await here.census()]).toEqual([at, ""]);
   }
-}, 240_000);
+});
 
 test("a lock whose holder cannot be seen from here is respected", async () => {
   await using here = await place();
@@ -148,7 +147,7 @@ test("of two concurrent installations, one is rejected before it changes anythin
   // The rejected one may have created the prefix, which the other then doesn't remove.
   await here.sh(`${installed(newer)} --uninstall; [ ! -d prefix ] || rmdir prefix`);
   expect(await here.census()).toBe("");
-}, 120_000);
+});
 
 /** What someone adds to the list of what is installed, which names what a removal and an upgrade remove. */
 const foreign = [
@@ -295,7 +294,7 @@ test("an interrupted download, of the script or of an archive, installs nothing"
   expect(output).toContain(".tar.xz\n");
   expect(output).toMatch(/install.sh: cannot download http:.*\.tar\.xz\n$/);
   expect([status, await here.census()]).toEqual([1, ""]);
-}, 120_000);
+});
 
 test.each([
   ["sha256sum", "xz sha256sum", 0, ""],

@@ -46,13 +46,69 @@ const files = {
 
 test("counts all files; one that can't be loaded or ends early counts as a failure", async () => {
   const { status, stdout, stderr } = await runTier("e2e", files);
-  expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: "3 3 1\n" });
+  const failed = ["a", "c", "vm-d"].map((name) => `failed test/e2e/${name}.test.ts\n`);
+  expect({ status, stdout }, stderr).toEqual({
+    status: 0,
+    stdout: `3 3 1\n${failed.join("")}skipped 1 test/e2e/a.test.ts doesn't say why\n`,
+  });
+  const rows = [...stderr.matchAll(/^ +\d+ s {2}test\/e2e\/(\S+)\.test\.ts$/gm)];
+  expect(new Set(rows.map(([, name]) => name))).toEqual(new Set(["a", "c", "deeper/b", "vm-d"]));
+  if (process.platform === "linux")
+    expect(stderr).toMatch(
+      /^e2e: \d+ s, of the processors' time .*; started [1-9]\d* processes, /m,
+    );
+});
+
+test("reasons for skipped tests are counted, whether a test or its group has them", async () => {
+  const { stdout } = await runTier("unit", {
+    "a.test.ts": `
+    import { describe } from "bun:test";
+    test.skip("one (no <b> here)", () => {});
+    describe.skip("some (no <b> here)", () => { test("two", () => {}); });
+    test.skip("three (skipped: needs root)", () => {});
+    test("four (no <b> here)", () => {});`,
+  });
+  expect(stdout).toBe("1 0 3\nskipped 2 no <b> here\nskipped 1 needs root\n");
+});
+
+test("what failed leaves its output, its name and the line that runs it again with the same seed", async () => {
+  await using folder = await scratchFolder();
+  const child = await startTier(
+    folder.path,
+    "e2e",
+    { "a.test.ts": files["a.test.ts"], "deeper/b.test.ts": `test("passes", () => {});` },
+    "--shuffled",
+  );
+  await child.exited;
+  const kept = join(folder.path, "dist", "failed-tests");
+  expect([...new Set((await Bun.file(join(kept, "list")).text()).split("\n"))]).toEqual([
+    "e2e test/e2e/a.test.ts",
+    "",
+  ]);
+  const log = await Bun.file(join(kept, "test-e2e-a.test.ts.log")).text();
+  expect(log).toContain("(fail) fails");
+  const [line = "", seed] =
+    /^bun test --timeout=\d+ --randomize --seed=(\d+) .\/test\/e2e\/a.test.ts$/m.exec(log) ?? [];
+  expect(log).toContain(` --seed=${seed}\n`);
+  const argv = [process.execPath, ...line.split(" ").slice(1)];
+  const again = Bun.spawn(argv, { cwd: folder.path, stdout: "ignore", stderr: "pipe" });
+  expect(await new Response(again.stderr).text()).toContain("(fail) fails");
+  const only = Bun.spawn([process.execPath, script, "e2e", "test/e2e/deeper/b.test.ts"], {
+    cwd: folder.path,
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  expect(await new Response(only.stdout).text()).toBe("1 0 0\n");
 });
 
 test.each(["unit", "integration"])("a failure is counted in the tier %s", async (tier) => {
   const { "a.test.ts": a, "deeper/b.test.ts": b, "c.test.ts": c } = files;
-  expect((await runTier(tier, { "a.test.ts": a, "deeper/b.test.ts": b })).stdout).toBe("3 1 1\n");
-  expect((await runTier(tier, { "deeper/b.test.ts": b, "c.test.ts": c })).stdout).toBe("2 1 0\n");
+  expect((await runTier(tier, { "a.test.ts": a, "deeper/b.test.ts": b })).stdout).toStartWith(
+    "3 1 1\n",
+  );
+  expect((await runTier(tier, { "deeper/b.test.ts": b, "c.test.ts": c })).stdout).toStartWith(
+    "2 1 0\n",
+  );
 });
 
 test.each(["integration", "e2e"])(
@@ -69,7 +125,9 @@ test.each(["integration", "e2e"])(
       "a.test.ts": files["a.test.ts"],
       "once.test.ts": once,
     });
-    expect(stdout).toBe(`2 1 1\ntest/${tier}/once.test.ts\n`);
+    expect(stdout).toStartWith(
+      `2 1 1\nunsteady test/${tier}/once.test.ts\nfailed test/${tier}/a.test.ts\n`,
+    );
   },
 );
 
@@ -164,7 +222,7 @@ test("an interrupt ends the tests, and shows which files were running, with thei
   };
   for (let tries = 0; tries < 100 && isRunning(); tries += 1) await Bun.sleep(50);
   expect(isRunning()).toBe(false);
-}, 120_000);
+});
 
 test("an empty tier counts as not run", async () => {
   expect(await runTier("e2e", {})).toMatchObject({ status: 0, stdout: "0 0 0\n" });

@@ -49,7 +49,10 @@ test("the configuration for ssh has the running nodes that have an address", asy
     node(3, { role: "agent" }),
   ];
   const text = await sshConfig({ ...exampleCluster(nodes, "oss"), directory: folder.path });
-  expect(text.match(/^Host .*$/gm)).toEqual(["Host master_0", "Host agent_3"]);
+  expect(text.match(/^Host .*$/gm)).toEqual([
+    "Host master_0 master_0.example master-0.example",
+    "Host agent_3 agent_3.example agent-3.example",
+  ]);
 });
 
 test("without the key there is no configuration for ssh", async () => {

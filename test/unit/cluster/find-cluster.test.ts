@@ -86,7 +86,7 @@ test("programs learn where else a cluster is, and where it may be", async () => 
   });
 });
 
-test.each(["master_0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
+test.each(["master_0", "master-0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {
   expect(findNode(cluster, name).index).toBe(0);
 });
 
@@ -124,9 +124,12 @@ test("of a node that ended for no known reason, it says nothing more", () => {
 
 const machineId = /^i-[0-9a-f]+$/;
 
-test.each(["master_0", "public_agent_12", "192.0.2.1", "i-0abc"])("%s may be a node", (text) => {
-  expect(nodeSelectorProblem(text, machineId)).toBeUndefined();
-});
+test.each(["master_0", "public_agent_12", "public-agent-12", "192.0.2.1", "i-0abc"])(
+  "%s may be a node",
+  (text) => {
+    expect(nodeSelectorProblem(text, machineId)).toBeUndefined();
+  },
+);
 
 test.each(["master", "master_01", "agent_12345", "::1", "192.0.2", "0abc", ""])(
   "%j is no node",

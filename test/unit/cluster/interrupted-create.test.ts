@@ -118,7 +118,7 @@ test.each<[boolean, readonly string[]]>([
 test("run on all nodes says so, also if it works", async () => {
   const { cluster, told, runtime, folder } = await openCluster(true);
   await using _ = folder;
-  const request = { login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
+  const request = { words: ["true"], login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
   expect(
     await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal),
   ).toEqual([]);

@@ -15,13 +15,14 @@ import {
   saveSnapshot,
 } from "../../../src/cluster/snapshots.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";
 
 const { signal } = new AbortController();
 const cluster = exampleCluster([], "oss");
+const recorder = { clock: systemClock, progress: silentProgress };
 const snapshot = { clusterId: cluster.id, name: "installed" };
 
 test("without the cluster's key, a restore ends when the nodes run, and says so", async () => {
@@ -128,7 +129,9 @@ test.each<[string, () => Promise<ClusterRecord | undefined>, string]>([
       find: async () => state.find(),
       snapshots: { create },
     } as unknown as Backend<unknown>;
-    expect(await failureOf(createSnapshot(backend, snapshot, signal))).toMatchObject({ id });
+    expect(await failureOf(createSnapshot(backend, snapshot, recorder, signal))).toMatchObject({
+      id,
+    });
   },
 );
 
@@ -158,7 +161,7 @@ test("the backend makes, lists, saves and deletes snapshots of the cluster that 
     }) as unknown as Backend<unknown>;
   const backend = backendWith({ files: { save: call("save") } });
   const file = { path: "/x" } as never;
-  await createSnapshot(backend, snapshot, signal);
+  await createSnapshot(backend, snapshot, recorder, signal);
   expect((await listSnapshots(backend, cluster.id, signal)) as unknown).toEqual(["list"]);
   await saveSnapshot(backend, { ...snapshot, file }, signal);
   await deleteSnapshot(backend, snapshot, signal);

@@ -16,7 +16,7 @@ const { signal } = new AbortController();
 const runtime = { environment: {}, clock: systemClock, progress: silentProgress };
 const web = { host: "192.0.2.1", httpPort: 80, httpsPort: 443 };
 const node = (changes: object) =>
-  ({ role: "master", index: 0, state: "running", web, ...changes }) as NodeRecord;
+  ({ role: "master", index: 0, state: "running", ssh: {}, web, ...changes }) as NodeRecord;
 
 /** For a cluster whose key is on another machine. */
 const find = (nodes: readonly NodeRecord[]) =>

@@ -147,7 +147,9 @@ test("where the key is, its path is shown, and ssh can be configured", async () 
   const own = { ...cluster, directory: folder.path };
   expect(linesOf((await inspect(own)).stdout)).toContainEqual(["SSH key", path]);
   const { stdout } = await inspect(own, " --output ssh-config");
-  expect(stdout).toStartWith("Host master_0\n  HostName 192.0.2.1\n");
+  expect(stdout).toStartWith(
+    "Host master_0 master_0.example master-0.example\n  HostName 192.0.2.1\n",
+  );
 });
 
 test("a fault that was begun here is shown until its end", async () => {

@@ -1,4 +1,6 @@
 /** Below the commands, texts name options neutrally; the command line writes its flags in their place. */
+import { containerSchema } from "../../../src/backend/container/options.ts";
+import { vmSchema } from "../../../src/backend/vm/options.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
@@ -9,6 +11,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { libraryWords, withLibraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/problems.ts";
+import { faultKinds, faultRows } from "../../../src/platform/faults/fault-kinds.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudKind, containerKind, vmKind].map(programFor);
@@ -20,11 +23,14 @@ const options = programs.flatMap(({ commands }) =>
 const allowed = [
   // Where a backend declares its options.
   /^backend\/\w+\/options\.ts: flag: "--[a-z-]+",$/,
+  // Where a kind of fault does.
+  /^platform\/faults\/\w+\.ts: (?:\{ |\w+: \w+\(\{ )?flag: "--[a-z-]+",/,
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
-  /`--(?:memory=\$|cpus=\$|env=container|subnet=\$)/,
+  /`--(?:name=\$|memory=\$|cpus=\$|env=container|subnet=\$)/,
   // Options of the container engines.
   /^backend\/container\/engine\/engine-kinds\.ts: (?:removeWords|untagWords): .*"--force"/,
+  /^backend\/container\/.*"--user=0:0"/,
   /openEngine\(engineKinds\[\w+\], `--engine /,
 ];
 
@@ -71,18 +77,22 @@ async function namesInTexts(): Promise<readonly string[]> {
 }
 
 /** Names of options that no operation of the library has. */
-const commandsOnly = ["artifactSha256", "force", "node", "wait"];
+const commandsOnly = ["artifactSha256", "force", "node", "until", "wait"];
 
 test("the library has every option that a text names, or words of its own for it", async () => {
   const source = join(import.meta.dir, "..", "..", "..", "src");
   const paths = await Array.fromAsync(new Bun.Glob("**/*.ts").scan(source));
-  const files = paths.filter((path) => /^library\/|\/options\.ts$|\/fault-request\.ts$/.test(path));
+  const files = paths.filter((path) =>
+    /^library\/|\/options\.ts$|\/fault-kinds?\.ts$|\/chaos-plan\.ts$/.test(path),
+  );
   const texts = await Promise.all(files.map(async (path) => readFile(join(source, path), "utf8")));
-  const own = new Set(
-    texts.flatMap((text) =>
+  const own = new Set([
+    ...[containerSchema, vmSchema].flatMap((schema) => Object.keys(schema)),
+    ...texts.flatMap((text) =>
       [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!),
     ),
-  );
+    ...faultKinds.flatMap((kind) => Object.keys(faultRows[kind].options)),
+  ]);
   const unknown = [...new Set(await namesInTexts())].filter(
     (name) => libraryWords(`\`${name}\``) === `\`${name}\``,
   );

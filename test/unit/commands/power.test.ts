@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { BackendKind, Power } from "../../../src/backend/contract.ts";
+import type { BackendKind } from "../../../src/backend/contract.ts";
+import type { Power } from "../../../src/backend/power.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";

@@ -49,7 +49,7 @@ test("each command in the recipes is one that the program accepts", async () => 
     for (const [name, ...argv] of lines) {
       const problems = new Problems("");
       const command = program.commands.find((each) => each.name === name)!;
-      const invocation = { cwd: "/", environment: { TMPDIR: "/tmp" } };
+      const invocation = { cwd: import.meta.dir, environment: { TMPDIR: "/tmp" } };
       await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
       expect([name, ...problems.all]).toEqual([name]);
     }
@@ -104,7 +104,7 @@ test("the recipes of one job give the action its inputs, and once options that t
       "--",
       "true",
     ];
-    const invocation = { cwd: "/", environment: { TMPDIR: "/tmp" } };
+    const invocation = { cwd: import.meta.dir, environment: { TMPDIR: "/tmp" } };
     await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
     expect([backend, ...problems.all]).toEqual([backend]);
   }

@@ -13,6 +13,7 @@ const textOf = async (file: string): Promise<string> => await readFile(join(root
 const emptyQemus = [
   "checks",
   "machines/forwards",
+  "machines/name-server",
   "machines/offline-network",
   "machines/private-network",
   "qemu/monitor",

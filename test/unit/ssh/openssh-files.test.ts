@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { engineKinds } from "../../../src/backend/container/engine/engine-kinds.ts";
+import { passageThrough } from "../../../src/backend/container/engine/passage.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import {
   createKnownHosts,
@@ -116,3 +118,30 @@ function attempt(render: () => string): string | undefined {
     return undefined;
   }
 }
+
+test("a node behind an engine is reached with a command that also works in another shell", () => {
+  const environment = { DOCKER_HOST: "tcp://far:2376", DOCKER_CERT_PATH: "/home/it's me/100%" };
+  const through = passageThrough(engineKinds.docker, environment)("0123abcd");
+  const hidden = {
+    id: "i",
+    role: "master",
+    index: 0,
+    ssh: { host: "172.18.0.2", port: 22, user: "root", through },
+  };
+  const config = renderSshConfig([hidden], { identityFile: "/key", knownHostsFile: "/hosts" });
+  const [, command = ""] = /^ {2}ProxyCommand (.*)$/m.exec(config) ?? [];
+  expect(command).toStartWith(
+    `env 'DOCKER_HOST=tcp://far:2376' 'DOCKER_CERT_PATH=/home/it'\\''s me/100%%' docker exec --interactive '--user=0:0' 0123abcd /bin/sh -c `,
+  );
+});
+
+test("a rootless engine looks for the node where its other commands do", () => {
+  const environment = { XDG_DATA_HOME: "/data", CONTAINERS_STORAGE_CONF: "/storage.conf" };
+  const { argv } = passageThrough(engineKinds.podman, environment)("0123abcd");
+  expect(argv.slice(0, 4)).toEqual([
+    "env",
+    "CONTAINERS_STORAGE_CONF=/storage.conf",
+    "XDG_DATA_HOME=/data",
+    "podman",
+  ]);
+});

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { mostBytes, networkFailure } from "../../../src/system/network.ts";
+import { mostBytes } from "../../../src/system/network.ts";
+import { networkFailure } from "../../../src/system/network-failure.ts";
 
 const handshake = "the TLS handshake failed";
 const untrusted = "the server's certificate is not trusted";
@@ -13,7 +14,18 @@ test.each([
   ["EPROTO", handshake, false, true],
   ["ERR_SSL_WRONG_VERSION_NUMBER", handshake, false, true],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", untrusted, false, true],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", untrusted, false, true],
+  [
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "the server's certificate is for another host name",
+    false,
+    true,
+  ],
+  [
+    "CERT_HAS_EXPIRED",
+    "the server's certificate is not valid at this time, or this computer's clock is wrong",
+    false,
+    true,
+  ],
   ["EUNHEARD", "the request failed", true, false],
 ])("a request that fails with %s: %s", (code, reason, transient, isTls) => {
   const error = Object.assign(new Error("https://secret@host"), { code });

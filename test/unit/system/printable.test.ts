@@ -68,6 +68,7 @@ test("JSON is indented for people", () => {
 test.each([
   ["lines and tabs stay", "a\tb\nc\n", "a\tb\nc\n"],
   ["a DOS line break becomes a newline", "a\r\nb", "a\nb"],
+  ["so does one that a terminal wrote for a program that writes DOS ones", "a\r\r\nb", "a\nb"],
   ["colours go without a trace", "\x1b[0;32m  OK  \x1b[0m fine", "  OK   fine"],
   ["colours cannot be assembled from their remains", "\x1b\x1b[0m[31mred", "\uFFFD[31mred"],
   ["a title is text", "\x1b]0;title\x07", "\uFFFD]0;title\uFFFD"],

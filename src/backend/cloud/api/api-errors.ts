@@ -1,6 +1,6 @@
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import { connectionFailures, proxyRefused } from "../../../system/network.ts";
+import { connectionFailures, proxyRefused } from "../../../system/network-failure.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import {
   type Advice,

@@ -12,7 +12,7 @@ import {
   resolveCredentials,
 } from "../credentials/credentials.ts";
 import type { Identity } from "../credentials/machine-role.ts";
-import { proxyOf } from "./proxy-of.ts";
+import { proxyOf } from "../../../system/proxy.ts";
 import { readProfile } from "../credentials/profile.ts";
 import { type Endpoint, readSettings } from "../credentials/settings.ts";
 import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
@@ -51,50 +51,42 @@ export async function openApi(
     new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each, isDirect) });
   // The services that issue credentials answer in forms of their own.
   const inner = handle(async (response) => response);
-  const source = await findCredentials(
-    { environment, profile, settings, region, requestHandler: inner },
-    signal,
-  );
+  const request = { environment, profile, settings, region, requestHandler: inner };
+  const source = await findCredentials(request, signal);
   const provide = cachedUntilExpiry(async () => {
     const found = await source.provide();
     progress.hide(found.secretAccessKey);
     if (found.sessionToken !== undefined) progress.hide(found.sessionToken);
     return found;
   });
-  const resolve = async (): Promise<Identity> => resolveCredentials(source, provide, signal);
+  const resolve = async () => resolveCredentials(source, provide, signal);
   const identity = await firstIdentity(source, resolve, progress, signal);
   progress.detail(1, `Credentials from ${source.name}`);
-  const address = endpoint && { endpoint: endpoint.url };
   const configuration = {
     retryMode: "adaptive",
     maxAttempts: attempts,
     ...settings.client,
-    ...address,
+    ...(endpoint && { endpoint: endpoint.url }),
+    requestHandler: handle(judge),
+    credentials: provide,
   };
-  const requestHandler = handle(judge);
   return (chosen) => {
-    const client = new EC2Client({
-      ...configuration,
-      requestHandler,
-      region: chosen,
-      credentials: provide,
-    });
+    const client = new EC2Client({ ...configuration, region: chosen });
     judgeAnswers(client);
     return {
       region: chosen,
       credentialSource: source.name,
       ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
       now: () => clock.now() + offset.ms,
-      call: async (action, input, callSignal) =>
-        await sendLogged(
+      call: async (action, input, callSignal) => {
+        // The compiler doesn't see that the table has the command of this action.
+        const Command = commands[action] as unknown as CommandOf<typeof action>;
+        return await sendLogged(
           { action, region: chosen, source, endpoint, offset, runtime },
           callSignal,
-          async () => {
-            // The compiler doesn't see that the table has the command of this action.
-            const Command = commands[action] as unknown as CommandOf<typeof action>;
-            return client.send(new Command(input), { abortSignal: callSignal });
-          },
-        ),
+          async () => client.send(new Command(input), { abortSignal: callSignal }),
+        );
+      },
     };
   };
 }

@@ -1,9 +1,13 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { EC2Client } from "@aws-sdk/client-ec2";
-import { answeringAddress } from "./answering-address.ts";
+import { answeringAddress, atAddress } from "../../../system/answering-address.ts";
 import { TooLong, readBody } from "../../../system/files/read-text.ts";
-import { type NetworkFailure, networkFailure, proxyRefusal } from "../../../system/network.ts";
+import {
+  type NetworkFailure,
+  networkFailure,
+  proxyRefusal,
+} from "../../../system/network-failure.ts";
 import type { Action, Calls } from "./api.ts";
 
 /** The limit for one attempt, headers and body. The SDK retries after it. */
@@ -47,13 +51,13 @@ export function boundedFetch(
           answeringAddress(url, signal).catch(() => undefined),
         );
       const address = await addresses.get(url.host);
-      const [asked, name] =
-        address === undefined
-          ? [request, {}]
-          : [atAddress(request, url, address), { serverName: url.hostname }];
-      // Options of Bun's fetch. It would look for the address in NO_PROXY, which has the name.
-      const own = { tls: { ...ca, ...name }, ...(address !== undefined && { proxy: false }) };
-      const response = await fetch(asked, { ...init, ...own, signal });
+      const { href, headers, own } = atAddress(url, address);
+      const asked =
+        address === undefined ? request : new Request(href, request as unknown as RequestInit);
+      if (asked instanceof Request)
+        for (const [name, value] of Object.entries(headers)) asked.headers.set(name, value);
+      const options = { ...init, ...own, tls: { ...ca, ...own.tls }, signal };
+      const response = await fetch(asked, options);
       if (response.status === 407 && !isDirect(url)) throw new RequestFailed(proxyRefusal(407));
       return await judge(response);
     } catch (error) {
@@ -63,15 +67,6 @@ export function boundedFetch(
     }
   };
   return Object.assign(bounded, { preconnect: fetch.preconnect });
-}
-
-/** The same request, sent to an address of the host. */
-function atAddress(request: Parameters<typeof fetch>[0], url: URL, address: string): Request {
-  const other = new URL(url);
-  other.hostname = address;
-  const asked = new Request(other.href, (request instanceof Request ? request : {}) as RequestInit);
-  asked.headers.set("host", url.host);
-  return asked;
 }
 
 /** A page of 1,000 instances has 5 MB. */

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
-import { networkFailure } from "../../../system/network.ts";
+import { networkFailure } from "../../../system/network-failure.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";

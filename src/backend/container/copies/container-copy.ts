@@ -1,3 +1,4 @@
+import { limitsText } from "../limits.ts";
 import { platform } from "node:os";
 import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
@@ -6,7 +7,7 @@ import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../..
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { assertReachable, findReach } from "../engine/choose-engine.ts";
+import { findReach, reachText } from "../engine/choose-engine.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
@@ -47,7 +48,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<ContainerCopy> {
-    const [reach, { hasLeftovers }] = await Promise.all([
+    const [{ reach }, { hasLeftovers }] = await Promise.all([
       findReach(engine, origin.engineFacts, platform(), signal),
       assertIdCanBeClaimed(
         engine,
@@ -55,7 +56,6 @@ export class ContainerCopy extends ContainerMachines implements Creation {
         signal,
       ),
     ]);
-    assertReachable(engine, { reach, isOffline: origin.facts.isOffline });
     return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, runtime);
   }
 
@@ -92,12 +92,18 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
     signal.throwIfAborted();
-    const range = await createNetwork(engine, { ...name, labels, reach }, known, signal);
+    const { range, bridge } = await createNetwork(
+      engine,
+      { ...name, labels, reach },
+      known,
+      signal,
+    );
+    this.begun.bridge = bridge;
     const [, ...addresses] = addressesIn(range, saved.length);
     const nodes = saved.map((node, place) => {
       const { platformAddress } = node;
       const address = addresses[place] ?? "";
-      return { ...node, ...name, address, reach, labels: { ...labels, range, platformAddress } };
+      return { ...node, ...name, address, labels: { ...labels, range, platformAddress } };
     });
     this.#created = await createSavedNodes(engine, { nodes, ...rights }, signal);
     step.done();
@@ -176,17 +182,18 @@ function describe(
       summary,
       engine: `${kind.title} ${engineFacts.version}`,
       lines: [
-        ["Limits", `memory ${settings.memory ?? "none"}, CPUs ${settings.cpus ?? "none"}, each`],
+        ["Limits", `${limitsText(settings.limits, { after: " ", none: "none" })}, each`],
         [
           "Network",
           `its own bridge, and on it the private addresses of the snapshot${wayOutText(facts.isOffline)}`,
         ],
-        ["Reached at", reach === "direct" ? "the containers' own addresses" : "ports of 127.0.0.1"],
+        ["Reached", reachText(reach, kind)],
       ],
       facts: {
         engine: { name: kind.name, version: engineFacts.version },
         reach,
-        ...settings,
+        volumes: settings.customVolumes,
+        ...settings.limits,
         ...(facts.isOffline && { offline: true }),
       },
     },

@@ -92,7 +92,7 @@ async function findNodes(
       },
     );
   const folders = nodes.flatMap(({ settings }) =>
-    settings.volumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
+    settings.customVolumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
   );
   const missing = folders.find((folder) => !existsSync(folder));
   // The engine would create the folder as root.

@@ -1,11 +1,10 @@
-import { createServer } from "node:net";
+import { createServer, isIPv4 } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf, revised } from "../../../errors.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
-import { parseUrl } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
@@ -18,6 +17,8 @@ import {
 } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
+import { ownInterfaces } from "./passage.ts";
+import { outsideLine } from "../../../system/printable.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 15_000;
@@ -149,7 +150,7 @@ function isRoot(): boolean {
 
 /**
  * Returns false for a program that belongs to another engine. Throws the same errors as the engine's commands, and an
- * error for rootless Podman, which is never usable.
+ * error for rootless Podman under cgroups 1, which is never usable.
  */
 async function answers(
   engine: Engine,
@@ -164,7 +165,7 @@ async function answers(
     progress.waiting("");
   });
   if (!kind.isOwnAnswer(answer)) return false;
-  if (kind.name === "podman" && kind.readFacts(answer).isRootless) throw rootless(engine);
+  if (kind.name === "podman") assertNotConfined(kind, kind.readFacts(answer));
   return true;
 }
 
@@ -193,62 +194,54 @@ export async function readEngineFacts(engine: Engine, signal: AbortSignal): Prom
   );
 }
 
-/** Throws `machine-not-set-up` if the engine isn't usable. */
+/** How nodes will be reached, and why in that way, for people. */
+export interface Way {
+  readonly reach: Reach;
+  readonly why: string;
+}
+
+export const reachText = (reach: Reach, { title }: Pick<EngineKind, "title">): string =>
+  reach === "direct" ? "at the containers' own addresses" : `through ${title}`;
+
+/**
+ * Expects nodes at their own addresses only where the engine's network is this computer's. Each command uses these addresses only if it also finds the
+ * bridge of the cluster's network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't usable.
+ */
 export async function findReach(
   engine: Engine,
   facts: EngineFacts,
   platform: NodeJS.Platform,
   signal: AbortSignal,
-): Promise<Reach> {
-  if (facts.isRootless) throw rootless(engine);
-  if (facts.location === "elsewhere") throw elsewhere(engine, "it reports a remote host");
-  if (platform === "darwin") {
-    const address = await addressOf(engine, signal);
-    if (isOtherMachine(address)) throw elsewhere(engine, `its address is ${address}`);
-    return "published";
-  }
-  if (facts.location === "virtual-machine") return "published";
-  if (facts.location === "here") return "direct";
-  const gateway = await bridgeAddress(engine, signal);
-  if (gateway === "" || (await isOwnAddress(gateway))) return "direct";
-  throw elsewhere(
-    engine,
-    `the address of its bridge, ${gateway}, is not an address of this machine`,
-  );
+): Promise<Way> {
+  assertNotConfined(engine.kind, facts);
+  const { title } = engine.kind;
+  const throughEngine = (why: string): Way => ({ reach: "engine", why });
+  if (facts.isRootless) return throughEngine(`${title} runs rootless, with a network of its own`);
+  if (platform !== "linux" || facts.location === "virtual-machine")
+    return throughEngine(`${title} runs in a virtual machine`);
+  if (facts.location === "elsewhere") return throughEngine(`${title} runs on another machine`);
+  if (facts.location === "here") return { reach: "direct", why: `${title} runs on this machine` };
+  const { name, address } = await defaultBridge(engine, signal);
+  // Before the first container, the engine reports no address.
+  const isOwn = ownInterfaces().has(name) && (address === "" || (await isOwnAddress(address)));
+  const what = outsideLine([name, address].join(" ").trim()) || "nameless";
+  const why = `the bridge of its default network, ${what}, is ${isOwn ? "" : "not "}on this machine`;
+  return { reach: isOwn ? "direct" : "engine", why };
 }
 
-/** Throws `machine-not-set-up` for a cluster that is offline, if its nodes are reached at published ports: these need a network with a way out. */
-export function assertReachable(
-  { kind }: Engine,
-  { reach, isOffline }: { readonly reach: Reach; readonly isOffline: boolean },
-): void {
-  if (reach === "direct" || !isOffline) return;
-  throw new ClusterError(
-    "machine-not-set-up",
-    `Nodes can't be offline here: ${kind.title} runs in a virtual machine, and leads to nodes only in networks with a way out.`,
-    { hint: "Use cluster-vm, or a computer with Linux.", facts: { reach } },
-  );
-}
-
-async function addressOf(engine: Engine, signal: AbortSignal): Promise<string> {
-  const words = engine.kind.addressWords;
-  return words === undefined ? "" : engine.ask({ words, accepts: () => true }, signal);
-}
-
-/** Whether the address is of another machine: neither a socket file nor loopback, which virtual machines use. */
-function isOtherMachine(address: string): boolean {
-  const host = parseUrl(address)?.hostname ?? "";
-  return host !== "" && !/^(?:localhost|127\.[0-9.]+|\[::1\])$/.test(host);
-}
-
-/** Returns the bridge's address; empty if there is no such network, or none that reports an address. */
-async function bridgeAddress(engine: Engine, signal: AbortSignal): Promise<string> {
-  const format = "--format={{range .IPAM.Config}}{{.Gateway}} {{end}}";
+/** What isn't known is empty. */
+async function defaultBridge(
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<{ readonly name: string; readonly address: string }> {
+  const format =
+    '--format={{index .Options "com.docker.network.bridge.name"}} {{range .IPAM.Config}}{{.Gateway}} {{end}}';
   const text = await engine.ask(
-    { words: ["network", "inspect", format, "bridge"], accepts: () => true },
+    { words: ["network", "inspect", format, engine.kind.defaultNetwork.name], accepts: () => true },
     signal,
   );
-  return text.split(" ").find((address) => /^[0-9.]+$/.test(address)) ?? "";
+  const [name = "", ...addresses] = text.split(" ");
+  return { name, address: addresses.find((address) => isIPv4(address)) ?? "" };
 }
 
 /** Tests this by opening a port there, because the runtime's list of interfaces lacks a bridge that has no container yet. */
@@ -260,21 +253,15 @@ function isOwnAddress(address: string): Promise<boolean> {
   });
 }
 
-function elsewhere({ kind }: Engine, reason: string): ClusterError {
-  return new ClusterError(
+/** Only with cgroups 2 may a container of an ordinary user have control groups, which systemd needs. */
+function assertNotConfined(
+  { title, advice }: EngineKind,
+  { isRootless, cgroupVersion }: Pick<EngineFacts, "isRootless" | "cgroupVersion">,
+): void {
+  if (!isRootless || cgroupVersion === "2") return;
+  throw new ClusterError(
     "machine-not-set-up",
-    `${kind.title} runs on another machine: ${reason}.`,
-    {
-      hint: `Run this program where ${kind.title} runs, or unset ${kind.name === "docker" ? "DOCKER_HOST" : "CONTAINER_HOST"}.`,
-      facts: { reason },
-    },
-  );
-}
-
-function rootless({ kind }: Pick<Engine, "kind">): ClusterError {
-  return new ClusterError(
-    "machine-not-set-up",
-    `${kind.title} runs rootless here: its containers cannot run a whole system, and this machine cannot reach their addresses.`,
-    { hint: kind.advice.rootless, facts: { rootless: true } },
+    `${title} runs rootless under cgroups 1 here: its containers get no control groups of their own, which the nodes' systemd needs.`,
+    { hint: advice.rootless, facts: { rootless: true } },
   );
 }

@@ -31,8 +31,6 @@ export interface EngineKind {
   readonly variables: Readonly<Record<string, readonly string[] | string>>;
   /** A command whose output changes each time the engine starts, if there is one. */
   readonly runWords: readonly string[] | undefined;
-  /** A command that prints the engine's address, for an engine whose own description doesn't say where it is. */
-  readonly addressWords: readonly string[] | undefined;
   /** Lets the engine start a container again that ends with another status than 0 by itself; undefined if it can't. */
   readonly restartWords: readonly string[] | undefined;
   /** Options that remove a container at once, running or not. */
@@ -78,8 +76,8 @@ export interface EngineFacts {
   readonly memoryBytes: number;
 }
 
-/** How this machine reaches the nodes: at their own addresses, or at ports of its loopback interface. */
-export type Reach = "direct" | "published";
+/** How this program reaches the nodes: at their own addresses, or through the engine, which leads to them from everywhere. */
+export type Reach = "direct" | "engine";
 
 /** A network from `network inspect`, with the same field names for every engine. */
 export interface DescribedNetwork {
@@ -89,4 +87,6 @@ export interface DescribedNetwork {
   /** A list of ranges such as `172.18.0.0/16`. */
   readonly ranges?: unknown;
   readonly options?: Readonly<Record<string, unknown>> | undefined;
+  /** The interface of the network on the engine's computer. */
+  readonly bridge?: unknown;
 }

@@ -37,7 +37,11 @@ const docker: EngineKind = {
   readNetwork: (description) => {
     const { Id, Name, Labels, IPAM, Options } = isMapping(description) ? description : {};
     const ranges = field("Config", list(field("Subnet", anything)))(IPAM);
-    return { id: Id, name: Name, labels: Labels, ranges, options: anyMapping(Options) };
+    const options = anyMapping(Options);
+    // Docker's own name has a part of the network's id, which is random.
+    const usual = typeof Id === "string" ? `br-${Id.slice(0, 12)}` : undefined;
+    const bridge = options?.["com.docker.network.bridge.name"] ?? usual;
+    return { id: Id, name: Name, labels: Labels, ranges, options, bridge };
   },
   systemWords: [],
   consoleWords: ["--log-driver=json-file", "--log-opt=max-size=2m", "--log-opt=max-file=2"],
@@ -57,8 +61,6 @@ const docker: EngineKind = {
   },
   // The daemon creates this network again each time it starts.
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
-  // The context in use, or DOCKER_HOST.
-  addressWords: ["context", "inspect", "--format={{.Endpoints.docker.Host}}"],
   restartWords: ["update", "--restart=on-failure"],
   removeWords: ["rm", "--force", "--volumes"],
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
@@ -75,7 +77,8 @@ const docker: EngineKind = {
     forbidden: "Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     silent:
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
-    rootless: "Use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
+    rootless:
+      "Boot this machine with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
     storage:
       'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
@@ -107,13 +110,16 @@ const podman: EngineKind = {
     };
   },
   readNetwork: (description) => {
-    const { id, name, labels, subnets, options } = isMapping(description) ? description : {};
+    const { id, name, labels, subnets, options, network_interface } = isMapping(description)
+      ? description
+      : {};
     return {
       id,
       name,
       labels,
       ranges: list(field("subnet", anything))(subnets),
       options: anyMapping(options),
+      bridge: network_interface,
     };
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
@@ -126,7 +132,6 @@ const podman: EngineKind = {
   // Root's nodes need root's user namespace.
   variables: { PODMAN_USERNS: [], BUILDAH_FORMAT: [] },
   runWords: undefined,
-  addressWords: undefined,
   // Before version 5.1, `update` can't. At its creation, a node that never boots would get it too.
   restartWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.
@@ -148,7 +153,7 @@ const podman: EngineKind = {
     silent:
       "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
-      "On Linux, run this program as root: sudo cluster-container …; on macOS, run: podman machine stop && podman machine set --rootful && podman machine start",
+      "Boot this machine with cgroups 2, or run this program as root: sudo cluster-container …",
     storage:
       'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },

@@ -94,18 +94,8 @@ export function openEngine(
     const own = folder && { TMPDIR: folder.path };
     const all = withoutPulling(words);
     progress.detail(2, `${kind.name} ${outside(all.join(" "))}`);
-    return {
-      argv: [kind.name, ...all] as const,
-      environment: { ...environmentFor(words), ...own },
-    };
-  };
-  const environmentFor = ([command = ""]: readonly string[]): Environment => {
-    const given = Object.entries(kind.variables).map(([name, use]): [string, string | undefined] =>
-      typeof use === "string"
-        ? [name, use]
-        : [name, use.includes(command) ? variable(environment, name) : undefined],
-    );
-    return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
+    const given = environmentFor(kind, environment, words);
+    return { argv: [kind.name, ...all] as const, environment: { ...given, ...own } };
   };
   /** A folder for a command that would leave files in the usual one. */
   const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
@@ -151,8 +141,22 @@ export function openEngine(
         throw error;
       }
     },
-    defer: (words) => deferCommand([kind.name, ...words], environmentFor(words), changeLimitMs),
+    defer: (words) =>
+      deferCommand([kind.name, ...words], environmentFor(kind, environment, words), changeLimitMs),
   };
+}
+
+function environmentFor(
+  { variables }: EngineKind,
+  environment: Environment,
+  [command = ""]: readonly string[],
+): Environment {
+  const given = Object.entries(variables).map(([name, use]): [string, string | undefined] =>
+    typeof use === "string"
+      ? [name, use]
+      : [name, use.includes(command) ? variable(environment, name) : undefined],
+  );
+  return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
 }
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {

@@ -8,7 +8,7 @@ import {
   mostSavedNodes,
   savedClusterFields,
 } from "../../shared/saved-cluster.ts";
-import { limitFields } from "../records/labels.ts";
+import { type Limits, limitFields } from "../limits.ts";
 import { parseNetworkAddress } from "../records/read-containers.ts";
 
 /** The facts in a file about its cluster of containers. Nothing else in the file becomes an option of a container. */
@@ -24,10 +24,7 @@ export interface ContainerFileFacts extends SavedCluster {
   readonly nodes: readonly SavedNodeFacts[];
 }
 
-export interface SavedNodeFacts extends NodeName {
-  /** See `NodeSettings`. */
-  readonly memory?: string | undefined;
-  readonly cpus?: string | undefined;
+export interface SavedNodeFacts extends NodeName, Partial<Limits> {
   /** The address that the platform knows, such as `172.18.0.2/16`. */
   readonly platformAddress: string;
   /** The SHA-256 checksums of the layers of its image, the lowest first. The file may lack the first ones. */

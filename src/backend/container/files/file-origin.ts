@@ -1,3 +1,4 @@
+import { limitsOf } from "../limits.ts";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
@@ -33,7 +34,8 @@ import {
 } from "../records/labels.ts";
 import { deleteNames, deleteSnapshots } from "../snapshots/remove-snapshots.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
-import { nodeRights, writeVolumeWords } from "../snapshots/saved-nodes.ts";
+import { nodeRights } from "../snapshots/saved-nodes.ts";
+import { writeVolumeWords } from "../snapshots/saved-volumes.ts";
 import {
   type ContainerFileFacts,
   type SavedNodeFacts,
@@ -105,9 +107,8 @@ export async function fileOrigin(
 
 /** Folders of the other computer are not mounted, whatever the file says. */
 const settingsOf = (node: SavedNodeFacts | undefined): CopiedNode["settings"] => ({
-  volumes: [],
-  ...(node?.memory !== undefined && { memory: node.memory }),
-  ...(node?.cpus !== undefined && { cpus: node.cpus }),
+  customVolumes: [],
+  limits: limitsOf(node ?? {}),
 });
 
 function assertRunsHere(
@@ -340,7 +341,6 @@ function savedNode(
     names: [image],
     createdAt: new Date(createdAt),
     counts,
-    reach: "direct",
     address: platformAddress.split("/")[0] ?? "",
     platformAddress,
     settings: settingsOf(node),

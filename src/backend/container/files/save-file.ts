@@ -5,19 +5,20 @@ import { parseVariant, parseWebUi } from "../../../model/parse-values.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
+import { inMegabytes } from "../../shared/cluster-file.ts";
 import {
   type PartToWrite,
   assertWritable,
-  inMegabytes,
   writeClusterFile,
-} from "../../shared/cluster-file.ts";
+} from "../../shared/write-cluster-file.ts";
 import type { CopiedNodes } from "../copies/copy-origin.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import { snapshotImages } from "../records/labels.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
-import { nodeRights, readVolumeWords } from "../snapshots/saved-nodes.ts";
+import { nodeRights } from "../snapshots/saved-nodes.ts";
+import { readVolumeWords } from "../snapshots/saved-volumes.ts";
 import { type ContainerFileFacts, layerPart, volumePart } from "./file-facts.ts";
 import {
   type FoundImage,
@@ -74,9 +75,9 @@ export async function saveFile(
 }
 
 function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {
-  if (settings.volumes.length === 0) return;
+  if (settings.customVolumes.length === 0) return;
   progress.note(
-    `The file does not hold the volumes of this machine: ${outside(settings.volumes.join(", "))}`,
+    `The file does not hold the volumes of this machine: ${outside(settings.customVolumes.join(", "))}`,
   );
 }
 
@@ -137,9 +138,9 @@ function factsOf({ source: { nodes, snapshot }, images, base, here }: Saving): C
     architecture: images[0]?.architecture ?? "",
     cgroupVersion: here.cgroupVersion,
     base: base?.name,
-    nodes: nodes.map(({ role, index, platformAddress, settings: { memory, cpus } }, position) => {
+    nodes: nodes.map(({ role, index, platformAddress, settings: { limits } }, position) => {
       const { layers = [], volumes = [] } = images[position] ?? {};
-      return { role, index, platformAddress, memory, cpus, layers, volumes };
+      return { role, index, platformAddress, ...limits, layers, volumes };
     }),
   };
 }

@@ -58,8 +58,15 @@ const remove = async (engine: Engine, name: CreationName): Promise<unknown> =>
 
 const mostRanges = 32;
 
+export interface CreatedNetwork {
+  /** Its addresses, such as `172.18.0.0/16`. */
+  readonly range: string;
+  /** See DescribedNetwork. */
+  readonly bridge: unknown;
+}
+
 /**
- * Creates a bridge for the cluster, in which nodes can have the addresses that we choose, and returns its range of addresses. The engine offers its
+ * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. The engine offers its
  * first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`, which the nodes reach in another way, a temporary
  * network occupies it while the engine is asked again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if the
  * engine has no range left.
@@ -69,19 +76,21 @@ export async function createNetwork(
   network: NewNetwork,
   known: readonly string[],
   signal: AbortSignal,
-): Promise<string> {
+): Promise<CreatedNetwork> {
   const mtu = await networkMtu(engine, network.reach, signal);
   const holders: CreationName[] = [];
   try {
     for (let tries = 0; tries < mostRanges; tries += 1) {
       signal.throwIfAborted();
       await create(engine, network, { mtu });
-      const range = await rangeOf(engine, network, signal);
+      const created = await readCreated(engine, network, signal);
+      const { range } = created;
       const isUsable = !known.some((address) => overlap(range, address));
-      if (isUsable && engine.kind.grantsAddresses) return range;
+      if (isUsable && engine.kind.grantsAddresses) return created;
       await remove(engine, network);
       if (isUsable) {
-        if (await claimRange(engine, network, { range, mtu })) return range;
+        if (await claimRange(engine, network, { range, mtu }))
+          return await readCreated(engine, network, signal);
         continue;
       }
       const { clusterId } = network;
@@ -109,7 +118,7 @@ export async function restoreNetwork(
 ): Promise<void> {
   if (id !== undefined) return;
   const { clusterId, creationId } = name;
-  const reach = labels.reach === "published" ? "published" : "direct";
+  const reach = labels.reach === "direct" ? "direct" : "engine";
   const mtu = await networkMtu(engine, reach, signal);
   if (await claimRange(engine, { clusterId, creationId, labels, reach }, { range, mtu })) return;
   throw new ClusterError(
@@ -137,11 +146,11 @@ async function claimRange(
   }
 }
 
-async function rangeOf(
+async function readCreated(
   engine: Engine,
   network: CreationName,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<CreatedNetwork> {
   const named = { names: [networkName(network)], kind: "network" } as const;
   const networks = (await inspect(engine, named, signal)).map((each) =>
     engine.kind.readNetwork(each),
@@ -149,7 +158,7 @@ async function rangeOf(
   const [range] = readContainers({ networks, containers: [] }).networks.flatMap(
     ({ ranges }) => ranges,
   );
-  if (range !== undefined) return range;
+  if (range !== undefined) return { range, bridge: networks[0]?.bridge };
   throw new ClusterError(
     "engine-failed",
     `${engine.kind.title} created a network without IPv4 addresses.`,

@@ -7,14 +7,15 @@ import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
-import type { EngineKind, Reach } from "../engine/engine-kind.ts";
+import type { EngineKind } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
-import type { ContainerOptions } from "../options.ts";
+import { type Limits, limitWords } from "../limits.ts";
 import {
   type LabelValues,
   containerName,
   labelArguments,
   settingsText,
+  type NodeSettings,
 } from "../records/labels.ts";
 import { addressesIn } from "./create-network.ts";
 import { endSettings, endStatus } from "./self-reboot.ts";
@@ -26,9 +27,8 @@ const atOnce = 6;
 export interface LaunchPlan {
   readonly clusterId: string;
   readonly counts: Counts;
-  readonly options: ContainerOptions;
+  readonly options: NodeSettings;
   readonly image: string;
-  readonly reach: Reach;
   readonly network: string;
   /** The address of each node in the network. */
   readonly addressOf: (node: NodeName) => string;
@@ -114,7 +114,7 @@ function createWords(
   plan: LaunchPlan,
   { role, index }: NodeName,
 ): readonly string[] {
-  const { options, reach, system } = plan;
+  const { options, system } = plan;
   const [program = "", ...rest] = system.command;
   const hostname = hostnameOf({ role, index });
   return [
@@ -139,13 +139,9 @@ function createWords(
     `--entrypoint=${program}`,
     ...system.words,
     ...consoleWords,
-    ...(reach === "published"
-      ? publishedPorts(plan).map((port) => `--publish=127.0.0.1::${port}`)
-      : []),
-    ...options.volumes.map((volume) => `--volume=${volume}`),
-    ...sharedMemory(options, system),
-    ...(options.memory === undefined ? [] : [`--memory=${options.memory}`]),
-    ...(options.cpus === undefined ? [] : [`--cpus=${options.cpus}`]),
+    ...options.customVolumes.map((volume) => `--volume=${volume}`),
+    ...sharedMemory(options.limits, system),
+    ...limitWords(options.limits),
     plan.image,
     ...rest,
     ...offlineWords(plan),
@@ -161,7 +157,7 @@ function offlineWords(plan: LaunchPlan): readonly string[] {
   if (offline === undefined) return [];
   if (range === undefined)
     throw new TypeError("Nobody knows the addresses of a network that leads nowhere");
-  return ["start-system", ...addressesIn(range, 0), ...publishedPorts(plan).map(String)];
+  return ["start-system", ...addressesIn(range, 0), ...answeringPorts(plan).map(String)];
 }
 
 /**
@@ -183,17 +179,15 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /** Half of the node's memory, as on real machines. Engines give applications 64 MB. Memory is taken only when it is used. */
-function sharedMemory(
-  { memory = "" }: ContainerOptions,
-  { memoryBytes }: SystemFlags,
-): readonly string[] {
+function sharedMemory({ memory = "" }: Limits, { memoryBytes }: SystemFlags): readonly string[] {
   const [, number = "0", unit = ""] = /^(\d+)([bkmgt]?)$/i.exec(memory) ?? [];
   const limit = Number(number) * (units[unit.toLowerCase()] ?? 0) || Infinity;
   const bytes = Math.floor(Math.min(limit, memoryBytes || Infinity) / 2);
   return Number.isFinite(bytes) ? [`--shm-size=${bytes}`] : [];
 }
 
-function publishedPorts({ labels }: LaunchPlan): readonly number[] {
+/** The ports at which this computer may ask. */
+function answeringPorts({ labels }: LaunchPlan): readonly number[] {
   const { http, https } = webPortsOf(parseWebUi(labels.webUi));
   return [...new Set([22, http, https])];
 }

@@ -31,16 +31,15 @@ export function endSettings(unit: string, status: number): string {
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 
 /**
- * Lets the engine start these running nodes again when they reboot themselves, but not when they are stopped or killed. A node that is reached at ports
- * would get others, to which no host key is pinned, so it stays off. If this fails, the node works, but stays off after a reboot of its own.
+ * Lets the engine start these running nodes again when they reboot themselves, but not when they are stopped or killed. If this fails, the node works, but stays off after a reboot of its own.
  */
 export async function allowReboots(
   engine: Engine,
-  { id, reach }: Pick<NodeContainer, "id" | "reach">,
+  { id }: Pick<NodeContainer, "id">,
   progress: Progress,
 ): Promise<void> {
   const { restartWords } = engine.kind;
-  if (restartWords === undefined || reach !== "direct") return;
+  if (restartWords === undefined) return;
   try {
     const known = await engine.change({
       words: ["exec", "--user=0:0", id, "/bin/sh", "-c", script],

@@ -3,7 +3,8 @@ import * as read from "../../../model/reader.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { NodeName } from "../../contract.ts";
 import { assertReadable } from "../../shared/foreign-resource.ts";
-import { type ContainerOptions, parseCpus, parseVolume } from "../options.ts";
+import { limitFields, limitsOf } from "../limits.ts";
+import { type ContainerOptions, parseVolume } from "../options.ts";
 
 /** The names of our labels. Commands read everything that they need to know about a cluster from these labels. */
 export const labelNames = {
@@ -20,7 +21,7 @@ export const labelNames = {
   distribution: "cluster-e2e.distribution",
   /** RFC 3339; absent: the cluster has no lifetime. */
   expiresAt: "cluster-e2e.expires-at",
-  /** `direct` or `published`. */
+  /** `direct`: nodes are reached at their own addresses wherever the bridge of their network is. Else through the engine. */
   reach: "cluster-e2e.reach",
   /** `yes`: nodes reach each other and nothing else. Absent: they reach what this computer reaches. */
   offline: "cluster-e2e.offline",
@@ -87,23 +88,15 @@ export const draftImage = (creationId: string, snapshot: string, node: NodeName)
 export const snapshotVolume = (creationId: string, snapshot: string, node: NodeName): string =>
   `cluster-e2e-snapshot-${creationId}-${snapshot}-${nodeReference(node)}`;
 
-export type NodeSettings = Pick<ContainerOptions, "volumes" | "memory" | "cpus">;
+export type NodeSettings = Pick<ContainerOptions, "customVolumes" | "limits">;
 
-export const settingsText = ({ volumes, memory, cpus }: ContainerOptions): string =>
-  JSON.stringify({ volumes, memory, cpus });
+export const settingsText = ({ customVolumes, limits }: NodeSettings): string =>
+  JSON.stringify({ volumes: customVolumes, ...limits });
 
 /** Returns `undefined` for a text of another shape: these values become options of the engine's command line. */
 export function parseNodeSettings(text: string | undefined): NodeSettings | undefined {
   const found = readSettings(parseJson(text ?? ""));
-  if (found === undefined) return undefined;
-  const { volumes, memory, cpus } = found;
-  return { volumes, ...(memory !== undefined && { memory }), ...(cpus !== undefined && { cpus }) };
+  return found && { customVolumes: found.volumes, limits: limitsOf(found) };
 }
-
-export const limitFields = {
-  // Any size that the engine accepts, because earlier versions passed on bytes.
-  memory: read.optional(read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i)),
-  cpus: read.optional(parseCpus),
-};
 
 const readSettings = read.object({ volumes: read.list(parseVolume), ...limitFields });

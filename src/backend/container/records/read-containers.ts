@@ -1,5 +1,5 @@
 import type { Counts, NodeRecord, Variant, WebUi } from "../../../model/cluster-record.ts";
-import { parseCreationId, parseIpv4, parseMoment, parsePort } from "../../../model/parse-values.ts";
+import { parseCreationId, parseIpv4, parseMoment } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { plainLine } from "../../../system/printable.ts";
 import {
@@ -12,6 +12,7 @@ import {
 import { indicates } from "../engine/engine-errors.ts";
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { type Engine, askJson } from "../engine/engine.ts";
+import { ownInterfaces } from "../engine/passage.ts";
 import {
   type CreationName,
   type LabelValues,
@@ -29,6 +30,7 @@ export interface NetworkFacts {
   readonly distribution: string | undefined;
   readonly webUi?: WebUi | undefined;
   readonly expiresAt?: Date | undefined;
+  readonly reach: Reach;
 }
 
 export interface ClusterNetwork extends NetworkFacts {
@@ -46,7 +48,6 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly id: string;
   readonly clusterId: string;
   readonly creationId: string;
-  readonly reach: Reach;
   readonly createdAt: Date | undefined;
   /** The engine's name for the state: `created`, `running`, `exited` … */
   readonly status: string;
@@ -62,8 +63,6 @@ export interface NodeContainer extends Pick<NodeRecord, "role" | "index"> {
   readonly addressBits: number | undefined;
   /** The address by which the other nodes know it, if that is another one, because the cluster is a copy. */
   readonly platformAddress: string | undefined;
-  /** Maps the node's ports to the ports of 127.0.0.1 that lead to them. */
-  readonly ports: ReadonlyMap<number, number>;
 }
 
 export interface NodeVolume {
@@ -86,6 +85,8 @@ export interface Described {
   readonly containers: readonly unknown[];
   /** Creations of which this computer has a record: their containers are ours even without the network. Absent: none. */
   readonly recorded?: readonly CreationName[];
+  /** The interfaces of the network that this program is in; absent: not known, so no address is reached from here. */
+  readonly interfaces?: ReadonlySet<string>;
 }
 
 /**
@@ -98,8 +99,9 @@ export function readContainers({
   networks,
   containers,
   recorded = [],
+  interfaces = new Set(),
 }: Described): ContainerReading {
-  const own = readEach("network", networks, readNetwork, shownName);
+  const own = readEach("network", networks, (found) => readNetwork(found, interfaces), shownName);
   const present = new Set(own.read.map(networkName));
   const lost = lostNetworks(
     containers,
@@ -136,6 +138,7 @@ function lostNetworks(
     found.set(networkName(facts), {
       id: undefined,
       ...facts,
+      reach: "engine",
       labels,
       ranges,
       copiedFrom: readCopiedFrom(labels),
@@ -165,7 +168,10 @@ function shownName(found: unknown): string {
 const parseId = read.matching(/^[0-9a-f]{64}$/);
 
 /** Returns a network, or what is wrong with it. */
-function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
+function readNetwork(
+  description: DescribedNetwork,
+  interfaces: ReadonlySet<string>,
+): ClusterNetwork | string {
   const texts = readLabels(description.labels);
   const known = readFacts(texts);
   if (typeof known === "string") return known;
@@ -174,8 +180,17 @@ function readNetwork(description: DescribedNetwork): ClusterNetwork | string {
   if (description.name !== networkName(known))
     return "its name is not the name of its cluster's network";
   const ranges = anyList(description.ranges).flatMap((range) => parseNetworkAddress(range) ?? []);
-  return { id, ...known, labels: texts, ranges, copiedFrom: readCopiedFrom(texts) };
+  const reach = reachOf(texts, description.bridge, interfaces);
+  return { id, ...known, reach, labels: texts, ranges, copiedFrom: readCopiedFrom(texts) };
 }
+
+/** What isn't known never counts as here. */
+export const reachOf = (
+  { reach }: LabelValues,
+  bridge: unknown,
+  interfaces: ReadonlySet<string>,
+): Reach =>
+  reach === "direct" && typeof bridge === "string" && interfaces.has(bridge) ? "direct" : "engine";
 
 const readFacts = (texts: LabelValues) =>
   readTexts(
@@ -195,7 +210,7 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
   const texts = readLabels(labelsOf(found));
   const known = readTexts(
     { kind: "label", names: labelNames, texts },
-    { required: ["clusterId", "creationId", "role", "index"], optional: ["reach"] },
+    { required: ["clusterId", "creationId", "role", "index"], optional: [] },
   );
   if (typeof known === "string") return known;
   const id = parseId(found["Id"]);
@@ -210,7 +225,6 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
   return {
     id,
     ...known,
-    reach: known.reach ?? "direct",
     imageId: read.string(found["Image"]) ?? "",
     volumes: anyList(found["Mounts"])
       .map(readVolume)
@@ -220,7 +234,6 @@ function readContainer(found: unknown, networkNames: ReadonlySet<string>): NodeC
     address: parseIpv4(connected["IPAddress"]),
     addressBits: parseBits(connected["IPPrefixLen"]),
     platformAddress: parseNetworkAddress(texts.platformAddress)?.split("/")[0],
-    ports: readPorts(read.field("Ports", read.anyMapping)(settings)),
   };
 }
 
@@ -268,16 +281,6 @@ const readVolume = read.refined(
   ({ Name: name, Destination: path }): NodeVolume => ({ name, path }),
 );
 
-/** Reads ports such as `{ "22/tcp": [{ "HostPort": "32768" }] }`. */
-function readPorts(ports: Readonly<Record<string, unknown>> = {}): ReadonlyMap<number, number> {
-  const pairs = Object.entries(ports).flatMap(([name, bindings]): [number, number][] => {
-    const inside = parsePort(/^(\d+)\/tcp$/.exec(name)?.[1]);
-    const outside = read.field("HostPort", parsePort)(anyList(bindings)[0]);
-    return inside === undefined || outside === undefined ? [] : [[inside, outside]];
-  });
-  return new Map(pairs);
-}
-
 export type Selection = "all" | { readonly clusterId: string } | { readonly creationId: string };
 
 /** Returns the engine's descriptions of things with our labels; see readContainers. Includes stopped containers. */
@@ -290,7 +293,7 @@ export async function describe(
     describeContainers(engine, selection, signal),
     describeNetworks(engine, selection, signal),
   ]);
-  return { containers, networks };
+  return { containers, networks, interfaces: ownInterfaces() };
 }
 
 export async function describeContainers(

@@ -5,7 +5,6 @@ import {
   type NodeState,
   byRoleAndIndex,
   localClusterState,
-  type WebUi,
   webPortsOf,
 } from "../../../model/cluster-record.ts";
 import {
@@ -18,6 +17,7 @@ import type { Clock, Environment } from "../../../system/runtime.ts";
 import { isOver } from "../../shared/lifetimes.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
+import type { PassageTo } from "../engine/passage.ts";
 import { endStatus } from "../launch/self-reboot.ts";
 import { networkName } from "./labels.ts";
 import {
@@ -40,20 +40,27 @@ export interface Inventory {
   readonly abandoned: ReadonlySet<string>;
 }
 
+export interface RecordPlace {
+  /** The folder of this machine's creations. */
+  readonly root: string;
+  readonly passageTo: PassageTo;
+}
+
 /**
  * Groups containers and networks into clusters. Every cluster has a network. A network alone is a cluster too, because
- * there is something to destroy. `root` is the folder of this machine's creations.
+ * there is something to destroy.
  */
 export function toClusters(
   { containers, networks, abandoned }: Inventory,
-  root: string,
+  { root, passageTo }: RecordPlace,
 ): readonly ClusterRecord[] {
   const byNetwork = Map.groupBy(containers, networkName);
   return networks
     .map((network) => {
       const { creationId } = network;
       const own = byNetwork.get(networkName(network)) ?? [];
-      return toCluster(network, own, { root, isAbandoned: abandoned.has(creationId) });
+      const isAbandoned = abandoned.has(creationId);
+      return toCluster(network, own, { root, passageTo, isAbandoned });
     })
     .toSorted(
       (a, b) =>
@@ -62,12 +69,13 @@ export function toClusters(
 }
 
 function toCluster(
-  { clusterId, creationId, variant, distribution, counts, webUi, expiresAt }: NetworkFacts,
+  network: NetworkFacts,
   containers: readonly NodeContainer[],
-  { root, isAbandoned }: { readonly root: string; readonly isAbandoned: boolean },
+  { root, ...circumstances }: RecordPlace & Pick<Circumstances, "isAbandoned">,
 ): ClusterRecord {
+  const { clusterId, creationId, variant, distribution, counts, webUi, expiresAt } = network;
   const nodes = containers
-    .map((container) => toNode(container, { isAbandoned, webUi }))
+    .map((container) => toNode(container, { ...circumstances, network }))
     .toSorted(byRoleAndIndex);
   return {
     id: clusterId,
@@ -86,9 +94,15 @@ function toCluster(
   };
 }
 
+interface Circumstances {
+  readonly network: Pick<NetworkFacts, "reach" | "webUi">;
+  readonly passageTo: PassageTo;
+  readonly isAbandoned: boolean;
+}
+
 function toNode(
   container: NodeContainer,
-  { isAbandoned, webUi }: { readonly isAbandoned: boolean; readonly webUi: WebUi | undefined },
+  { isAbandoned, ...circumstances }: Circumstances,
 ): NodeRecord {
   const known = nodeState(container);
   const wasNeverStarted = known === "starting" && isAbandoned;
@@ -99,7 +113,7 @@ function toNode(
     index: container.index,
     state,
     privateAddress: container.platformAddress ?? container.address,
-    ...wayTo(container, webUi),
+    ...wayTo(container, circumstances),
     ...((state === "ended" || state === "stopped") && {
       stateReason: wasNeverStarted ? neverStartedText : endText(container),
     }),
@@ -109,18 +123,17 @@ function toNode(
 const neverStartedText = "the container was never started: its create was interrupted";
 
 function wayTo(
-  { address, ports, reach }: NodeContainer,
-  webUi: WebUi | undefined,
+  { id, address }: NodeContainer,
+  { network: { reach, webUi }, passageTo }: Omit<Circumstances, "isAbandoned">,
 ): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
   const { http, https } = webPortsOf(webUi);
   const isDirect = reach === "direct";
-  const port = (number: number): number => (isDirect ? number : (ports.get(number) ?? 0));
-  const published = port(22) === 0 ? "" : "127.0.0.1";
-  const host = isDirect ? (address ?? "") : published;
+  const host = address ?? "";
+  const through = isDirect ? {} : { through: passageTo(id) };
   return {
     publicAddress: isDirect ? address : undefined,
-    ssh: { host, port: port(22), user: sshUser },
-    web: { host, httpPort: port(http), httpsPort: port(https) },
+    ssh: { host, port: 22, user: sshUser, ...through },
+    web: { host, httpPort: http, httpsPort: https },
   };
 }
 

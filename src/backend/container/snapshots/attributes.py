@@ -8,14 +8,21 @@ import binascii, json, os, sys
 ignored = "security.capability", "security.selinux"
 
 
-def walk(folder):
-    yield folder
-    for entry in os.scandir(folder):
-        if not entry.is_dir(follow_symlinks=False):
-            yield entry.path
-        elif not os.path.ismount(entry.path):
-            for path in walk(entry.path):
-                yield path
+def walk(top):
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        yield folder
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            # It was removed meanwhile.
+            continue
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry.path
+            elif not os.path.ismount(entry.path):
+                folders.append(entry.path)
 
 
 def attributes_of(path):

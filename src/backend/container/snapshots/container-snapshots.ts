@@ -15,7 +15,6 @@ import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { restoreNetwork } from "../launch/create-network.ts";
 import { allowReboots } from "../launch/self-reboot.ts";
-import { pinPorts } from "../host-keys.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
 import { removeCreation } from "../remove-creation.ts";
@@ -116,7 +115,6 @@ export class ContainerSnapshots implements Snapshots {
     if (left !== undefined)
       throw new ClusterError("engine-failed", left, { hint: "Restore again." });
     const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);
-    await pinPorts(this.#engine, { directory: cluster.directory, containers }, signal);
     await mapConcurrently(
       containers,
       atOnce,

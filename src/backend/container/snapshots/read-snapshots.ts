@@ -15,7 +15,6 @@ import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { textParsers } from "../../shared/foreign-resource.ts";
-import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
   type CreationName,
@@ -55,7 +54,6 @@ interface SavedImage extends Part {
   readonly names: readonly string[];
   readonly createdAt: Date | undefined;
   readonly counts: Counts | undefined;
-  readonly reach: Reach;
   readonly address: string | undefined;
   /** The address that the platform knows, such as `172.18.0.2/16`; undefined if an earlier version saved the node. */
   readonly platformAddress: string | undefined;
@@ -197,7 +195,6 @@ function readImage(found: unknown): SavedImage | undefined {
     names,
     createdAt: parseMoment(found["Created"]),
     counts: parseCounts(labels.counts),
-    reach: labels.reach === "published" ? "published" : "direct",
     address: parseIpv4(labels.address),
     platformAddress: parseNetworkAddress(
       labels.platformAddress ?? `${labels.address}/${labels.addressBits}`,

@@ -1,6 +1,6 @@
+import { hardwareOf, hardwareText } from "../hardware.ts";
 import { hasErrorId, messageOf } from "../../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { numbered } from "../../../system/amounts.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest, Creation, CreationFolder, CreationSummary } from "../../contract.ts";
@@ -258,7 +258,8 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 }
 
 function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary {
-  const { accelerator, memoryMegabytes, cpus, isOffline = false } = origin.machines;
+  const { accelerator, isOffline = false } = origin.machines;
+  const hardware = hardwareOf(origin.machines);
   const boots = origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const);
   return describeOrigin(
     request,
@@ -268,15 +269,14 @@ function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary 
       engine: `QEMU ${origin.qemuVersion}, ${accelerator}`,
       lines: [
         ...boots,
-        ["Per machine", `${memoryMegabytes} MB of memory, ${numbered(cpus, "CPU")}`],
+        ["Per machine", hardwareText(hardware)],
         ["Network", `a private network of its own${wayOutText(isOffline, outsideText)}`],
         ["Reached at", "ports of 127.0.0.1"],
       ],
       facts: {
         boots: boots.length > 0,
         engine: { name: "qemu", version: origin.qemuVersion, accelerator },
-        memoryMegabytes,
-        cpus,
+        ...hardware,
         ...(isOffline && { offline: true }),
       },
     },

@@ -7,7 +7,7 @@ import { parseKey } from "../../../ssh/keys.ts";
 import { assertFreeSpace, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { unpackBlocks, writeSparse } from "../../../system/files/sparse.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Runtime, Step } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { FileCopyRequest } from "../../contract.ts";
@@ -97,12 +97,7 @@ export async function resolveFile(
   const cpuProblem = await cpuProblemOf(qemu, machines, trials, signal);
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials, cpuProblem });
   const ends = isOver(endOf(facts), runtime.clock);
-  if (ends && whyBoot !== undefined)
-    throw unusableFile(
-      file.shown,
-      `holds nodes whose lifetime is over, so that they would end when they boot; and they cannot continue: ${whyBoot}`,
-      "Use a computer like the one that saved the file, or save a cluster without a lifetime.",
-    );
+  if (ends && whyBoot !== undefined) throw lifetimeOver(file.shown, whyBoot);
   const usable = () => chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
   checking.done();
   const summary = {
@@ -128,6 +123,13 @@ export async function resolveFile(
     open: async (directory, inner) => unpack(loading, directory, inner),
   };
 }
+
+const lifetimeOver = (shown: string, whyBoot: string): ClusterError =>
+  unusableFile(
+    shown,
+    `holds nodes whose lifetime is over, so that they would end when they boot; and they cannot continue: ${whyBoot}`,
+    "Use a computer like the one that saved the file, or save a cluster without a lifetime.",
+  );
 
 interface Here {
   readonly version: string;
@@ -217,23 +219,9 @@ async function unpack(
   const remove = async (): Promise<void> => rm(folder, { recursive: true, force: true });
   await assertSpace(loading, directory);
   using step = runtime.progress.start("Unpack the file");
-  const total = manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const seen = { bytes: 0 };
-  const counted = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      seen.bytes += chunk.length;
-      step.update(`${inMegabytes(seen.bytes)} of ${inMegabytes(total)} MB`);
-      yield chunk;
-    }
-  };
+  const counted = counting(step, manifest.parts);
   const nodes = newNodes(facts.counts);
-  const paths = new Map(
-    nodes.flatMap((node) =>
-      Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(
-        ({ name, path }) => [name, path],
-      ),
-    ),
-  );
+  const paths = partPaths(folder, nodes);
   // Those of the file follow as they are stored.
   const layers: Layer[] = facts.layers.map((layer, number) => ({
     ...layer,
@@ -279,6 +267,29 @@ async function unpack(
     await remove();
     throw error;
   }
+}
+
+/** Returns where the parts of the nodes go, by their names. */
+const partPaths = (folder: string, nodes: ReturnType<typeof newNodes>) =>
+  new Map(
+    nodes.flatMap((node) =>
+      Object.values(nodeParts({ snapshot: folder, cluster: folder }, node)).map(
+        ({ name, path }) => [name, path],
+      ),
+    ),
+  );
+
+/** Yields the same chunks, and reports how much of all parts has been read. */
+function counting(step: Step, parts: readonly FilePart[]) {
+  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const seen = { bytes: 0 };
+  return async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      seen.bytes += chunk.length;
+      step.update(`${inMegabytes(seen.bytes)} of ${inMegabytes(total)} MB`);
+      yield chunk;
+    }
+  };
 }
 
 async function unpackMachineFile(

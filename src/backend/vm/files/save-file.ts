@@ -8,12 +8,8 @@ import { isAccessible } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
-import {
-  assertWritable,
-  inMegabytes,
-  knownParts,
-  writeClusterFile,
-} from "../../shared/cluster-file.ts";
+import { inMegabytes } from "../../shared/cluster-file.ts";
+import { assertWritable, knownParts, writeClusterFile } from "../../shared/write-cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
 import { machineFiles } from "../machines/machine-process.ts";

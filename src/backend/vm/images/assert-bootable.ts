@@ -1,9 +1,14 @@
-import { open, readFile } from "node:fs/promises";
+import { open, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
-import type { LayeredImage } from "./image-store.ts";
+import {
+  type ImageFacts,
+  type LayeredImage,
+  assertDiskIsLargeEnough,
+  readImageFacts,
+} from "./image-store.ts";
 
 /** As much of a file as shows what it is: an ISO image has its name in its seventeenth block. */
 const headBytes = 17 * 2048;
@@ -46,8 +51,27 @@ const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[
   },
 ];
 
+/** Reads the facts about an image. Throws `image-not-found` or `bad-usage` if nodes with such a disk can't be created from it. */
+export async function checkImage(
+  qemu: Qemu,
+  { path, diskMegabytes }: { readonly path: string; readonly diskMegabytes: number },
+  signal: AbortSignal,
+): Promise<ImageFacts> {
+  await assertIsDisk(path);
+  const image = await readImageFacts(qemu, path, signal);
+  await assertBootable(qemu, image, signal);
+  assertDiskIsLargeEnough(image, diskMegabytes);
+  return image;
+}
+
 /** Throws `image-not-found` for a file that is no disk, whatever its name says. Says what it is, and what to do. */
 export async function assertIsDisk(path: string): Promise<void> {
+  // A pipe would be waited for, and a device may change below the nodes.
+  if (!(await stat(path)).isFile())
+    throw notBootable(path, {
+      what: "is no regular file",
+      hint: "Pass the path of a qcow2 or raw disk image. A device can be copied: qemu-img convert -O qcow2 IMAGE disk.qcow2",
+    });
   const head = await readHead(path);
   if (head.length === 0) throw notBootable(path, { what: "is empty", hint: download });
   const text = head.toString("latin1");

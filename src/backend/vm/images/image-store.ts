@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { chmod, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
@@ -5,13 +6,8 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
-import {
-  RefusedAnswer,
-  mostBytes,
-  networkFailure,
-  requestFile,
-  resumeDownload,
-} from "../../../system/network.ts";
+import { RefusedAnswer, mostBytes, requestFile, resumeDownload } from "../../../system/network.ts";
+import { networkFailure } from "../../../system/network-failure.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
@@ -73,7 +69,7 @@ export async function findImage(
   const { source, sha256 } = image;
   const sum: Sum = { algorithm: "sha256", hex: (sha256 ?? "").toLowerCase() };
   if (!isUrl(source)) {
-    if (!(await isAccessible(source))) throw noFile(source);
+    if (!(await isAccessible(source, constants.R_OK))) throw noFile(source);
     return { name: source, path: source, ...(sha256 !== undefined && { sum }) };
   }
   const path = storedPath(folder, "own", sum);

@@ -55,6 +55,13 @@ const signs: readonly Sign[] = [
     }),
   },
   {
+    pattern: /^Failed to mount ([^\r\n]{0,200}) as root file system/m,
+    problem: (found) => ({
+      what: `it cannot mount its root file system (${shown(found)})`,
+      hint: damaged,
+    }),
+  },
+  {
     pattern:
       /^(?:Press Enter for (?:maintenance|emergency shell)|Give root password for maintenance)/m,
     problem: () => ({ what: "its system stopped for maintenance", hint: damaged }),
@@ -88,9 +95,12 @@ const prompts: readonly Sign[] = [
   },
 ];
 
+/** Written to a console whenever its QEMU starts. What stands before it is of another boot, or of a time that a snapshot has undone. */
+export const startLine = "cluster-e2e: QEMU starts";
+
 /** Only a new boot follows these lines. */
 const beginnings =
-  /^(?:SeaBIOS \(version |UEFI firmware \(version |\[ *0\.0+\](?:\[ *[TC]\d+\])? Linux version )/gm;
+  /^(?:cluster-e2e: QEMU starts$|SeaBIOS \(version |UEFI firmware \(version |\[ *0\.0+\](?:\[ *[TC]\d+\])? Linux version )/gm;
 const login = /^([A-Za-z0-9][\w.-]{0,63}) login:/gm;
 /** What cloud-init shows on consoles while it works. */
 const cloudInit = /ci-info: |Cloud-init v\. /;
@@ -130,28 +140,55 @@ const plainConsole = (text: string): string =>
 
 const shown = (text: string): string => outside(withoutFullStop(plainLine(text)));
 
+interface Machine {
+  readonly files: Pick<MachineFiles, "console">;
+  readonly hostname: string;
+  readonly name: string;
+}
+
+interface BootFailure {
+  readonly what: string;
+  hint(problem: BootProblem): string;
+}
+
+const firstBoot: BootFailure = {
+  what: "cannot become a node",
+  hint: (problem) => `${problem.hint} The console output in the saved logs shows more.`,
+};
+const laterBoot: BootFailure = {
+  what: "does not come back",
+  hint: () =>
+    "Run the logs command to see its console. A snapshot brings the cluster back, if there is one.",
+};
+
+type Assertion = (machine: Machine, boots: Boots, clock: Pick<Clock, "now">) => Promise<void>;
+
+const assertion =
+  ({ what, hint }: BootFailure): Assertion =>
+  async (machine, boots, clock) => {
+    const problem = await findBootProblem(machine, boots, clock);
+    if (problem === undefined) return;
+    const { name } = machine;
+    throw new ClusterError("machine-failed", `${name} ${what}: ${problem.what}.`, {
+      hint: hint(problem),
+      facts: { node: name, boots: false },
+    });
+  };
+
 /** Throws `machine-failed` if the console of a machine shows that it will never become a node. */
-export async function assertBoots(
-  {
-    files,
-    hostname,
-    name,
-  }: { readonly files: MachineFiles; readonly hostname: string; readonly name: string },
+export const assertBoots = assertion(firstBoot);
+/** Throws `machine-failed` if the console of a machine that has been a node shows that it won't be one again. */
+export const assertBootsAgain = assertion(laterBoot);
+
+async function findBootProblem(
+  { files, hostname }: Machine,
   boots: Boots,
   clock: Pick<Clock, "now">,
-): Promise<void> {
+): Promise<BootProblem | undefined> {
   const found = await readEnd(files.console);
-  if (found === undefined) return;
-  const problem = bootProblemIn(found.text, {
-    hostname,
-    quietMs: clock.now() - found.writtenMs,
-    boots,
-  });
-  if (problem === undefined) return;
-  throw new ClusterError("machine-failed", `${name} cannot become a node: ${problem.what}.`, {
-    hint: `${problem.hint} The console output in the saved logs shows more.`,
-    facts: { node: name, boots: false },
-  });
+  return (
+    found && bootProblemIn(found.text, { hostname, quietMs: clock.now() - found.writtenMs, boots })
+  );
 }
 
 /** Whether the error is that of `assertBoots`. A machine that boots again would end in the same way. */

@@ -6,6 +6,7 @@ import { ClusterError } from "../../../errors.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { runProgram, systemEnvironment } from "../../../system/processes/run-program.ts";
 import consoleSinkFile from "./console-sink.sh" with { type: "text" };
+import { startLine } from "./boot-problem.ts";
 import { consoleNames, machineFiles } from "./machine-process.ts";
 import type { NamedText } from "../../contract.ts";
 import {
@@ -43,6 +44,7 @@ export async function openConsoleSink(folder: string): Promise<AsyncDisposable> 
   // A pipe can be opened for writing once it has a reader, and a reader that waits can be opened once it has a writer.
   await using _first = await open(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
   const writer = await open(pipe, constants.O_WRONLY);
+  await writer.write(`\n${startLine}\n`);
   await using reader = await open(pipe, constants.O_RDONLY);
   const child = spawn("/bin/sh", ["-c", script], {
     cwd: folder,

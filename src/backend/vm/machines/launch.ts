@@ -27,7 +27,7 @@ import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { observeCluster } from "../records.ts";
 import { assertBoots } from "./boot-problem.ts";
 import { openForwards } from "./forwards.ts";
-import { hasIpv6Route } from "./ipv6-route.ts";
+import { nameServerScripts, usesIpv6 } from "./host-ipv6.ts";
 import {
   type MachinePlan,
   forwardRules,
@@ -87,7 +87,7 @@ export async function startMachines(
   steps: Steps,
   signal: AbortSignal,
 ): Promise<void> {
-  const [book, hasIpv6] = [await openBook(plan), await hasIpv6Route()];
+  const [book, hasIpv6] = [await openBook(plan), await usesIpv6()];
   const { nodes } = plan.facts;
   const places = plan.again?.places ?? nodes.map((_, place) => place);
   if (nodes.length > 1 && plan.again?.hasNetwork !== true) await startNetwork(qemu, plan, signal);
@@ -173,7 +173,7 @@ async function prepareFiles(
   const { directory, boot, firstHostKeys } = plan;
   const files = await makeMachineFolder(
     directory,
-    { ...boot, hostKey: firstHostKeys.of(node) },
+    { ...boot, hostKey: firstHostKeys.of(node), scripts: await nameServerScripts() },
     { node, place },
   );
   if (plan.firmware !== undefined) await createFlash(qemu, plan.firmware, files, signal);

@@ -1,3 +1,4 @@
+import type { Hardware } from "../hardware.ts";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type WebUi, webPortsOf } from "../../../model/cluster-record.ts";
@@ -5,7 +6,7 @@ import { shellText } from "../../../ssh/shell-text.ts";
 import { type FirstBoot, userData } from "../../shared/first-boot.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { privateAddressWithBits, type NetworkSockets, socketPath } from "./private-network.ts";
-import type { Accelerator, VmOptions } from "../options.ts";
+import type { Accelerator } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { cpuWord } from "../qemu/accelerator.ts";
 import { monitorOptions } from "../qemu/monitor.ts";
@@ -19,8 +20,7 @@ export interface MachinePlan {
   readonly architecture: Architecture;
   readonly accelerator: Accelerator;
   readonly isSandboxed: boolean;
-  readonly options: Pick<VmOptions, "memoryMegabytes" | "cpus"> & {
-    readonly cpuModel?: string | undefined;
+  readonly options: Hardware & {
     readonly hasGenerationId?: boolean | undefined;
     readonly isOffline?: boolean | undefined;
   };

@@ -126,8 +126,12 @@ function networkWords({ disk, pid }: ProcessFiles, sockets: NetworkSockets): rea
  */
 async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal): Promise<void> {
   const paths = Array.from({ length: sockets.count }, (_, place) => socketPath(sockets, place));
-  const look = async (): Promise<unknown> =>
+  const look = async (): Promise<true> => {
     await Promise.all(paths.map(async (path) => access(path)));
+    const unready = (await silentSockets()).find((path) => paths.includes(path));
+    if (unready !== undefined) throw new Error(`${unready} has a name, but nobody listens yet`);
+    return true;
+  };
   const rule = { ...ruleOf(waits.networkSockets, clock), tolerates: () => true };
   await poll(look, rule, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
@@ -141,6 +145,17 @@ async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal
       },
     );
   });
+}
+
+/** The sockets that have a name already and don't listen yet, as Linux lists them; those of connections aren't among them. */
+async function silentSockets(): Promise<readonly string[]> {
+  const table = await readOwnText("/proc/net/unix").catch(() => "");
+  // Num RefCount Protocol Flags Type St Inode Path
+  const rows = table.matchAll(/^\S+ \S+ \S+ ([0-9A-F]{8}) \S+ 01 +\S+ (\/.*)$/gm);
+  const acceptsConnections = 0x10000;
+  return [...rows].flatMap(([, flags = "", path = ""]) =>
+    (Number.parseInt(flags, 16) & acceptsConnections) === 0 ? [path] : [],
+  );
 }
 
 /** Private addresses of nodes: 10.93.0.2, 10.93.0.3, …; each cluster has its own network, so all clusters can use the same addresses. */

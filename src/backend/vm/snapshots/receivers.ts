@@ -6,7 +6,7 @@ import { mapConcurrently } from "../../../system/concurrency.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import type { MachineSettings, NodeFacts, StoredCluster } from "../cluster-facts.ts";
-import { hasIpv6Route } from "../machines/ipv6-route.ts";
+import { usesIpv6 } from "../machines/host-ipv6.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor, withShortPath } from "../qemu/monitor.ts";
@@ -71,7 +71,7 @@ async function startReceiver(
     node: { id: `receiver-${node.id}`, ports: { ssh: 0, http: 0, https: 0 } },
     place: facts.nodes.indexOf(node),
     sockets: { folder: "", count: 1 },
-    hasIpv6: await hasIpv6Route(),
+    hasIpv6: await usesIpv6(),
     memory: { path: join(folder, savedFiles(node).memory), isShared: true, continues: true },
     isOfTemplate: machines.template !== undefined,
   });

@@ -7,7 +7,7 @@ import { type ClusterName, type NodeRecord, nodeReference } from "../../../model
 import { parseSnapshotName } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { isAccessible, isDiskFull } from "../../../system/files/private-file.ts";
+import { isAccessible, isDiskFull, namesIn } from "../../../system/files/private-file.ts";
 import { readOwnJson, parseJson } from "../../../system/files/read-text.ts";
 import { packBlocks } from "../../../system/files/sparse.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
@@ -105,7 +105,7 @@ export const copyFailure = (
     : error;
 
 export async function readSnapshotFolders(directory: string): Promise<readonly StoredSnapshot[]> {
-  const names = await readdir(snapshotsFolder(directory)).catch(() => []);
+  const names = await namesIn(snapshotsFolder(directory));
   return names
     .toSorted((a, b) => a.localeCompare(b))
     .flatMap((name) => {

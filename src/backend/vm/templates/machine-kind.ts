@@ -1,3 +1,4 @@
+import { hardwareOf } from "../hardware.ts";
 import { qemuVersion } from "../qemu/qemu.ts";
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
@@ -33,13 +34,10 @@ export async function kindOf(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<{ readonly name: string; readonly kind: TemplateKind }> {
-  const { memoryMegabytes, cpus, diskMegabytes, cpuModel } = options;
   const kind = {
     image: image.path,
-    memoryMegabytes,
-    cpus,
-    cpuModel,
-    diskMegabytes,
+    ...hardwareOf(options),
+    diskMegabytes: options.diskMegabytes,
     accelerator,
     qemuVersion: await qemuVersion(qemu, signal),
   };

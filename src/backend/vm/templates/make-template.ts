@@ -9,7 +9,7 @@ import { ruleOf, waits } from "../../../system/waits.ts";
 import { createDisk } from "../images/image-store.ts";
 import { readConsole } from "../machines/console-sink.ts";
 import { assertBoots } from "../machines/boot-problem.ts";
-import { hasIpv6Route } from "../machines/ipv6-route.ts";
+import { usesIpv6 } from "../machines/host-ipv6.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import {
@@ -129,12 +129,12 @@ async function boot(
     accelerator,
     isSandboxed,
     // Machines that are offline are copies of the same template: QEMU's network decides what they reach, not the machine.
-    options: { ...options, isOffline: false },
+    options,
     files: machine,
     node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },
     place,
     sockets: { folder: "", count: 1 },
-    hasIpv6: await hasIpv6Route(),
+    hasIpv6: await usesIpv6(),
     memory: { path: memory, isShared: true, continues: false },
     isOfTemplate: true,
   });

@@ -15,6 +15,7 @@ import { acquireIdleLock } from "../../shared/lock-machines.ts";
 import { parseTime } from "../../shared/saved-cluster.ts";
 import { clusterFactsPath, parseTemplateName } from "../cluster-facts.ts";
 import { identityOf } from "../images/image-verification.ts";
+import { hardwareFields } from "../hardware.ts";
 import { accelerators } from "../options.ts";
 import { usedBytes } from "../snapshots/snapshot-files.ts";
 
@@ -23,9 +24,7 @@ const schemaVersion = 1;
 /** What users know about a kind of machine. */
 const parseKind = read.object({
   image: read.string,
-  memoryMegabytes: read.positiveInteger,
-  cpus: read.positiveInteger,
-  cpuModel: read.optional(read.string),
+  ...hardwareFields,
   diskMegabytes: read.positiveInteger,
   accelerator: read.oneOf(...accelerators),
   qemuVersion: read.string,

@@ -1,7 +1,7 @@
+import { hardwareText } from "../hardware.ts";
 import { basename } from "node:path";
 import { ClusterError, quoted } from "../../../errors.ts";
 import { creationOfDirectory } from "../../../store/creation-folder.ts";
-import { numbered } from "../../../system/amounts.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { TemplateRecord } from "../../../model/snapshot.ts";
 import type { Templates } from "../../contract.ts";
@@ -55,12 +55,5 @@ const toRecord = ({ name, facts, sizeBytes, users }: StoredTemplate): TemplateRe
   problem: facts?.problem,
 });
 
-const machineText = ({
-  image,
-  memoryMegabytes,
-  cpus,
-  cpuModel,
-  diskMegabytes,
-  accelerator,
-}: TemplateKind): string =>
-  `${basename(image)}, ${memoryMegabytes} MB, ${numbered(cpus, "CPU")}${cpuModel === undefined ? "" : ` (${cpuModel})`}, disk ${diskMegabytes} MB, ${accelerator}`;
+const machineText = ({ image, diskMegabytes, accelerator, ...hardware }: TemplateKind): string =>
+  `${basename(image)}, ${hardwareText(hardware).replace(" of memory", "")}, disk ${diskMegabytes} MB, ${accelerator}`;

@@ -60,7 +60,6 @@ test.each([
     expect(cluster.state).toBe("running");
     expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
   },
-  60_000,
 );
 
 test("launch files that a crash left empty are skipped, and tags find the machines", async () => {
@@ -80,7 +79,7 @@ test("launch files that a crash left empty are skipped, and tags find the machin
   expect(cluster.state).toBe("running");
   expect(await foldersOf(runtime)).toEqual([basename(cluster.directory)]);
   expect(leftIn(cloud)).toEqual({ machines: 3, groups: 1 });
-}, 120_000);
+});
 
 test("a launch whose process died before the answer is repeated, and its machines are terminated", async () => {
   await using fixture = await openFixture({});
@@ -95,7 +94,7 @@ test("a launch whose process died before the answer is repeated, and its machine
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   // With their client tokens, the repeated requests launched nothing new.
   expect(cloud.instances()).toHaveLength(4);
-}, 120_000);
+});
 
 test("a create that is still running is not mistaken for remains", async () => {
   await using fixture = await openFixture({});

@@ -80,7 +80,7 @@ test("admits this machine's address or a given range to the same ports as the ot
   await remove(backend, "127.0.0.1");
   await remove(backend, "198.51.100.7/32");
   expect(rulesOf(cloud)).toEqual(before);
-}, 120_000);
+});
 
 test("adds the missing rules of a range, and opens the platform's ports for the first range", async () => {
   await using clusters = await openClusters();
@@ -107,7 +107,7 @@ test("adds the missing rules of a range, and opens the platform's ports for the 
     range: office,
     ports: expect.arrayContaining(["22", "80", "443"]),
   });
-}, 120_000);
+});
 
 test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is rejected before anything changes", async () => {
   await using clusters = await openClusters();
@@ -129,7 +129,7 @@ test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is 
   }
   expect(rulesOf(cloud)).toEqual(before);
   expect(await admit(backend, "0.0.0.0/0")).toBe("0.0.0.0/0");
-}, 120_000);
+});
 
 test("a removal is asked for again while the API doesn't answer, and while somebody else removes one of its rules", async () => {
   await using clusters = await openClusters();
@@ -147,7 +147,7 @@ test("a removal is asked for again while the API doesn't answer, and while someb
   cloud.faults.add({ action, when: "before", times: 1, code: "InvalidPermission.NotFound" });
   await remove(backend, "198.51.100.7");
   expect(rulesOf(cloud)[name]).toEqual(["other all"]);
-}, 120_000);
+});
 
 test("a group with copied tags is not changed", async () => {
   await using clusters = await openClusters();
@@ -160,7 +160,7 @@ test("a group with copied tags is not changed", async () => {
   );
   await admit(backend);
   expect(rulesOf(cloud)["copy"]).toEqual([]);
-}, 120_000);
+});
 
 test("a group without the rule for its own nodes counts as being set up; a missing permission is named", async () => {
   await using clusters = await openClusters();
@@ -180,7 +180,7 @@ test("a group without the rule for its own nodes counts as being set up; a missi
   const failure = await failureOf(admit(backend));
   expect(failure).toMatchObject({ id: "cloud-failed", transient: true });
   expect(failure.message).toContain("still being set up");
-}, 120_000);
+});
 
 const program = join(import.meta.dir, "..", "..", "..", "..", "src", "bin", "cluster-cloud.ts");
 
@@ -208,7 +208,7 @@ test("the command admits, lists and removes ranges", async () => {
   expect(await run("--list", "--remove", office)).toContain(
     "--list and --remove: cannot be combined",
   );
-}, 120_000);
+});
 
 const clientOf = ({ endpoint, accessKeyId, secretAccessKey }: LocalCloud): EC2Client =>
   new EC2Client({ region, endpoint, credentials: { accessKeyId, secretAccessKey } });

@@ -5,7 +5,7 @@ import { CloudCreation } from "../../../../src/backend/cloud/cloud-creation.ts";
 import { checkAddress } from "../../../../src/backend/cloud/launch/network.ts";
 import { resolveCreation } from "../../../../src/backend/cloud/plan.ts";
 import { whyUnreachableText } from "../../../../src/backend/cloud/launch/look-at-machines.ts";
-import { networkFailure } from "../../../../src/system/network.ts";
+import { networkFailure } from "../../../../src/system/network-failure.ts";
 import { requestDirectly } from "../../../../src/backend/cloud/api/request-handler.ts";
 import { type Runtime, silentProgress } from "../../../../src/system/runtime.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
@@ -123,7 +123,7 @@ test("who waits for the service learns it after some seconds", async () => {
   const runtime = { ...runtimeFor(url), progress: { ...silentProgress, note } };
   const { message } = await failureOf(checkAddress(runtime, noted.signal));
   expect(message).toBe(`Waiting for ${url} to name this machine's public address.`);
-}, 15_000);
+});
 
 test("an interrupt is not taken for a failure of the service", async () => {
   const reason = new Error("interrupted");

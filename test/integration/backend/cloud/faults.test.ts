@@ -70,7 +70,6 @@ test.each<Fault & { readonly what: string }>([
     );
     expect(shown).toEqual([expect.stringContaining(`ec2:${fault.action}`)]);
   },
-  60_000,
 );
 
 test("throttling is waited out", async () => {
@@ -82,7 +81,7 @@ test("throttling is waited out", async () => {
     (entry) => entry.outcome === "RequestLimitExceeded",
   );
   expect(refused.length).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test("machines whose ids are not visible yet count as pending, not as gone", async () => {
   await using fixture = await openFixture({});

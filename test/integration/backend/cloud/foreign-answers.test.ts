@@ -80,7 +80,7 @@ test("if such answers continue, the error is cloud-failed and shows the answer",
     `The API in region us-west-2 did not answer ec2:DescribeInstances: ${what}. The request went to ENDPOINT/, from AWS_ENDPOINT_URL_EC2.`,
   ]);
   expect(await Promise.all(outcomes)).toEqual(expected);
-}, 120_000);
+});
 
 test.each([
   ["CreateSecurityGroup", page],
@@ -125,7 +125,6 @@ test.each([
     expect(leftIn(cloud)).toEqual(nothing);
     expect(fixture.told.filter((line) => line.startsWith("warn: "))).toEqual([]);
   },
-  60_000,
 );
 
 // Shows R101.
@@ -142,4 +141,4 @@ test("a launch whose answer never names its machines is rolled back; its token f
   expect(failure.message).toContain("1 of 1 instances");
   expect(leftIn(cloud)).toEqual(nothing);
   expect(cloud.instances()).toHaveLength(1);
-}, 120_000);
+});

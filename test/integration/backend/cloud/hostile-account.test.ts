@@ -95,7 +95,7 @@ test("a changed deadline in a tag neither ends a running cluster nor frees its i
   cloud.clock.skew(lifetimeMs + 60_000);
   await create(fixture, "third");
   await until("the expired machine ends", () => stateOf(cloud, id) === "terminated");
-}, 120_000);
+});
 
 // Shows R108, R133.
 test("an expired machine with all tags of a running node does not let the next create of the id end the cluster", async () => {
@@ -115,7 +115,7 @@ test("an expired machine with all tags of a running node does not let the next c
   );
   expect((await failureOf(create(fixture, "nightly"))).id).toBe("cluster-exists");
   expect(stateOf(cloud, cluster.nodes[0]!.id)).toBe("running");
-}, 120_000);
+});
 
 // Shows R108.
 test("expired machines are ended where only their network interfaces name security groups", async () => {
@@ -129,7 +129,7 @@ test("expired machines are ended where only their network interfaces name securi
     "the expired machine ends",
     () => stateOf(cloud, cluster.nodes[0]!.id) === "terminated",
   );
-}, 120_000);
+});
 
 // Shows R133.
 test("an older machine with the cluster's id in its tags does not become the cluster", async () => {
@@ -159,7 +159,7 @@ test("an older machine with the cluster's id in its tags does not become the clu
   }
   const named = `instance ${foreign}: its tags name a cluster of this computer, which did not launch it`;
   expect(fixture.told.join("\n")).toContain(named);
-}, 120_000);
+});
 
 test("a foreign machine in the cluster's own group is none of its nodes either, and is not removed with it", async () => {
   await using fixture = await openFixture({});
@@ -172,7 +172,7 @@ test("a foreign machine in the cluster's own group is none of its nodes either, 
     cluster.nodes[0]!.id,
   ]);
   expect((await backend.list(neverAborted)).flatMap(({ nodes }) => nodes)).toHaveLength(1);
-}, 120_000);
+});
 
 // Shows R102, R133.
 test("a machine outside of the cluster's group that has all of its tags is not removed with it", async () => {
@@ -184,7 +184,7 @@ test("a machine outside of the cluster's group that has all of its tags is not r
   await (await fixture.open(region)).remove(cluster, neverAborted);
   expect(stateOf(cloud, foreign)).toBe("running");
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 0 });
-}, 120_000);
+});
 
 /** A cluster, and in another network an older group of its name with its tags, with a machine in it that has the cluster's tags too. */
 async function openWithTwin(): Promise<
@@ -229,7 +229,7 @@ test("of two groups with the cluster's name and tags, only the one that this com
   await removeRange(backend, office);
   expect([...new Set(rulesOf(cloud, own))]).toEqual(["198.51.100.7/32"]);
   expect(rulesOf(cloud, twin)).toEqual([office]);
-}, 120_000);
+});
 
 // Shows R117.
 test("a computer that did not create the cluster changes neither of two such groups, and names both", async () => {
@@ -247,7 +247,7 @@ test("a computer that did not create the cluster changes neither of two such gro
     for (const { groupId } of cloud.groups()) expect(failure.message).toContain(groupId);
   }
   expect(JSON.stringify(cloud.groups())).toBe(before);
-}, 120_000);
+});
 
 // Shows R116, R133.
 test("import finds the exported cluster, although an older machine in a group of its name claims the id", async () => {
@@ -276,7 +276,7 @@ test("import finds the exported cluster, although an older machine in a group of
   );
   // Its key is there now.
   expect((await backend.find("nightly", neverAborted))?.creationId).toBe(cluster.creationId);
-}, 120_000);
+});
 
 /** Another computer of the same user. */
 function elsewhere(runtime: Runtime): Runtime {

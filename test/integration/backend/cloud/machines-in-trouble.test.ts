@@ -38,7 +38,7 @@ test("a machine that terminates during the configuration is reported at the next
   // One poll may have been under way. The others are every five seconds.
   expect(polls.afterwards - polls.before).toBeWithin(1, 4);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 120_000);
+});
 
 test("the hint for a machine that powers itself off is to check its clock", async () => {
   await using fixture = await openFixture({});
@@ -58,7 +58,7 @@ test("the hint for a machine that powers itself off is to check its clock", asyn
   expect(hint).toStartWith(
     "It powered itself off, as every machine does at its deadline. Its clock may be wrong",
   );
-}, 120_000);
+});
 
 // Shows R103.
 test("a connection that is lost because its machine ended is reported as the end of the machine", async () => {
@@ -74,7 +74,7 @@ test("a connection that is lost because its machine ended is reported as the end
   const failure = await failureOf(fixture.create(backend, request, neverAborted));
   expect(failure).toMatchObject({ id: "machine-failed" });
   expect(failure.message).toContain("User initiated shutdown");
-}, 120_000);
+});
 
 test("a lost connection stays the reason if the cloud can't be asked about the machine", async () => {
   await using fixture = await openFixture({});
@@ -94,7 +94,7 @@ test("a lost connection stays the reason if the cloud can't be asked about the m
     },
   });
   expect(await failureOf(fixture.create(backend, request, neverAborted))).toBe(lost);
-}, 120_000);
+});
 
 // Shows R104.
 test("a machine without a public address is reported at once", async () => {
@@ -108,4 +108,4 @@ test("a machine without a public address is reported at once", async () => {
     'Creating cluster "default" exceeded its time limit. It was still waiting for master_0 to get a public address.',
   );
   expect(leftIn(fixture.cloud)).toEqual(nothing);
-}, 120_000);
+});

@@ -93,7 +93,7 @@ test("an endpoint where nothing listens is an error after some attempts", async 
   const facts = { region, action: "DescribeInstances" };
   expect(error).toMatchObject({ id: "cloud-failed", transient: true, facts });
   expect((error as ClusterError).message).toContain("http://127.0.0.1:9");
-}, 120_000);
+});
 
 test("an aborted call rejects at once with the signal's reason", async () => {
   await using fixture = await openFixture({});

@@ -38,7 +38,6 @@ test.each([
     expect(told.some((line) => wait.test(line))).toBe(true);
     expect(told.filter((line) => line.startsWith("warn: "))).toEqual([]);
   },
-  60_000,
 );
 
 // Shows R102.
@@ -55,7 +54,7 @@ test("the roll-back repeats a launch whose answer is lost, until it gets one", a
   expect(await creating.catch((error: unknown) => error)).toBe(failure);
   expect(cloud.instances()).toHaveLength(1);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 120_000);
+});
 
 // Shows R102.
 test("if credentials expire at the launch, possible remains are reported, the folder is kept, and the next create removes them", async () => {
@@ -87,7 +86,7 @@ test("if credentials expire at the launch, possible remains are reported, the fo
   expect(next.state).toBe("running");
   expect(leftIn(cloud)).toEqual({ machines: 1, groups: 1 });
   expect(await access(directory).catch(() => "gone")).toBe("gone");
-}, 120_000);
+});
 
 // Shows R102.
 test.each([
@@ -118,7 +117,6 @@ test.each([
       isReported ? [expect.stringContaining(`Left behind: security group ${groupId}.`)] : [],
     );
   },
-  30_000,
 );
 
 test("a step of the installation that fails on a node ends the creation while others still start", async () => {
@@ -140,7 +138,7 @@ test("a step of the installation that fails on a node ends the creation while ot
   expect(booted).toHaveLength(1);
   expect(fixture.steps).toContain(`Prepare ${booted[0]}: failed`);
   expect(leftIn(cloud)).toEqual(nothing);
-}, 120_000);
+});
 
 // Shows R102.
 test("if no launch is ever answered, the machines that the API describes are terminated, within two minutes", async () => {
@@ -158,7 +156,7 @@ test("if no launch is ever answered, the machines that the API describes are ter
   expect(leftIn(cloud)).toEqual(nothing);
   expect(fixture.told.filter((line) => line.startsWith("warn: "))).toEqual([]);
   // The limit is that of the creation and its roll-back.
-}, 125_000);
+});
 
 // Shows R102.
 test("if launch requests never reach the cloud, the roll-back ends within two minutes too", async () => {
@@ -173,4 +171,4 @@ test("if launch requests never reach the cloud, the roll-back ends within two mi
     id: "deadline-passed",
   });
   expect([cloud.instances().length, leftIn(cloud)]).toEqual([0, nothing]);
-}, 123_000);
+});

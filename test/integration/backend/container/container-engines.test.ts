@@ -239,7 +239,7 @@ test("doctor reports that Docker hangs, and Podman does not take its place", asy
   expect(outcomeText(engine!)).toContain(
     "Run docker info to see whether the engine answers.\nTo use Podman instead",
   );
-}, 120_000);
+});
 
 test("doctor leaves no folder in the home if it is interrupted while it tries a container", async () => {
   // Exists until the machine is disposed of.

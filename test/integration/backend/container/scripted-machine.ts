@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { test } from "bun:test";
 import { openContainerBackend } from "../../../../src/backend/container/container-backend.ts";
 import { defaultDistribution } from "../../../../src/backend/container/distributions.ts";
-import type { ContainerOptions } from "../../../../src/backend/container/options.ts";
+import {
+  type ContainerOptions,
+  readContainerOptions,
+} from "../../../../src/backend/container/options.ts";
 import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
@@ -21,7 +24,7 @@ const request: CreationRequest<ContainerOptions> = {
   variant: "oss",
   distribution: defaultDistribution,
   counts: { master: 1, agent: 1, public_agent: 0 },
-  options: { volumes: [] },
+  options: readContainerOptions({}).options,
   needsCgroups1: false,
   needsApt: false,
   imagePreparation: undefined,

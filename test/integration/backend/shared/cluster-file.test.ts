@@ -3,14 +3,16 @@ import { expect, test } from "bun:test";
 import { mkdir, open, readFile, readdir, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  type FileToWrite,
   assertSnapshot,
-  assertWritable,
-  knownParts,
   openClusterFile,
   readParts,
-  writeClusterFile,
 } from "../../../../src/backend/shared/cluster-file.ts";
+import {
+  type FileToWrite,
+  assertWritable,
+  knownParts,
+  writeClusterFile,
+} from "../../../../src/backend/shared/write-cluster-file.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

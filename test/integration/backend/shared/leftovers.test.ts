@@ -1,5 +1,7 @@
 /** What doctor reports as remains of a cluster, depending on its resources and its folder on this machine. */
 
+import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
+import { passageThrough } from "../../../../src/backend/container/engine/passage.ts";
 import { expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { toClusters } from "../../../../src/backend/container/records/records.ts";
@@ -20,11 +22,16 @@ const clock = scriptedClock(Date.parse("2026-01-01T12:00:00Z"));
 
 /** doctor's outcome for a cluster that has only a network. */
 async function wordOnNetwork(root: string): Promise<string> {
-  const unknown = { counts: undefined, variant: undefined, distribution: undefined };
+  const unknown = {
+    counts: undefined,
+    variant: undefined,
+    distribution: undefined,
+    reach: "engine",
+  } as const;
   const network = { clusterId: "a", creationId, ...unknown };
   const inventory = { containers: [], networks: [network], abandoned: new Set<string>() };
   const outcome = await leftovers({
-    clusters: toClusters(inventory, root),
+    clusters: toClusters(inventory, { root, passageTo: passageThrough(engineKinds.docker, {}) }),
     root,
     clock,
     removal: (clusterId) => `destroy ${clusterId}`,

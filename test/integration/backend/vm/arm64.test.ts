@@ -71,7 +71,6 @@ test.skipIf(lack !== undefined)(
       await endMachines([files], systemClock, neverAborted);
     }
   },
-  60_000,
 );
 
 async function planOf(

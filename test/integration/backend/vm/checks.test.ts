@@ -23,6 +23,7 @@ import {
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { outside, unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
@@ -75,7 +76,9 @@ async function standIns(
     exit 134 ;;
   *) exit 1 ;;
 esac`;
-  const image = `case $1 in --version) echo 'qemu-img version ${version}' ;; info) exit ${hasVvfat ? 0 : 1} ;; esac`;
+  const image = `case $1 in --version) echo 'qemu-img version ${version}' ;; 
+  info) case "$*" in *disk.raw) echo '{"format": "raw", "virtual-size": 1048576}' ;; *) exit ${hasVvfat ? 0 : 1} ;; esac ;; esac`;
+  await writeFile(join(folder, "disk.raw"), bootableDisk());
   for (const [name, script] of [
     ["qemu-system-x86_64", system],
     // Its data folder is the one that contains it.
@@ -121,7 +124,7 @@ test("an old QEMU can only run clusters of one machine", async () => {
     message: "Version 6.2 can only run single machines: networks between machines need 7.2.",
   });
   const qemu = openQemu(runtime(folder.path), x64);
-  const image = join(folder.path, "qemu-img");
+  const image = join(folder.path, "disk.raw");
   const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
   const resolve = (agents: number) => {
     const counts = { master: 1, agent: agents, public_agent: 0 };
@@ -143,7 +146,7 @@ test("a CPU model that QEMU refuses is an error that says where the models are l
   await standIns(folder.path, { refuses: "Itanium" });
   const resolve = async (cpuModel: string) => {
     const counts = { master: 1, agent: 0, public_agent: 0 };
-    const image = { source: join(folder.path, "qemu-img") };
+    const image = { source: join(folder.path, "disk.raw") };
     const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, cpuModel, image };
     const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
     return resolveCreation(
@@ -163,6 +166,34 @@ test("a CPU model that QEMU refuses is an error that says where the models are l
     "The CPU model Itanium does not work under tcg: unable to find CPU model 'Itanium'.",
   );
   expect(failure.hint).toContain("qemu-system-x86_64 -cpu help");
+});
+
+test("what is no disk that boots, or larger than the nodes' disks, is refused before it counts as present", async () => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, {});
+  const pipe = join(folder.path, "pipe");
+  expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+  const resolve = async (source: string, diskMegabytes = 1024) => {
+    const counts = { master: 1, agent: 0, public_agent: 0 };
+    const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes, image: { source } };
+    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
+    const { environment } = runtime(folder.path);
+    return resolveCreation(openQemu(runtime(folder.path), x64), request, environment, neverAborted);
+  };
+  const disk = join(folder.path, "disk.raw");
+  expect((await resolve(disk)).image.path).toBe(disk);
+  expect(await failureOf(resolve(disk, 0))).toMatchObject({ id: "bad-usage" });
+  for (const [path, what] of [
+    [pipe, "is no regular file"],
+    ["/dev/null", "is no regular file"],
+    [folder.path, "is no regular file"],
+    [join(folder.path, "qemu-img"), "is a text or a web page"],
+    [join(folder.path, "absent"), "does not exist, or this user may not read it"],
+  ] as const) {
+    const failure = await failureOf(resolve(path));
+    expect(failure).toMatchObject({ id: "image-not-found", facts: { image: path } });
+    expect(failure.message).toContain(what);
+  }
 });
 
 test("nodes that need more memory than this machine has are rejected", async () => {

@@ -132,7 +132,7 @@ beforeAll(async () => {
     neverAborted,
   );
   await save(file());
-}, 60_000);
+});
 
 afterAll(async () => {
   if (state.source !== undefined)
@@ -169,7 +169,6 @@ testHere(
       expect(images.filter((name) => name.endsWith(".img")).length).toBe(1);
     }
   },
-  120_000,
 );
 
 testHere(
@@ -190,47 +189,38 @@ testHere(
       ),
     );
   },
-  60_000,
 );
 
-testHere(
-  "if QEMU cannot load the memory after all, the machines boot",
-  async () => {
-    const path = join(folder(), "broken.zst");
-    const broken = Buffer.from("this is no state");
-    await rewrite(file(), path, (name, bytes) => (name.endsWith("/state") ? broken : bytes));
-    const notes: string[] = [];
-    await createAndLook(
-      runtime("second", notes),
-      "second",
-      async (copy) => {
-        expect((await countsOf(copy)).every((count) => count < savedCount)).toBe(true);
-      },
-      path,
-    );
-    expect(notes).toContainEqual(
-      "The nodes boot from their disks: QEMU cannot continue from their memory.",
-    );
-  },
-  60_000,
-);
+testHere("if QEMU cannot load the memory after all, the machines boot", async () => {
+  const path = join(folder(), "broken.zst");
+  const broken = Buffer.from("this is no state");
+  await rewrite(file(), path, (name, bytes) => (name.endsWith("/state") ? broken : bytes));
+  const notes: string[] = [];
+  await createAndLook(
+    runtime("second", notes),
+    "second",
+    async (copy) => {
+      expect((await countsOf(copy)).every((count) => count < savedCount)).toBe(true);
+    },
+    path,
+  );
+  expect(notes).toContainEqual(
+    "The nodes boot from their disks: QEMU cannot continue from their memory.",
+  );
+});
 
-testHere(
-  "a file without its image needs a computer that has it",
-  async () => {
-    const path = join(folder(), "light.zst");
-    await save(path, { withoutBase: true });
-    expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
-    await createAndLook(runtime("second"), "second", async () => {}, path);
-    const place = { backend: backend("fourth"), install: undefined };
-    expect(
-      await failureOf(summarizeCreation(request(60_000, path), place, neverAborted)),
-    ).toMatchObject({
-      id: "image-not-found",
-    });
-  },
-  60_000,
-);
+testHere("a file without its image needs a computer that has it", async () => {
+  const path = join(folder(), "light.zst");
+  await save(path, { withoutBase: true });
+  expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
+  await createAndLook(runtime("second"), "second", async () => {}, path);
+  const place = { backend: backend("fourth"), install: undefined };
+  expect(
+    await failureOf(summarizeCreation(request(60_000, path), place, neverAborted)),
+  ).toMatchObject({
+    id: "image-not-found",
+  });
+});
 
 testHere("a dry run creates nothing", async () => {
   const place = { backend: backend("fourth"), install: undefined };
@@ -291,5 +281,4 @@ test.skipIf(lack !== undefined || Bun.which("age-keygen") === null)(
     });
     expect((await readdir(folder())).filter((name) => name.startsWith("refused"))).toEqual([]);
   },
-  30_000,
 );

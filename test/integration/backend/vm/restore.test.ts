@@ -50,7 +50,7 @@ beforeAll(async () => {
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await snapshots().create(await record(), "counted", neverAborted);
-}, 60_000);
+});
 
 afterAll(async () => {
   if (state.cluster !== undefined) {
@@ -81,7 +81,6 @@ test.skipIf(mountLack !== undefined)(
     }
     expect(await states()).toEqual(["running", "running"]);
   },
-  60_000,
 );
 
 test.skipIf(lack !== undefined)(
@@ -109,5 +108,4 @@ test.skipIf(lack !== undefined)(
       expect(await knownHosts().expected("127.0.0.1", port)).toEqual(keys[place]);
     }
   },
-  60_000,
 );

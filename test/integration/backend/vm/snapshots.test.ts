@@ -67,7 +67,7 @@ beforeAll(async () => {
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
   await snapshots().create(await record(), "counted", neverAborted);
-}, 120_000);
+});
 
 afterAll(async () => {
   if (state.cluster !== undefined) {
@@ -112,21 +112,16 @@ checks(
       nodes().map(({ ports }) => ["running", ports.ssh]),
     );
   },
-  60_000,
 );
 
-checks(
-  "a restore also starts machines that have ended",
-  async () => {
-    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
-    expect((await record()).nodes.map((node) => node.state)).toEqual(["stopped", "stopped"]);
-    const refused = await failureOf(snapshots().create(await record(), "late", neverAborted));
-    expect(refused).toMatchObject({ id: "machine-failed" });
-    await snapshots().restore(await record(), "counted", neverAborted);
-    await untilCounting();
-  },
-  60_000,
-);
+checks("a restore also starts machines that have ended", async () => {
+  await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
+  expect((await record()).nodes.map((node) => node.state)).toEqual(["stopped", "stopped"]);
+  const refused = await failureOf(snapshots().create(await record(), "late", neverAborted));
+  expect(refused).toMatchObject({ id: "machine-failed" });
+  await snapshots().restore(await record(), "counted", neverAborted);
+  await untilCounting();
+});
 
 checks("a name can't be used twice, and an unknown name is not found", async () => {
   expect(
@@ -196,7 +191,6 @@ checks(
     await snapshots().delete(await record(), "damaged", neverAborted);
     expect(await names()).toEqual(["counted"]);
   },
-  60_000,
 );
 
 checks(
@@ -218,7 +212,6 @@ checks(
     await untilCounting();
     await snapshots().delete(await record(), "mapped", neverAborted);
   },
-  60_000,
 );
 
 /** QEMU's programs on a PATH where one that is started with these words kills whatever starts it, after another shell command. */
@@ -260,7 +253,6 @@ checks.each([
     );
     expect((await stat(sockets)).isDirectory()).toBe(true);
   },
-  60_000,
 );
 
 const mountLack =
@@ -284,36 +276,27 @@ test.skipIf(mountLack !== undefined)(
     }
     expect(await names()).toEqual(["counted"]);
   },
-  60_000,
 );
 
-checks(
-  "of two concurrent restores, one waits for the other",
-  async () => {
-    const again = async () => snapshots().restore(await record(), "counted", neverAborted);
-    await Promise.all([again(), again()]);
-    expect(await states()).toEqual(["running", "running"]);
-    await untilCounting();
-  },
-  60_000,
-);
+checks("of two concurrent restores, one waits for the other", async () => {
+  const again = async () => snapshots().restore(await record(), "counted", neverAborted);
+  await Promise.all([again(), again()]);
+  expect(await states()).toEqual(["running", "running"]);
+  await untilCounting();
+});
 
-checks(
-  "an interrupted snapshot leaves nothing behind, and the machines continue",
-  async () => {
-    const interrupted = new AbortController();
-    const making = snapshots().create(await record(), "cut", interrupted.signal);
-    // It stays for as long as the machines may be paused. Asking QEMU would take longer than the pause.
-    await until("the machines are being paused", () =>
-      existsSync(join(cluster().directory, "paused")),
-    );
-    interrupted.abort(new Error("interrupted"));
-    expect(await failureOf(making)).toMatchObject({ message: "interrupted" });
-    expect(await states()).toEqual(["running", "running"]);
-    expect(await names()).toEqual(["counted"]);
-  },
-  60_000,
-);
+checks("an interrupted snapshot leaves nothing behind, and the machines continue", async () => {
+  const interrupted = new AbortController();
+  const making = snapshots().create(await record(), "cut", interrupted.signal);
+  // It stays for as long as the machines may be paused. Asking QEMU would take longer than the pause.
+  await until("the machines are being paused", () =>
+    existsSync(join(cluster().directory, "paused")),
+  );
+  interrupted.abort(new Error("interrupted"));
+  expect(await failureOf(making)).toMatchObject({ message: "interrupted" });
+  expect(await states()).toEqual(["running", "running"]);
+  expect(await names()).toEqual(["counted"]);
+});
 
 checks(
   "the paused machines of a killed program continue at the next look at the cluster, unless another process works on them",
@@ -343,7 +326,6 @@ checks(
     expect((await names()).toSorted()).toEqual(["counted", "cut"]);
     await snapshots().delete(await record(), "cut", neverAborted);
   },
-  60_000,
 );
 
 checks(
@@ -369,22 +351,17 @@ checks(
     expect(await states()).toEqual(["running", "running"]);
     await snapshots().delete(await record(), "cut", neverAborted);
   },
-  60_000,
 );
 
-checks(
-  "removing the cluster removes its snapshots",
-  async () => {
-    await using folder = await scratchFolder();
-    const own = runtime(undefined, folder.path);
-    const { directory, facts } = await startCountingMachines(folder.path, own);
-    const backend = createVmBackend(own);
-    const found = (await backend.find("counting", neverAborted))!;
-    await backend.snapshots.create(found, "counted", neverAborted);
-    await backend.remove(found, neverAborted);
-    expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
-    for (const node of facts.nodes)
-      expect(await isRunning(machineFiles(directory, node))).toBe(false);
-  },
-  60_000,
-);
+checks("removing the cluster removes its snapshots", async () => {
+  await using folder = await scratchFolder();
+  const own = runtime(undefined, folder.path);
+  const { directory, facts } = await startCountingMachines(folder.path, own);
+  const backend = createVmBackend(own);
+  const found = (await backend.find("counting", neverAborted))!;
+  await backend.snapshots.create(found, "counted", neverAborted);
+  await backend.remove(found, neverAborted);
+  expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
+  for (const node of facts.nodes)
+    expect(await isRunning(machineFiles(directory, node))).toBe(false);
+});

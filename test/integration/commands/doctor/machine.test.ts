@@ -79,6 +79,24 @@ test.each([
   expect((await stat(folder.path)).mode & 0o777).toBe(mode);
 });
 
+test.each([
+  ["777", true],
+  ["1777", false],
+  ["755", false],
+])("a state folder below a folder with mode %s", async (octal, isReplaceable) => {
+  await using folder = await scratchFolder();
+  const [above, own] = [join(folder.path, "above"), join(folder.path, "above", "own")];
+  await mkdir(own, { recursive: true, mode: 0o700 });
+  await chmod(above, Number.parseInt(octal, 8));
+  const link = join(folder.path, "link");
+  await symlink(own, link);
+  const expected = isReplaceable
+    ? expect.stringMatching(/^warn: Other users can replace .*\/above\. → .*chmod go-w /)
+    : expect.stringMatching(/^pass: /);
+  for (const path of [own, link, join(above, "new")])
+    expect(await told(stateFolderCheck(path, process.env))).toEqual(expected);
+});
+
 test.skipIf(userInfo().uid !== 0)("a state folder on a full disk (needs root)", async () => {
   await using folder = await scratchFolder();
   await Bun.$`mount -t tmpfs -o size=64k,mode=700 tmpfs ${folder.path}`;

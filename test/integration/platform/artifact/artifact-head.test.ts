@@ -369,4 +369,4 @@ test("a pipe is rejected at once, even if nothing writes to it", async () => {
     facts: { artifact: path },
     message: expect.stringContaining("not a file"),
   });
-}, 120_000);
+});

@@ -3,7 +3,7 @@ import { readArtifactHead } from "../../../../src/platform/artifact/artifact-hea
 import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
-import { artifactBytes, rangeAnswer, webServer } from "./artifact-server.ts";
+import { artifactBytes, rangeAnswer, rawServer, webServer } from "./artifact-server.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedClock } from "../../../support/scripted-clock.ts";
 
@@ -30,6 +30,50 @@ test("a part without a Content-Range header is rejected, since its place is unkn
     id: "artifact-unreachable",
     message: expect.stringContaining("without a Content-Range header"),
   });
+});
+
+test("a part that begins elsewhere does not count as the file's beginning", async () => {
+  const headers = { "content-range": "bytes 4096-8191/100000" };
+  await using server = webServer(() => new Response(artifactBytes(4096), { status: 206, headers }));
+  const location = parseArtifactLocation(server.origin, "/").value!;
+  const reading = readArtifactHead(location, { clock: systemClock, limitMs: 15_000 }, neverAborted);
+  expect(await failureOf(reading)).toMatchObject({
+    id: "artifact-unreachable",
+    message: expect.stringContaining("a different part than requested"),
+  });
+});
+
+test.each([
+  [
+    "cannot be reached",
+    undefined,
+    /the proxy http:.*:1\/ \(http_proxy\) cannot be reached: the con/,
+  ],
+  [
+    "asks for a login",
+    407,
+    /the proxy requires a login.*, through the proxy http:.* \(http_proxy\)/,
+  ],
+  ["answers itself", 403, /denies access \(HTTP 403\), through the proxy http:.* \(http_proxy\)/],
+])("a proxy that %s is named", async (_, status, message) => {
+  await using proxy = await rawServer(
+    () => `HTTP/1.1 ${status ?? 200} -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+  );
+  process.env["http_proxy"] = status === undefined ? "http://127.0.0.1:1" : proxy.origin;
+  try {
+    const location = parseArtifactLocation("http://files.example/a.sh", "/").value!;
+    const reading = readArtifactHead(
+      location,
+      { clock: scriptedClock(), limitMs: 15_000 },
+      neverAborted,
+    );
+    expect(await failureOf(reading)).toMatchObject({
+      id: "artifact-unreachable",
+      message: expect.stringMatching(message),
+    });
+  } finally {
+    delete process.env["http_proxy"];
+  }
 });
 
 test("between tries, a server that fails gets more and more time", async () => {

@@ -83,6 +83,7 @@ export const localConnection = (cutAfterBytes = Infinity): Connection => ({
     return { status, stdout, stderr };
   },
   upload: () => Promise.reject(new Error("not used")),
+  openPort: async () => Promise.reject(new Error("there is none")),
   [Symbol.asyncDispose]: async () => {},
 });
 

@@ -1,6 +1,6 @@
 /** After a sync, what the checkout decides about is on the node as it is in the checkout, and what it has never had stays. */
 import { expect, test } from "bun:test";
-import { mkdir, readFile, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type CheckoutBench,
@@ -165,4 +165,27 @@ test("a sync that fails notes nothing that a later one would remove wrongly", as
   ]);
   await remove(source(place, "data"));
   await expectTests(place, ["./data/kept.txt", "./test_new.py"]);
+});
+
+test("what others remove while it is read or copied does not fail a sync", async () => {
+  await using place = await bench("oss");
+  await place.write(`${extra}/test_one.py`, "one");
+  // Real programs, which then say what they say if a folder vanishes.
+  const vanished = (name: string, when: string): string =>
+    `#!/bin/sh\n$(command -p -v ${name}) "$@" || exit\ncase $* in ${when}) echo "${name}: cannot access 'x': No such file or directory" >&2; exit 1 ;; esac\n`;
+  const programs = join(place.checkout, "..", "programs");
+  for (const [name, when] of [
+    ["find", ".*-printf*"],
+    ["cp", "-a*T\\ *"],
+  ] as const) {
+    await Bun.write(join(programs, name), vanished(name, when));
+    await chmod(join(programs, name), 0o755);
+  }
+  const path = `${programs}:${process.env["PATH"]}`;
+  const connection = localConnection();
+  const run: typeof connection.run = ({ argv, ...command }, signal) =>
+    connection.run({ ...command, argv: ["env", `PATH=${path}`, ...argv] }, signal);
+  await sync(place, { ...connection, run });
+  expect(await place.tree(place.tests)).toContain("./test_one.py");
+  expect(await place.tree(place.tests)).toContain("./data/kept.txt");
 });

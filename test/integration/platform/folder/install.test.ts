@@ -145,11 +145,11 @@ beforeAll(async () => {
   await docker("cp", work, `${container.id}:/packed`);
   const started = await run(`set -e\n${start}`);
   if (started.status !== 0) throw new Error(started.stderr);
-}, 60_000);
+});
 
 afterAll(async () => {
   if (container.id !== undefined) await docker("rm", "--force", container.id);
-}, 60_000);
+});
 
 describe.skipIf(!hasImage)(`installing a platform's folder on nodes (${lack})`, () => {
   test.each([

@@ -186,7 +186,7 @@ describe("an artifact", () => {
     const before = process.memoryUsage().rss;
     await pack(folder, join(scratch.path, "a.sh"));
     expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
-  }, 120_000);
+  });
 });
 
 const configuration = {

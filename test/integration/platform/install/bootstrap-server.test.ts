@@ -71,7 +71,12 @@ async function runServer(place: Place): Promise<RunningServer> {
     stdout: "ignore",
     stderr: Bun.file(join(folder, "stderr")),
   });
-  const from = (localAddress: string): Socket => connect({ host: master, port, localAddress });
+  const from = (localAddress: string): Socket => {
+    const socket = connect({ host: master, port, localAddress });
+    // Before the server listens, the system may choose the same port for this end: the socket is connected to itself.
+    const isOwn = (): boolean => socket.localPort === port && socket.localAddress === master;
+    return socket.on("connect", () => (isOwn() ? socket.destroy() : socket));
+  };
   const talk = async (address: string, text: string): Promise<string> => {
     const socket = from(address);
     const chunks: Buffer[] = [];
@@ -185,7 +190,7 @@ describe.each(pythons)("under %s", (python) => {
     expect(statusOf(await server.talk(master, get(`/${secret}/install.sh`)))).toBe("200");
     await Promise.all(mute.map(async ({ closed }) => closed));
     expect(statusOf(await server.talk(agent, get(`/${secret}/install.sh`)))).toBe("200");
-  }, 30_000);
+  });
 
   // Shows R136.
   test("it ends once every node has reported that it is done, and remembers these reports after a restart", async () => {
@@ -205,7 +210,7 @@ describe.each(pythons)("under %s", (python) => {
     expect(await second.ended).toBe(0);
     expect(await second.state()).toBe(`${agent}\n${master}\nfinished\n`);
     expect(await second.talk(agent, get(`/${secret}/install.sh`))).toBe("");
-  }, 20_000);
+  });
 
   test("it ends at its deadline, and starts nothing after it", async () => {
     await using server = await startServer(python, 2);
@@ -214,5 +219,5 @@ describe.each(pythons)("under %s", (python) => {
     await using late = await startServer(python, -1);
     expect(await late.ended).toBe(0);
     expect(await late.state()).toBe("finished\n");
-  }, 20_000);
+  });
 });

@@ -55,5 +55,4 @@ test.skipIf(machinesLack !== undefined)(
     expect(begun).toContain("Prepare master_0: failed");
     expect((await ended).steps.toSorted()).toEqual(begun.toSorted());
   },
-  20_000,
 );

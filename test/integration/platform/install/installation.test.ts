@@ -89,13 +89,13 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       );
       expect(await machine.read("var/lib/cluster-e2e/layout")).toBe("cluster\n");
     }
-  }, 20_000);
+  });
 
   test("needs two commands on a node that is not the first master", async () => {
     await using machines = await startMachines({ roles: three });
     await install(machines, {}, signal);
     expect(machines.machines[1]!.commands.length).toBe(2);
-  }, 20_000);
+  });
 
   // Shows R46.
   test("combines base, extra configuration and addresses in the configuration", async () => {
@@ -118,7 +118,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       resolvers: ["10.0.0.2", "10.0.0.3"],
       telemetry_enabled: false,
     });
-  }, 20_000);
+  });
 
   test("starts again after connections were lost", async () => {
     await using machines = await startMachines({ roles: three });
@@ -130,7 +130,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     for (const machine of machines.machines) machine.cutConnections();
     await work;
     for (const machine of machines.machines) await hasInstalled(machine);
-  }, 30_000);
+  });
 
   test("is started once, however often it is requested", async () => {
     await using machines = await startMachines({ roles: ["master"] });
@@ -142,7 +142,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect((await stat(join(machine!.folder, "var/lib/cluster-e2e/install.log"))).mtimeMs).toBe(
       before,
     );
-  }, 20_000);
+  });
 
   test("copies files only to masters, with their modes, and creates their folders", async () => {
     await using machines = await startMachines({ roles: ["master", "agent"] });
@@ -156,7 +156,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     const place = join(master!.folder, "var/lib/cluster/pki/private/custom_ca.key");
     expect(((await stat(place)).mode & 0o777).toString(8)).toBe("600");
     expect(agent!.commands.some((command) => command.includes("custom_ca"))).toBe(false);
-  }, 20_000);
+  });
 
   test("uses the user's ip-detect instead of the backend's", async () => {
     await using machines = await startMachines({ roles: ["master"] });
@@ -167,7 +167,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(
       await machines.machines[0]!.read("var/lib/cluster-e2e/installer/genconf/ip-detect"),
     ).toContain("own");
-  }, 20_000);
+  });
 
   test("shows the artifact's own output if it rejects the configuration", async () => {
     await using machines = await startMachines({ roles: three });
@@ -181,7 +181,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       .flatMap((machine) => machine.commands)
       .filter((line) => line.includes("--genconf"));
     expect(started.length).toBe(1);
-  }, 20_000);
+  });
 
   const dfOf = (freeKilobytes: number): string =>
     `#!/bin/sh\necho 'Filesystem 1024-blocks Used Available Capacity Mounted on'\necho '/dev/a b 9000000 8000000 ${freeKilobytes} 99% /'\n`;
@@ -207,7 +207,6 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       expect(error).toMatchObject({ id: "install-failed", facts: { node: "master_0" } });
       expect(error.message).toContain("disk is full");
     },
-    20_000,
   );
 
   test("names the port if another program on the first master uses it", async () => {
@@ -224,7 +223,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     const error = await failureOf(install(machines, {}, signal));
     expect(error.message).toContain("master_0: ");
     expect(error.message).toContain(`port ${taken.port} of ${ssh.host} is taken`);
-  }, 40_000);
+  });
 
   // Shows R22.
   test("fails before anything is installed if the artifact has the other variant", async () => {
@@ -239,14 +238,14 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
         join(machines.machines[0]!.folder, "var/lib/cluster-e2e/installer/genconf"),
       ).exists(),
     ).toBe(false);
-  }, 20_000);
+  });
 
   test("rejects an artifact with a wrong checksum", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { sha256: "0".repeat(64) }, signal));
     expect(error.id).toBe("artifact-invalid");
     expect(error.message).toContain("SHA-256");
-  }, 20_000);
+  });
 
   test("names the node that could not be prepared, and why", async () => {
     await using machines = await startMachines({
@@ -258,14 +257,14 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     expect(error.message).toMatch(
       /^Cannot prepare \w+_0: systemd is too old: it is version 187, but at least 200 is required\.$/,
     );
-  }, 20_000);
+  });
 
   // Shows R30.
   test("fails to enforce SELinux on a node without it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     const error = await failureOf(install(machines, { selinuxEnforcing: true }, signal));
     expect(error.message).toMatch(/^master_0: .*no SELinux/);
-  }, 20_000);
+  });
 
   test.each([
     ["enterprise", "1.11", {}, [expect.stringContaining("Enterprise 1.11 needs a license key")]],
@@ -296,7 +295,6 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
       );
       expect(warnings).toEqual([...expected]);
     },
-    20_000,
   );
 
   test("rejects with the abort's reason, and leaves nothing running", async () => {
@@ -315,7 +313,7 @@ describe.skipIf(machinesLack !== undefined)("an installation", () => {
     const reason = new Error("enough");
     controller.abort(reason);
     expect(await work).toBe(reason);
-  }, 20_000);
+  });
 });
 
 describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
@@ -345,7 +343,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     );
     expect(machines.machines[0]!.commands.join("\n")).not.toContain("verysecretvalue");
     await hasInstalled(machines.machines[0]!);
-  }, 20_000);
+  });
 
   test("goes through this machine if the node cannot fetch it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
@@ -356,5 +354,5 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     expect([
       ...new Bun.Glob("cluster-e2e-*").scanSync({ cwd: state.folder!.path, onlyFiles: false }),
     ]).toEqual([]);
-  }, 20_000);
+  });
 });

@@ -81,7 +81,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
   test("gets the release's keys if the artifact's second line names the layout", async () => {
     const found = await configurations("# variant: ee", { layout: dcosLayout });
     expect(found).toEqual([expect.objectContaining(keys)]);
-  }, 20_000);
+  });
 
   // Shows R114.
   test("gets them too if only genconf's output reveals the layout", async () => {
@@ -89,7 +89,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
     expect(found).toHaveLength(2);
     expect(found[0]).not.toHaveProperty("check_time");
     expect(found[1]).toMatchObject({ ...keys, superuser_username: "admin" });
-  }, 20_000);
+  });
 
   test("keeps the user's values", async () => {
     const found = await configurations("# variant: ee", {
@@ -97,7 +97,7 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
       configuration: added({ check_time: true }),
     });
     expect(found).toEqual([expect.objectContaining({ ...keys, check_time: true })]);
-  }, 20_000);
+  });
 
   test("gets the keys that are missing in the complete configuration of a library's user", async () => {
     const values = { bootstrap_url: "http://10.0.0.9", check_time: true };
@@ -106,5 +106,5 @@ describe.skipIf(machinesLack !== undefined)("the configuration of a DC/OS releas
       configuration: { kind: "complete", values },
     });
     expect(found).toEqual([{ ...values, exhibitor_tls_enabled: false }]);
-  }, 20_000);
+  });
 });

@@ -86,14 +86,14 @@ describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a
     expect(await machine.read("calls")).toBe("x\nx\nx\n");
     // Only before the last look.
     expect(sleeps).toEqual([150]);
-  }, 20_000);
+  });
 
   test("are asked for the web UI's own path, and for nothing else", async () => {
     expect(await check(plain)).toEqual({ waits: [], requests: ["GET /ui/"] });
     expect((await check({ ...plain, path: "/broken" })).waits).toEqual([
       { subject: "master_0", reason: "HTTP at 127.0.0.1: status 503" },
     ]);
-  }, 20_000);
+  });
 
   test("must have a certificate of the authority whose file is on them", async () => {
     await using folder = await scratchFolder();
@@ -111,5 +111,5 @@ describe.skipIf(machinesLack !== undefined)("the masters of a platform that is a
     const { waits, requests } = await check(encrypted, identity, stranger.certificate);
     expect(waits).toHaveLength(1);
     expect(requests).toEqual([]);
-  }, 40_000);
+  });
 });

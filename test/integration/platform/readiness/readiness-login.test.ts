@@ -162,7 +162,7 @@ const saying = (stdout: string) =>
     connect: async () => ({ run: async () => ({ status: 0, stdout, stderr: "" }) }),
   }) as unknown as ConnectionPool;
 
-const anyNode = { id: "i-0", role: "master", index: 0, state: "running" } as NodeRecord;
+const anyNode = { id: "i-0", role: "master", index: 0, state: "running", ssh: {} } as NodeRecord;
 
 test("a master whose own connection fails is waited for", async () => {
   await using network = startWeb({}, undefined);

@@ -46,5 +46,4 @@ test.skipIf(platform === undefined)(
       ),
     ]);
   },
-  60_000,
 );

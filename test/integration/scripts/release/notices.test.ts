@@ -13,7 +13,7 @@ const state = { text: "", inputs: [] as readonly string[] };
 beforeAll(async () => {
   state.text = await Bun.file(join(root, "src", "commands", "third-party-notices.txt")).text();
   state.inputs = await bundledFiles();
-}, 120_000);
+});
 
 // Shows R19.
 test("every bundled package has an entry with a text", async () => {

@@ -48,7 +48,7 @@ describe.skipIf(lack !== undefined)(
     beforeAll(async () => {
       for (const [index, name] of names.entries())
         built.set(name, await build(name, bases![index]!));
-    }, 60_000);
+    });
 
     test("for ARM, as Bun creates it, is correct and identical to ours", () => {
       const file = from("darwin-arm64");

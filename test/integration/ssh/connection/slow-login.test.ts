@@ -86,7 +86,7 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     way.open();
     const ended = await connection.run({ argv: ["echo", "here"] }, new AbortController().signal);
     expect(ended).toMatchObject({ status: 0, stdout: "here\n" });
-  }, 60_000);
+  });
 });
 
 test("a server that goes on talking without ever admitting a login is given up after ten minutes", async () => {
@@ -119,4 +119,4 @@ test("a server that goes on talking without ever admitting a login is given up a
   expect(error).toMatchObject({ id: "connection-failed", transient: true });
   expect(error.message).toContain("did not answer in time");
   expect(time.nowMs).toBe(600_000);
-}, 60_000);
+});

@@ -45,16 +45,12 @@ test.skipIf(process.platform !== "linux").each([
   ["ssh is told to end", "kill -TERM $ssh; wait $pid"],
   ["this program is interrupted", "kill -INT $pid; wait $pid"],
   ["this program is killed", "kill -KILL $pid; wait $pid"],
-])(
-  "the terminal is as before, and nothing runs on, if %s",
-  async (_, end) => {
-    expect(await onTerminal(`${begin("terminal")}; ${end}; ${gone}; ${compare}; exit 0`)).toEqual([
-      "gone",
-      "restored",
-    ]);
-  },
-  60_000,
-);
+])("the terminal is as before, and nothing runs on, if %s", async (_, end) => {
+  expect(await onTerminal(`${begin("terminal")}; ${end}; ${gone}; ${compare}; exit 0`)).toEqual([
+    "gone",
+    "restored",
+  ]);
+});
 
 test.skipIf(process.platform !== "linux")(
   "nothing reads what is typed on after this program is killed",
@@ -64,5 +60,4 @@ test.skipIf(process.platform !== "linux")(
       await onTerminal(`${begin("")}; kill -KILL $pid; wait $pid; ${gone}; ${compare}; exit 0`),
     ).toEqual(["gone", "restored"]);
   },
-  60_000,
 );

@@ -25,7 +25,7 @@ test("an aborted program is killed if it doesn't end", async () => {
     return runProgram(run, controller.signal).catch((reason: unknown) => reason);
   });
   expect(await Promise.all(aborted)).toEqual(Object.keys(scripts));
-}, 120_000);
+});
 
 test.each([
   ["runProgram", 'runProgram({ argv: ["true"], environment: {} }, signal)'],

@@ -70,7 +70,6 @@ const containers = networks.map(({ clusterId, creationId }) => ({
   role: "master",
   index: 0,
   status: "running",
-  reach: "direct",
   createdAt: undefined,
 }));
 

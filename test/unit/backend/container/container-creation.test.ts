@@ -1,3 +1,4 @@
+import { readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -58,7 +59,7 @@ async function openCreation({
       : ask(request, signal);
   const engine = { kind: engineKinds.docker, option: "", ask: answer, change } as unknown as Engine;
   const facts = { ...engineKinds.docker.readFacts({}), cgroupVersion: "2" } as const;
-  const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
+  const { options } = readContainerOptions(nodeImage === undefined ? {} : { nodeImage });
   const plan = {
     engine,
     root: folder.path,

@@ -223,7 +223,16 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
 
 test("what is asked for reaches the creation, and nothing else does", () => {
   const given = { memory: "2g", cpus: 0.5, nodeImage: "a:1", customVolumes: ["/tmp:/b:ro"] };
-  const options = { memory: "2g", cpus: "0.5", nodeImage: "a:1", volumes: ["/tmp:/b:ro"] };
-  expect(readContainerOptions(given).options).toStrictEqual(options);
-  expect(readContainerOptions({}).options).toStrictEqual({ volumes: [] });
+  const usual = { offline: false, linuxDistribution: defaultDistribution };
+  expect(readContainerOptions(given).options).toMatchObject({
+    ...usual,
+    nodeImage: "a:1",
+    customVolumes: ["/tmp:/b:ro"],
+    limits: { memory: "2g", cpus: "0.5" },
+  });
+  expect(readContainerOptions({}).options).toMatchObject({
+    ...usual,
+    customVolumes: [],
+    limits: { memory: undefined, cpus: undefined },
+  });
 });

@@ -16,7 +16,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 interface Machine {
   readonly told?: Partial<EngineFacts>;
-  readonly reach?: "direct" | "published";
+  readonly reach?: "direct" | "engine";
   readonly platform?: NodeJS.Platform;
 }
 
@@ -28,7 +28,7 @@ async function judged(
   const facts = {
     engine: async () => ({ kind: engineKinds.docker }),
     engineFacts: async () => told,
-    reach: async () => reach,
+    way: async () => ({ reach, why: "because" }),
   } as unknown as ContainerFacts;
   const check = hostChecks(facts, platform).find((each) => each.name === name)!;
   return check.run(neverAborted);
@@ -102,16 +102,16 @@ test.skipIf(process.platform !== "linux")(
 );
 
 test.each([
-  ["direct", "own addresses"],
-  ["published", "127.0.0.1"],
+  ["direct", "own addresses: because"],
+  ["engine", "through Docker: because"],
 ] as const)("nodes are reached in one of two ways: %s", async (reach, words) => {
   expect((await judged("node addresses", { reach })).message).toContain(words);
 });
 
 test.each([
   ["2", "direct", "pass: Version 2: nodes run debian-12 by default"],
-  ["2", "published", "pass: Version 2: nodes run debian-12 by default"],
-  ["1", "published", "pass: Version 1: nodes run centos-7 by default"],
+  ["2", "engine", "pass: Version 2: nodes run debian-12 by default"],
+  ["1", "engine", "pass: Version 1: nodes run centos-7 by default"],
 ] as const)(
   "control groups of version %s, nodes reached %s: %s",
   async (cgroupVersion, reach, expected) => {
@@ -142,7 +142,7 @@ test("without an engine all of them are skipped", async () => {
   const facts = {
     engine: missing,
     engineFacts: missing,
-    reach: missing,
+    way: missing,
   } as unknown as ContainerFacts;
   const outcomes = await Promise.all(
     hostChecks(facts, "linux").map((check) => check.run(neverAborted)),

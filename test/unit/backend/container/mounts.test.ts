@@ -106,7 +106,7 @@ test("without a home that can be written to, nothing is tried", async () => {
 });
 
 test.each([
-  ["published", "skip: Not checked: nodes do not run on this machine."],
+  ["engine", "skip: Not checked: nodes do not run on this machine."],
   ["direct", /^pass: (?:Not enforcing|Enforcing)/],
 ] as const)(
   "this machine's SELinux matters for nodes that are reached %s: %s",
@@ -114,7 +114,7 @@ test.each([
     const facts = {
       engine: async () => ({}),
       engineFacts: async () => ({}),
-      reach: async () => reach,
+      way: async () => ({ reach, why: "" }),
     };
     const [, selinux] = volumeChecks(facts as unknown as ContainerFacts, {}, signal);
     const text = outcomeText(await selinux.run(signal));

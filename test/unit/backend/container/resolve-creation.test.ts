@@ -1,3 +1,4 @@
+import { readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
@@ -21,12 +22,6 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
   defer: async () => ({ run: async () => Promise.reject(new Error("Nothing may be changed")) }),
 });
 
-/** Of an engine in a virtual machine. */
-const facts = engineKinds.docker.readFacts({
-  CgroupVersion: "2",
-  OperatingSystem: "Docker Desktop",
-});
-
 const resolve = async (
   cgroupVersion: "1" | "2",
   needsCgroups1: boolean,
@@ -36,7 +31,7 @@ const resolve = async (
     engine(cgroupVersion),
     {
       distribution: "debian-12",
-      options: { volumes: [], ...image },
+      options: readContainerOptions(image).options,
       needsCgroups1,
       needsApt: false,
       imagePreparation: undefined,
@@ -44,29 +39,6 @@ const resolve = async (
     "linux",
     neverAborted,
   );
-
-test("nodes can't be offline where they are reached at published ports, and that is said before anything is created", async () => {
-  const here = { ...engine("2"), kind: { ...engineKinds.docker, readFacts: () => facts } };
-  const request = {
-    distribution: "debian-12",
-    needsCgroups1: false,
-    needsApt: false,
-    imagePreparation: undefined,
-  };
-  const planned = async (isOffline: boolean) =>
-    resolveCreation(
-      here,
-      { ...request, options: { volumes: [], isOffline } },
-      "linux",
-      neverAborted,
-    );
-  const error = await failureOf(planned(true));
-  expect([error.id, error.hint]).toEqual([
-    "machine-not-set-up",
-    expect.stringContaining("cluster-vm"),
-  ]);
-  expect((await planned(false)).reach).toBe("published");
-});
 
 // Shows R114.
 test("a machine with cgroups 2 is refused before anything is created if the platform needs cgroups 1", async () => {

@@ -167,6 +167,12 @@ test("a link to a cluster's folder is no cluster, even if it has the same name",
   await symlink(opened.here, join(other.path, basename(opened.here)));
   expect(await readClusters(opened.root)).toMatchObject([{ facts: { clusterId: "default" } }]);
   expect(await readClusters(other.path)).toEqual([]);
+  expect(await readClusters(join(other.path, "missing"))).toEqual([]);
+  // A state folder that can't be read isn't an empty one.
+  await Bun.write(join(other.path, "file"), "");
+  expect(await failureOf(readClusters(join(other.path, "file", "vm")))).toMatchObject({
+    code: "ENOTDIR",
+  });
 });
 
 test("facts that no command could read are not written", async () => {

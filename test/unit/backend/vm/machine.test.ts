@@ -10,7 +10,10 @@ import {
   writeInstanceId,
   writeSeed,
 } from "../../../../src/backend/vm/machines/machine-arguments.ts";
-import { hasDefaultRoute } from "../../../../src/backend/vm/machines/ipv6-route.ts";
+import {
+  hasDefaultRoute,
+  hasOnlyIpv6NameServers,
+} from "../../../../src/backend/vm/machines/host-ipv6.ts";
 import {
   type Failure,
   type MachineLife,
@@ -108,6 +111,18 @@ test.each([
       `fd000000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0\n${table}\n`,
     ),
   ).toBe(has);
+});
+
+test.each([
+  ["nameserver ::1\n", true],
+  ["# comment\nsearch example.com\nnameserver\tfe80::1%eth0\nnameserver 2001:db8::53", true],
+  ["nameserver ::1\nnameserver 192.0.2.1\n", false],
+  ["nameserver 127.0.0.53\noptions edns0\n", false],
+  ["#nameserver ::1\n", false],
+  ["nameserver example.com\n", false],
+  ["", false],
+])("a computer with %j has only name servers with IPv6 addresses: %p", (resolver, expected) => {
+  expect(hasOnlyIpv6NameServers(resolver)).toBe(expected);
 });
 
 test("a machine is reached at ports of loopback, and boots from its own disk", () => {

@@ -115,6 +115,12 @@ test("five sources have colours of their own, and the sixth has the first one's"
   ]);
 });
 
+test("the line of an only source has no name", async () => {
+  const { writer, written } = openWriter("text");
+  await writer.line("stdout", undefined, "hunter22 \x07");
+  expect(written()).toBe("stdout *** \uFFFD\n");
+});
+
 test("JSON has no lines of sources", async () => {
   const { writer, written } = openWriter("json");
   await writer.line("stdout", { name: "agent_0", index: 0 }, "text");

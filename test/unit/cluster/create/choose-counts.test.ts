@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chooseCounts } from "../../../../src/cluster/create/choose-counts.ts";
+import { anyCounts, chooseCounts } from "../../../../src/cluster/create/choose-counts.ts";
 import { leastFacts } from "../../../support/platform-facts.ts";
 
 const nobody = { master: undefined, agent: undefined, public_agent: undefined };
@@ -19,7 +19,7 @@ test("a platform's own defaults and limits count, and one node of each role othe
     value: { master: 3, agent: 2, public_agent: 0 },
   });
   const two = { ...limited, nodes: { ...limited.nodes, master: { min: 2 } } };
-  expect(chooseCounts(nobody, two)).toMatchObject({ value: { master: 3 } });
+  expect(chooseCounts(nobody, two)).toMatchObject({ value: { master: 2 } });
   const eleven = { ...limited, nodes: { ...limited.nodes, master: { default: 11 } } };
   expect(chooseCounts(nobody, eleven)).toMatchObject({ value: { master: 11 } });
   expect(chooseCounts({ ...nobody, agent: 998 }, undefined)).toMatchObject({
@@ -30,15 +30,15 @@ test("a platform's own defaults and limits count, and one node of each role othe
   });
 });
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8, 9])(
-  "%d masters become an odd number, which can decide by majority",
-  (min) => {
-    const facts = { ...leastFacts, nodes: { ...leastFacts.nodes, master: { min } } };
-    expect(chooseCounts(nobody, facts)).toMatchObject({
-      value: { master: min % 2 === 0 ? min + 1 : min },
-    });
-  },
-);
+test("a folder has any number of masters; only a release artifact needs an odd one", () => {
+  const facts = { ...leastFacts, nodes: { master: {}, agent: {}, public_agent: {} } };
+  for (const master of [1, 2, 4, 10, 998])
+    expect(chooseCounts({ ...nobody, master }, facts)).toMatchObject({ value: { master } });
+  expect(chooseCounts({ ...nobody, master: 2 }, undefined).problems).toEqual([
+    "`masters`: 2 is not one of 1, 3, 5, 7, 9, as a release artifact requires",
+  ]);
+  expect(chooseCounts({ ...nobody, master: 2 }, anyCounts).problems).toBeUndefined();
+});
 
 test("every number that the platform doesn't allow is a problem, with both numbers", () => {
   expect(chooseCounts({ master: 7, agent: 1, public_agent: 1 }, limited)).toEqual({

@@ -1,12 +1,19 @@
 import { expect, test } from "bun:test";
-import { type Observed, evidenceOf } from "../../../../src/cluster/faults/fault-evidence.ts";
-import type { FaultRequest } from "../../../../src/cluster/faults/fault-request.ts";
+import { faultEvidence } from "../../../../src/cluster/faults/fault-evidence.ts";
+import type { Observed } from "../../../../src/platform/faults/fault-kind.ts";
+import type { FaultRequest } from "../../../../src/platform/faults/fault-kinds.ts";
+
+const free = (bytes: number): Pick<Observed, "measured"> => ({
+  measured: new Map([
+    ["free", String(bytes)],
+    ["queue", "qdisc netem e1: delay 200ms rate 64Kbit"],
+  ]),
+});
 
 const observed = (changes: Partial<Observed> = {}): Observed => ({
-  faults: [],
   clockMs: 10_000,
   hereMs: 10_000,
-  freeBytes: 5e9,
+  ...free(5e9),
   linksMs: new Map([["10.0.0.2", 1]]),
   ...changes,
 });
@@ -14,7 +21,16 @@ const links = (ms: number | undefined): Partial<Observed> => ({
   linksMs: new Map([["10.0.0.2", ms]]),
 });
 
+const runs = (word: string, pid?: number): Pick<Observed, "measured"> => ({
+  measured: new Map([
+    ...free(5e9).measured,
+    ["process", word],
+    ...(pid === undefined ? [] : [["pid", String(pid)] as const]),
+  ]),
+});
+
 const durationMs = 60_000;
+const dead: FaultRequest = { kind: "process", nodes: ["all"], unit: "etcd", durationMs };
 const cut: FaultRequest = { kind: "partition", between: ["all"], durationMs };
 const slow: FaultRequest = { kind: "network", nodes: ["all"], delayMs: 200, durationMs };
 const late: FaultRequest = { kind: "clock", nodes: ["all"], offsetMs: -3600_000, durationMs };
@@ -67,6 +83,44 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
     { after: [noLinks] },
     "no other node to ping, before: a round trip takes 1 ms",
   ],
+  [
+    "a queue without the effect",
+    { ...slow, corruptPercent: 1 },
+    { after: [links(300)] },
+    undefined,
+  ],
+  [
+    "a delay that varies",
+    { ...slow, jitterMs: 100 },
+    { after: [links(95)] },
+    "a round trip takes 95 ms, before",
+  ],
+  [
+    "a service that is dead",
+    dead,
+    { after: [runs("dead")] },
+    "it is dead on 1 node, before: it runs on 1 node",
+  ],
+  ["a service that is not", dead, { after: [runs("dead"), runs("runs", 2)] }, undefined],
+  [
+    "a killed service",
+    { ...dead, signal: "kill" },
+    { after: [runs("runs", 2), runs("dead")] },
+    "it came back by itself on 1 node, it is dead on 1 node, before: it runs on 2 nodes",
+  ],
+  [
+    "a killed service that is the same",
+    { ...dead, signal: "kill" },
+    { after: [runs("runs", 1)] },
+    undefined,
+  ],
+  [
+    "a paused one",
+    { ...dead, signal: "stop" },
+    { after: [runs("paused", 1)] },
+    "it is paused on 1 node",
+  ],
+  ["one that continues", { ...dead, signal: "stop" }, { after: [runs("runs", 1)] }, undefined],
   ["a fast network", slow, { after: [noLinks, links(150)] }, undefined],
   [
     "late clocks",
@@ -92,12 +146,12 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
   [
     "full disks",
     full,
-    { after: [{ freeBytes: 4096 }, { freeBytes: 32 * 2 ** 20 }] },
+    { after: [free(4096), free(32 * 2 ** 20)] },
     "0.0 to 33.6 MB are free, before: 5000.0 MB are free",
   ],
-  ["an empty disk", full, { after: [{ freeBytes: 4096 }, {}] }, undefined],
-])("%s: %j", (_, request, { after, before = after.map(() => ({})) }, evidence) => {
-  const judge = () => evidenceOf(request, before.map(observed), after.map(observed));
+  ["an empty disk", full, { after: [free(4096), {}] }, undefined],
+])("%s: %j", (_, request, { after, before = after.map(() => runs("runs", 1)) }, evidence) => {
+  const judge = () => faultEvidence(request, before.map(observed), after.map(observed));
   if (evidence === undefined)
     expect(judge).toThrow(expect.objectContaining({ id: "remote-command-failed" }));
   else expect(judge()).toStartWith(evidence);
@@ -105,9 +159,11 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
 
 test.each<[FaultRequest, Partial<Observed>]>([
   [late, { clockMs: -3_590_000 }],
-  [full, { freeBytes: 4096 }],
+  [full, free(4096)],
 ])("a fault that shows on one node only is refused: %j", (request, after) => {
   const both = [observed(), observed()];
-  expect(() => evidenceOf(request, both, [observed(after), observed()])).toThrow("does not show");
-  expect(evidenceOf(request, both, [observed(after), observed(after)])).toContain(", before: ");
+  expect(() => faultEvidence(request, both, [observed(after), observed()])).toThrow(
+    "does not show",
+  );
+  expect(faultEvidence(request, both, [observed(after), observed(after)])).toContain(", before: ");
 });

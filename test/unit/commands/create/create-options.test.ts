@@ -56,7 +56,7 @@ test("paths are read from the folder in which the command was given", async () =
 });
 
 test.each([
-  ["--masters 2", '--masters: "2" is not one of 1, 3, 5, 7, 9'],
+  ["--masters 0", '--masters: "0" is not a whole number from 1 to 1000'],
   ["--workspace-dir nowhere", /^--workspace-dir: .*nowhere/],
   ["--artifact-sha256 abc", "--artifact-sha256: a SHA-256 checksum has 64 hexadecimal digits"],
   ["--copy-to-master here", /^--copy-to-master: /],
@@ -106,7 +106,7 @@ test("a snapshot takes the place of the artifact and of everything that is told 
   });
   const words =
     "--variant oss --masters 3 --agents 2 --public-agents 0 --memory 4g --image /x --extra-config /y";
-  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "ARTIFACT_URL"];
+  const all = [...words.split(" ").filter((word) => word.startsWith("--")), "PLATFORM"];
   expect(
     (await parsedForVms(`--from default:installed ${words} ./artifact.sh`)).problems.toSorted(),
   ).toEqual(all.map((name) => `${name}: cannot be combined with --from`).toSorted());
@@ -141,9 +141,9 @@ test("help and completion know that a snapshot takes the artifact's place, on co
       400,
     );
   };
-  expect(helpOf(vmKind)).toContain("Usage: cluster-vm create [OPTIONS] [ARTIFACT_URL]\n");
-  expect(helpOf(vmKind)).toContain("a platform of your own (required without --from)");
-  expect(helpOf(containerKind)).toContain("a platform of your own (required without --from)");
+  expect(helpOf(vmKind)).toContain("Usage: cluster-vm create [OPTIONS] [PLATFORM]\n");
+  expect(helpOf(vmKind)).toContain("file:// URL (required without --from)");
+  expect(helpOf(containerKind)).toContain("file:// URL (required without --from)");
   expect(helpOf(cloudKind)).not.toContain("--from");
   const { lines } = completionOffer(programFor(vmKind), [
     "zsh",
@@ -155,4 +155,14 @@ test("help and completion know that a snapshot takes the artifact's place, on co
   const offered = lines.map((line) => line.split("\t")[0]);
   expect(offered).toContain("--wait");
   expect(offered.filter((word) => /variant|masters|memory|from/.test(word!))).toEqual([]);
+});
+
+test.each([
+  ["ex", ["example:bare", "example:etcd", "example:pacemaker", "example:slurm", "example:swarm"]],
+  ["example:s", ["example:slurm", "example:swarm"]],
+  ["", []],
+  ["./ex", []],
+])("%p is completed to examples, or to files", (word, examples) => {
+  const { lines } = completionOffer(programFor(vmKind), ["zsh", "create", word]);
+  expect(lines).toEqual(examples.length === 0 ? ["files"] : ["words", ...examples]);
 });

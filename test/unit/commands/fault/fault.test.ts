@@ -6,7 +6,7 @@ import { runCommandLine } from "../../../support/run-command.ts";
 test.each([
   ["list agent_0", "NODE: list takes no nodes"],
   ["list --for 0s", "--for: "],
-  ["partition", "--between: "],
+  ["partition", "--between"],
   ["partition --between agent_0 --for 8d", "--for: "],
   ["network agent_0", "--delay"],
 ])("fault %s is refused", async (words, problem) => {

@@ -1,4 +1,4 @@
-import type { Admission } from "../../../../src/backend/contract.ts";
+import type { Admission } from "../../../../src/backend/admission.ts";
 import { expect, test } from "bun:test";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { failureOf } from "../../../support/failure-of.ts";

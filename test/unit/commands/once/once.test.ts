@@ -34,7 +34,10 @@ test.each([
     "--from a:b --save-on-failure /tmp/x --junit /tmp/x",
     "--save-on-failure: --junit names the same file",
   ],
-  ["--from a:b --save-on-failure /tmp", "--save-on-failure: it is not a regular file"],
+  [
+    `--from a:b --save-on-failure ${import.meta.dir}`,
+    "--save-on-failure: it is not a regular file",
+  ],
   ["--from a:b --junit=", "--junit: the value is empty"],
   ["--from a:b --cache /tmp/x", "--cache: cannot be combined with --from"],
   [
@@ -42,6 +45,10 @@ test.each([
     "--cache: another option names the same file",
   ],
   ["--cache /tmp/x --junit /tmp/x example:etcd", "--cache: another option names the same file"],
+  [
+    "--from a:b --report /tmp/x --junit-from /tmp/x",
+    "--report: another option names the same file",
+  ],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
   [

@@ -4,7 +4,7 @@ import type { Backend } from "../../../../src/backend/contract.ts";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import type { Context } from "../../../../src/cli/command.ts";
 import { saveFailedCluster } from "../../../../src/commands/once/save-cluster.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -22,6 +22,7 @@ test.each([
     const note = (text: string): void => void told.push(text);
     const context = {
       programName: "cluster-container",
+      clock: systemClock,
       progress: { ...silentProgress, note, warn: note },
       environment: {},
       signal: neverAborted,

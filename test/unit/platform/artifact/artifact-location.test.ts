@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { parseArtifactLocation } from "../../../../src/platform/artifact/artifact-request.ts";
+import {
+  locateArtifact,
+  parseArtifactLocation,
+} from "../../../../src/platform/artifact/artifact-request.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const cwd = "/home/me";
 
@@ -49,4 +53,10 @@ test.each([
   ],
 ])("%p is refused", (text, problem) => {
   expect(parseArtifactLocation(text, cwd)).toEqual({ problems: [problem] });
+});
+
+test("the bare name of an example is answered with how to write it", async () => {
+  expect(await locateArtifact("slurm", "/nonexistent/folder", neverAborted)).toEqual({
+    problems: ["the file slurm does not exist. Did you mean example:slurm?"],
+  });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { faultKinds, faultRows } from "../../../../src/platform/faults/fault-kinds.ts";
 import {
-  type FaultPart,
+  observeScript,
   parseObservation,
   startFaultScript,
 } from "../../../../src/platform/faults/node-faults.ts";
@@ -9,13 +10,12 @@ const record = {
   kind: "partition",
   description: "it's cut",
   links: ["10.0.0.2"],
-  folder: "",
 } as const;
 
 test("what a node observed is read, and whatever has another form is skipped", () => {
   const stdout = [
     `fault=0123abcd 57 ${JSON.stringify(record)}`,
-    `fault=0123abcd 57 {"kind": "flood", "description": "", "links": [], "folder": ""}`,
+    `fault=0123abcd 57 {"kind": "flood", "description": "", "links": []}`,
     `fault=../../ab 57 ${JSON.stringify(record)}`,
     `fault=89abcdef 5 ${JSON.stringify({ ...record, description: "a\u001b[31m\nb" })}`,
     "clock=1700000000.123",
@@ -34,7 +34,7 @@ test("what a node observed is read, and whatever has another form is skipped", (
   expect({ ...found, faults: [] }).toEqual({
     faults: [],
     clockMs: 1_700_000_000_123,
-    freeBytes: 4096,
+    measured: new Map([["free", "4096"]]),
     linksMs: new Map([
       ["10.0.0.2", 0.123],
       ["10.0.0.3", undefined],
@@ -42,22 +42,32 @@ test("what a node observed is read, and whatever has another form is skipped", (
   });
   expect(parseObservation("clock=soon\nfree=-1\n")).toMatchObject({
     clockMs: undefined,
-    freeBytes: undefined,
   });
 });
 
-const parts: readonly FaultPart[] = [
-  { kind: "partition", sources: ["10.0.0.2", "10.0.0.3"] },
-  { kind: "network", address: "10.0.0.1", netem: ["delay", "200ms"] },
-  { kind: "clock", offsetSeconds: -30 },
-  { kind: "disk", folder: "/var/lib", leaveBytes: 0, sharers: 0 },
-];
-
-test.each(parts.map((part) => [part.kind, part] as const))(
-  "the script of %s is one that a shell reads",
-  async (_, part) => {
-    const script = startFaultScript({ id: "0123abcd", durationSeconds: 60, part, record });
+test.each(faultKinds)("the scripts of %s are ones that a shell reads", async (kind) => {
+  const measure = { NAME: "it's" };
+  const scripts = [
+    await startFaultScript({
+      id: "0123abcd",
+      durationSeconds: 60,
+      values: { WORD: "it's", NUMBER: 1 },
+      record: { ...record, kind },
+    }),
+    await observeScript({ links: [], record: { kind, measure }, limitSeconds: 1, tries: 1 }),
+  ];
+  for (const script of scripts) {
     const child = Bun.spawn(["sh", "-n"], { stdin: new Blob([script]), stderr: "pipe" });
     expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
-  },
-);
+  }
+});
+
+test("the options of all kinds have names and flags of their own", () => {
+  const all = faultKinds.flatMap((kind) => Object.entries(faultRows[kind].options));
+  expect(new Set(all.map(([name]) => name)).size).toBe(all.length);
+  expect(new Set(all.map(([, { flag }]) => flag)).size).toBe(all.length);
+  for (const kind of faultKinds)
+    expect(Object.keys(faultRows[kind].options)).toEqual(
+      expect.arrayContaining([...faultRows[kind].needs]),
+    );
+});

@@ -165,14 +165,6 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
     "nodes: { agents: { default: 1, min: 2 } }",
     "nodes.agents: default (1) is smaller than min (2)",
   ],
-  [
-    "nodes: { masters: { default: 2 } }",
-    "nodes.masters: must allow a default of 1, 3, 5, 7 or 9 masters",
-  ],
-  [
-    "nodes: { masters: { min: 4, max: 4 } }",
-    "nodes.masters: must allow one of 1, 3, 5, 7 or 9 masters",
-  ],
   ["packages: [etcd]", "packages: must be a mapping (key: value), not a list"],
   ["packages: { yum: [etcd] }", 'packages: unknown key "yum"; the keys are apt, dnf'],
   ["packages: { apt: etcd }", 'packages.apt: must be a list, not "etcd"'],

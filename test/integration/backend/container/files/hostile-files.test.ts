@@ -159,7 +159,7 @@ test("a good file becomes images under names of this program, and no others", as
   const [node] = opened.nodes;
   expect(node).toMatchObject({
     platformAddress: "172.18.0.2/16",
-    settings: { volumes: [], memory: "1g" },
+    settings: { customVolumes: [], limits: { memory: "1g" } },
   });
   expect(made()).toEqual([node.image, node.volume!]);
   const image = world().engine.images.find(({ name }) => name === node.image)!;

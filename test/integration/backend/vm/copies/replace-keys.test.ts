@@ -144,46 +144,41 @@ checks(
     await connection[Symbol.asyncDispose]();
     expect(await knownHosts.expected("127.0.0.1", server.port)).toEqual(wireKey(hostKey.publicKey));
   },
-  30_000,
 );
 
-checks(
-  "a machine whose keys cannot be replaced is reported with the reason",
-  async () => {
-    await using server = await startOpensshServer([]);
-    const node = {
-      id: "vm",
-      role: "agent",
-      index: 0,
-      ssh: { host: "127.0.0.1", port: server.port, user: server.user },
-    };
-    const nowhere = "/dev/null";
-    const replacing = replaceKeys(
-      {
-        node: node as unknown as KeyReplacement["node"],
-        old: {
-          privateKey: server.loginKey.privateKey,
-          hostKey: wireKey(server.firstHostKey.publicKey),
-        },
-        publicKey: generateKeyPair("own").publicKey,
-        hostKey: generateKeyPair("new"),
-        location: {
-          folder: nowhere,
-          reload: "true",
-          authorizedKeys: `${nowhere}/x`,
-          otherAuthorizedKeys: nowhere,
-        },
-        continues: false,
-        setDeadline: "",
-        deadlineMs: Date.now() + 10_000,
+checks("a machine whose keys cannot be replaced is reported with the reason", async () => {
+  await using server = await startOpensshServer([]);
+  const node = {
+    id: "vm",
+    role: "agent",
+    index: 0,
+    ssh: { host: "127.0.0.1", port: server.port, user: server.user },
+  };
+  const nowhere = "/dev/null";
+  const replacing = replaceKeys(
+    {
+      node: node as unknown as KeyReplacement["node"],
+      old: {
+        privateKey: server.loginKey.privateKey,
+        hostKey: wireKey(server.firstHostKey.publicKey),
       },
-      runtime,
-      neverAborted,
-    );
-    expect(await failureOf(replacing)).toMatchObject({
-      id: "remote-command-failed",
-      message: expect.stringMatching(/^The keys of agent_0 cannot be replaced: .*\/dev\/null\/x/),
-    });
-  },
-  30_000,
-);
+      publicKey: generateKeyPair("own").publicKey,
+      hostKey: generateKeyPair("new"),
+      location: {
+        folder: nowhere,
+        reload: "true",
+        authorizedKeys: `${nowhere}/x`,
+        otherAuthorizedKeys: nowhere,
+      },
+      continues: false,
+      setDeadline: "",
+      deadlineMs: Date.now() + 10_000,
+    },
+    runtime,
+    neverAborted,
+  );
+  expect(await failureOf(replacing)).toMatchObject({
+    id: "remote-command-failed",
+    message: expect.stringMatching(/^The keys of agent_0 cannot be replaced: .*\/dev\/null\/x/),
+  });
+});

@@ -16,6 +16,7 @@ import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { until } from "../../../../support/until.ts";
 
 const mostBytes = 1_000_000;
+const begun = "\ncluster-e2e: QEMU starts\n";
 
 /** Stands for QEMU: a process that writes to the pipe until it ends. */
 const writer = (folder: string, command: string) =>
@@ -32,7 +33,7 @@ test("output is readable while the machine runs, and after it was killed", async
   await sink[Symbol.asyncDispose]();
   machine.kill("SIGKILL");
   await machine.exited;
-  expect(await readConsole(folder.path, mostBytes)).toBe("booted\n");
+  expect(await readConsole(folder.path, mostBytes)).toBe(`${begun}booted\n`);
 });
 
 test("a machine that writes without end takes 4 MB at most, and its last lines are kept", async () => {
@@ -59,7 +60,7 @@ test("a machine that starts again continues the same files", async () => {
     await sink[Symbol.asyncDispose]();
     await until(text, async () => reads(folder.path, `${text}\n`));
   }
-  expect(await readConsole(folder.path, mostBytes)).toBe("first\nsecond\n");
+  expect(await readConsole(folder.path, mostBytes)).toBe(`${begun}first\n${begun}second\n`);
 });
 
 test("a cluster's logs are the consoles, and the end of what each QEMU that wrote anything wrote", async () => {

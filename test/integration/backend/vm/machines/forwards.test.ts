@@ -90,7 +90,6 @@ test.skipIf(missing !== undefined)(
     ]);
     expect(await queryRunState(machine.folder)).toBe("running");
   },
-  60_000,
 );
 
 test.skipIf(missing !== undefined)(
@@ -118,5 +117,4 @@ test.skipIf(missing !== undefined)(
     expect([await accepts(port), await queryRunState(machine.folder)]).toEqual([false, "paused"]);
     for (const other of others) other.destroy();
   },
-  60_000,
 );

@@ -54,7 +54,6 @@ test.skipIf(lack !== undefined)(
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }
   },
-  30_000,
 );
 
 test("a folder that another user has made in place of that of the sockets is neither used nor touched", async () => {

@@ -26,27 +26,23 @@ const lack = Bun.which(qemu) === null ? `no ${qemu} here` : undefined;
 test.skipIf(lack !== undefined).each([
   ["short", ""],
   ["longer than a socket's may be", "x".repeat(150)],
-])(
-  `a QEMU answers if the path of its folder is %s (${lack ?? "here"})`,
-  async (_, name) => {
-    await using scratch = await scratchFolder();
-    const folder = join(scratch.path, name);
-    await mkdir(folder, { recursive: true });
-    const words = ["-nodefaults", "-display", "none", "-machine", "none", ...monitorOptions.flat()];
-    await using machine = Bun.spawn([qemu, ...words], {
-      cwd: folder,
-      stdout: "ignore",
-      stderr: "ignore",
-    });
-    while ((await queryRunState(folder)) === undefined) await Bun.sleep(20);
-    const atOnce = await Promise.all(Array.from({ length: 4 }, async () => queryRunState(folder)));
-    expect(atOnce).toEqual(Array.from({ length: 4 }, () => "running"));
-    machine.kill();
-    await machine.exited;
-    expect(await queryRunState(folder)).toBeUndefined();
-  },
-  30_000,
-);
+])(`a QEMU answers if the path of its folder is %s (${lack ?? "here"})`, async (_, name) => {
+  await using scratch = await scratchFolder();
+  const folder = join(scratch.path, name);
+  await mkdir(folder, { recursive: true });
+  const words = ["-nodefaults", "-display", "none", "-machine", "none", ...monitorOptions.flat()];
+  await using machine = Bun.spawn([qemu, ...words], {
+    cwd: folder,
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  while ((await queryRunState(folder)) === undefined) await Bun.sleep(20);
+  const atOnce = await Promise.all(Array.from({ length: 4 }, async () => queryRunState(folder)));
+  expect(atOnce).toEqual(Array.from({ length: 4 }, () => "running"));
+  machine.kill();
+  await machine.exited;
+  expect(await queryRunState(folder)).toBeUndefined();
+});
 
 /** Listens where QEMU's monitor would, and answers every command but the first with this. */
 async function answering(folder: string, answer: () => object): Promise<Disposable> {

@@ -152,4 +152,4 @@ test("a monitor that never answers is an error that says so", async () => {
   const failure = await failureOf(runOnMonitor(folder, [{ execute: "stop" }], neverAborted));
   expect(failure).toMatchObject({ id: "engine-failed" });
   expect(failure.message).toBe('QEMU did not do "stop" for agent_0: it does not answer.');
-}, 30_000);
+});

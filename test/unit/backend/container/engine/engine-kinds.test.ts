@@ -3,6 +3,7 @@ import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { findReach } from "../../../../../src/backend/container/engine/choose-engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { unmarked } from "../../../../../src/outside-text.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -136,7 +137,14 @@ test.each([
 test("both describe networks in words of their own", () => {
   const Labels = { "cluster-e2e.cluster-id": "a", "cluster-e2e.creation-id": "b", other: "c" };
   const network = { id: "0123", name: "n", labels: Labels };
-  expect(docker.readNetwork({ Id: "0123", Name: "n", Labels })).toEqual(network);
+  expect(docker.readNetwork({ Id: "0123456789abcdef", Name: "n", Labels })).toEqual({
+    ...network,
+    id: "0123456789abcdef",
+    bridge: "br-0123456789ab",
+  });
+  const Options = { "com.docker.network.bridge.name": "docker0" };
+  expect(docker.readNetwork({ Id: "0123", Options }).bridge).toBe("docker0");
+  expect(podman.readNetwork({ id: "0123", network_interface: "podman1" }).bridge).toBe("podman1");
   expect(podman.readNetwork({ id: "0123", name: "n", labels: Labels })).toEqual(network);
   expect(podman.readNetwork({ id: "0123", name: "n" })).toEqual({
     id: "0123",
@@ -168,31 +176,38 @@ test.each([
     "in a podman machine on macOS",
     "darwin",
     { serviceIsRemote: true, distribution: { variant: "coreos" } },
-    "published",
+    "engine",
   ],
   [
     "in a podman machine on Linux",
     "linux",
     { serviceIsRemote: true, distribution: { variant: "coreos" } },
-    "published",
+    "engine",
   ],
 ] as const)("nodes of a Podman %s are reached as they can be", async (_, platform, host, reach) => {
-  expect(await findReach(engine(podman), podmanWith(host), platform, neverAborted)).toBe(reach);
+  expect(await findReach(engine(podman), podmanWith(host), platform, neverAborted)).toMatchObject({
+    reach,
+  });
 });
 
 test.each([
-  [podman, { security: { rootless: true } }, "Podman runs rootless here", "sudo cluster-container"],
+  ["a remote Podman", { serviceIsRemote: true, hostname: "far" }, "Podman runs on another machine"],
   [
-    podman,
-    { serviceIsRemote: true, hostname: "far" },
-    "Podman runs on another machine",
-    "unset CONTAINER_HOST",
+    "a rootless Podman",
+    { security: { rootless: true }, cgroupVersion: "v2" },
+    "Podman runs rootless, with a network of its own",
   ],
-])("a Podman that can't serve is refused plainly: %#", async (kind, host, message, hint) => {
-  const error = await failureOf(findReach(engine(kind), podmanWith(host), "linux", neverAborted));
+])("nodes of %s are reached through it", async (_, host, why) => {
+  const found = await findReach(engine(podman), podmanWith(host), "linux", neverAborted);
+  expect(found).toEqual({ reach: "engine", why });
+});
+
+test("a rootless Podman under cgroups 1 is refused with the true reason", async () => {
+  const facts = podmanWith({ security: { rootless: true }, cgroupVersion: "v1" });
+  const error = await failureOf(findReach(engine(podman), facts, "linux", neverAborted));
   expect(error.id).toBe("machine-not-set-up");
-  expect(error.message).toContain(message);
-  expect(error.hint).toContain(hint);
+  expect(error.message).toContain("Podman runs rootless under cgroups 1 here");
+  expect(error.hint).toContain("sudo cluster-container");
 });
 
 test.skipIf(thisPlatform() !== "linux")(
@@ -205,76 +220,34 @@ test.skipIf(thisPlatform() !== "linux")(
   },
 );
 
-/** A Docker that a Mac speaks to at this address. */
-const dockerAt = (address: string): Engine => ({
-  ...engine(docker),
-  ask: async () => Promise.resolve(address),
-});
-const reachFromMac = async (address: string, OperatingSystem: string) =>
-  findReach(dockerAt(address), docker.readFacts({ OperatingSystem }), "darwin", neverAborted);
-
-test.each([
-  ["unix:///Users/me/.docker/run/docker.sock", "Docker Desktop"],
-  ["unix:///Users/me/.colima/default/docker.sock", "Ubuntu 24.04 LTS"],
-  ["tcp://localhost:2375", "Docker Desktop"],
-  ["tcp://127.0.0.1:2375", "Alpine Linux"],
-  ["tcp://[::1]:2375", "Alpine Linux"],
-  ["", "Alpine Linux"],
-])("on a Mac, a Docker at %j runs in a virtual machine", async (address, system) => {
-  expect(await reachFromMac(address, system)).toBe("published");
-});
-
-test("on a Mac, a Docker that can't tell its address runs in a virtual machine", async () => {
-  const ask: Engine["ask"] = async ({ accepts }) => {
-    if (accepts?.("unknown command: docker context") !== true)
-      throw new Error("docker context failed");
-    return Promise.resolve("");
-  };
-  const facts = docker.readFacts({ OperatingSystem: "Alpine Linux" });
-  expect(await findReach({ ...engine(docker), ask }, facts, "darwin", neverAborted)).toBe(
-    "published",
-  );
-});
-
-test.each([
-  ["127.0.0.1", "direct"],
-  ["fd00::1 127.0.0.1", "direct"],
-  ["", "direct"],
-])(
-  "on Linux, a Docker whose bridge has the address %j is on this machine",
-  async (gateway, reach) => {
-    const ask: Engine["ask"] = async ({ accepts }) => {
-      if (gateway === "" && accepts?.("no such network") !== true)
-        throw new Error("docker network failed");
-      return Promise.resolve(`${gateway} `);
-    };
-    const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
-    expect(await findReach({ ...engine(docker), ask }, facts, "linux", neverAborted)).toBe(
-      reach as "direct",
-    );
-  },
-);
-
-test("on Linux, a Docker whose bridge is none of this machine's is refused plainly", async () => {
-  const asking = { ...engine(docker), ask: async () => Promise.resolve("192.0.2.1 ") };
+/** How the nodes of a Docker are reached whose default network has this bridge and these addresses. */
+const wayTo = async (network: string, platform: NodeJS.Platform = "linux") => {
+  const ask: Engine["ask"] = async () => Promise.resolve(network);
   const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
-  expect((await failureOf(findReach(asking, facts, "linux", neverAborted))).message).toBe(
-    "Docker runs on another machine: the address of its bridge, 192.0.2.1, is not an address of this machine.",
-  );
-});
+  return await findReach({ ...engine(docker), ask }, facts, platform, neverAborted);
+};
 
-test.each(["ssh://me@far.example", "tcp://192.0.2.1:2376", "https://far.example:2376"])(
-  "on a Mac, a Docker at %s is refused plainly",
-  async (address) => {
-    const error = await failureOf(reachFromMac(address, "Debian GNU/Linux 12"));
-    expect(error.id).toBe("machine-not-set-up");
-    expect(error.message).toContain(`Docker runs on another machine: its address is ${address}.`);
-    expect(error.hint).toContain("DOCKER_HOST");
+test.skipIf(thisPlatform() !== "linux")(
+  "nodes of a Docker are reached directly only if its bridge and its address are this machine's",
+  async () => {
+    const reaches = async (network: string) => (await wayTo(network)).reach;
+    expect(await reaches("lo 127.0.0.1 ")).toBe("direct");
+    expect(await reaches("lo fd00::1 127.0.0.1 ")).toBe("direct");
+    expect(await reaches("lo ")).toBe("direct");
+    const { reach, why } = await wayTo("docker9 127.0.0.1 ");
+    expect([reach, unmarked(why)]).toEqual([
+      "engine",
+      "the bridge of its default network, docker9 127.0.0.1, is not on this machine",
+    ]);
+    expect(await reaches("lo 192.0.2.1 ")).toBe("engine");
+    expect(await reaches("")).toBe("engine");
+    expect((await wayTo("\u001B[2J::garbage")).why).not.toMatch(/\p{Cc}/u);
   },
 );
 
-test("on a Mac, a Podman that says it is elsewhere is refused plainly, as on Linux", async () => {
-  const facts = podmanWith({ serviceIsRemote: true, hostname: "far" });
-  const error = await failureOf(findReach(engine(podman), facts, "darwin", neverAborted));
-  expect(error.message).toContain("Podman runs on another machine: it reports a remote host.");
+test("on a Mac, nodes are reached through the engine", async () => {
+  expect(await wayTo("lo 127.0.0.1", "darwin")).toEqual({
+    reach: "engine",
+    why: "Docker runs in a virtual machine",
+  });
 });

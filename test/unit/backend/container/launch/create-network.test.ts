@@ -12,7 +12,7 @@ import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const own = { clusterId: "copy", creationId: "0123456789abcdef" };
 const labels = { ...own, counts: "master=1 agent=0 public_agent=0" };
-const network = { ...own, labels, reach: "published" } as const;
+const network = { ...own, labels, reach: "engine" } as const;
 const name = `cluster-e2e-copy-${own.creationId}`;
 
 /** An engine that offers its lowest free range, of these. `taken`: how often another program is faster when a range is asked for. */
@@ -87,7 +87,7 @@ test.each([
   "of the ranges %p, a copy gets the first that has none of the private addresses",
   async (ranges, expected) => {
     const { engine, ranged } = engineWith(ranges);
-    expect(await createNetwork(engine, network, known, neverAborted)).toBe(expected);
+    expect((await createNetwork(engine, network, known, neverAborted)).range).toBe(expected);
     expect(ranged()).toEqual([[name, expected]]);
   },
 );

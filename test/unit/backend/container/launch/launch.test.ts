@@ -1,3 +1,4 @@
+import { limitsOf } from "../../../../../src/backend/container/limits.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -12,9 +13,8 @@ import { failureOf } from "../../../../support/failure-of.ts";
 const plan: LaunchPlan = {
   clusterId: "own",
   counts: { master: 1, agent: 1, public_agent: 0 },
-  options: { volumes: [] },
+  options: { customVolumes: [], limits: limitsOf({}) },
   image: "nodes:1",
-  reach: "direct",
   network: "cluster-e2e-own-0123456789abcdef",
   labels: { clusterId: "own", creationId: "0123456789abcdef" },
   addressOf: ({ index }) => `172.18.0.${index + 2}`,
@@ -61,18 +61,8 @@ const rest = ["nodes:1", "-c", "exec /sbin/init"];
 test.each<[string, Partial<LaunchPlan>, readonly string[]]>([
   ["without options", {}, []],
   [
-    "whose ports are published",
-    { reach: "published" },
-    ["--publish=127.0.0.1::22", "--publish=127.0.0.1::80", "--publish=127.0.0.1::443"],
-  ],
-  [
-    "with a web UI on a port of its own",
-    { reach: "published", labels: { ...plan.labels, webUi: "http:8080/ui" } },
-    ["--publish=127.0.0.1::22", "--publish=127.0.0.1::8080", "--publish=127.0.0.1::443"],
-  ],
-  [
     "with limits and volumes",
-    { options: { volumes: ["/a:/b"], memory: "2g", cpus: "1.5" } },
+    { options: { customVolumes: ["/a:/b"], limits: { memory: "2g", cpus: "1.5" } } },
     ["--volume=/a:/b", `--shm-size=${1024 ** 3}`, "--memory=2g", "--cpus=1.5"],
   ],
 ])("a node %s is created with what it needs and nothing else", async (_, change, more) => {
@@ -90,7 +80,7 @@ test.each([
 ])(
   "of a limit of %p and %d bytes of the computer, a node may share half",
   async (memory, memoryBytes, shared) => {
-    const options = { volumes: [], ...(memory !== undefined && { memory }) };
+    const options = { customVolumes: [], limits: limitsOf({ memory }) };
     const words = await createWords({ options, system: { ...plan.system, memoryBytes } });
     expect(words.filter((word) => word.startsWith("--shm-size"))).toEqual([`--shm-size=${shared}`]);
   },

@@ -1,3 +1,4 @@
+import { readContainerOptions } from "../../../../../src/backend/container/options.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -63,7 +64,7 @@ test("the image is the user's own, or the one of the distribution, whether the e
       : "",
   );
   const find = async (distribution: string, nodeImage?: string) => {
-    const options = { volumes: [], ...(nodeImage !== undefined && { nodeImage }) };
+    const { options } = readContainerOptions(nodeImage === undefined ? {} : { nodeImage });
     return findNodeImage(has, distribution, { options, imagePreparation: undefined }, neverAborted);
   };
   expect(await find("debian-12", "own:1")).toEqual({ name: "own:1", isPresent: true });

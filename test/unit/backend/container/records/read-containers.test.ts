@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { passageThrough } from "../../../../../src/backend/container/engine/passage.ts";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import {
   addressNumber,
@@ -49,10 +51,6 @@ test.each([
   [
     "its label cluster-e2e.creation-id is malformed",
     { Config: { Labels: { ...labels, [labelNames.creationId]: "x/../../../.ssh" } } },
-  ],
-  [
-    "its label cluster-e2e.reach is malformed",
-    { Config: { Labels: { ...labels, [labelNames.reach]: "elsewhere" } } },
   ],
   [
     "its label cluster-e2e.role is missing, its label cluster-e2e.index is missing",
@@ -150,12 +148,12 @@ test("whatever labels, names, addresses and errors say, records stay in their sh
         ...container,
         NetworkSettings: {
           Networks: { [name]: { IPAddress: text } },
-          Ports: { [text]: text, "22/tcp": [{ HostPort: text }] },
         },
       },
     ];
+    const place = { root: "/root/of/it", passageTo: passageThrough(engineKinds.docker, {}) };
     const reading = readContainers({ containers, networks: hostileNetworks });
-    for (const cluster of toClusters({ ...reading, abandoned: new Set() }, "/root/of/it")) {
+    for (const cluster of toClusters({ ...reading, abandoned: new Set() }, place)) {
       expect(join(cluster.directory)).toMatch(/^\/root\/of\/it\/[\w.-]+$/);
       for (const each of textsIn(cluster)) expect(each).not.toMatch(unprintable);
       for (const node of cluster.nodes) expect(node.ssh.host).toMatch(/^[0-9.]*$/);

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { passageThrough } from "../../../../../src/backend/container/engine/passage.ts";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { readContainers } from "../../../../../src/backend/container/records/read-containers.ts";
 import { toClusters } from "../../../../../src/backend/container/records/records.ts";
@@ -13,7 +15,6 @@ interface Sketch {
   readonly error?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly address?: string;
-  readonly ports?: object;
   readonly creationId?: string;
 }
 
@@ -26,7 +27,12 @@ const shared = (creationId: string) => ({
   [labelNames.counts]: "master=1 agent=1 public_agent=0",
   [labelNames.variant]: "enterprise",
   [labelNames.distribution]: "debian-12",
+  [labelNames.reach]: "direct",
 });
+
+const bridge = "br-0123456789ab";
+const interfaces = new Set(["lo", bridge]);
+const place = { root: "/state", passageTo: passageThrough(engineKinds.docker, {}) };
 
 /** As Docker describes it. */
 function container(sketch: Sketch) {
@@ -57,7 +63,6 @@ function container(sketch: Sketch) {
     },
     NetworkSettings: {
       Networks: { [`cluster-e2e-default-${creationId}`]: { IPAddress: address } },
-      Ports: sketch.ports ?? {},
     },
   };
 }
@@ -66,17 +71,18 @@ const network = (creationId: string) => ({
   id: "0123456789abcdef".repeat(4),
   name: `cluster-e2e-default-${creationId}`,
   labels: shared(creationId),
+  bridge,
 });
 
 const inventory = (containers: readonly object[], abandoned: readonly string[] = []) => {
   const networks = [network(first), network(second)].filter(({ name }) =>
     containers.some((one) => JSON.stringify(one).includes(name)),
   );
-  return { ...readContainers({ containers, networks }), abandoned: new Set(abandoned) };
+  return { ...readContainers({ containers, networks, interfaces }), abandoned: new Set(abandoned) };
 };
 
 const read = (...containers: readonly object[]) =>
-  toClusters(inventory(containers), "/state/container");
+  toClusters(inventory(containers), { ...place, root: "/state/container" });
 
 test("reads a cluster back from labels, its nodes in order, at their own addresses", () => {
   const [cluster, ...others] = read(
@@ -112,7 +118,7 @@ test("the end of a cluster with a lifetime is on its network; a malformed one ma
       labels: { ...shared(first), [labelNames.expiresAt]: expiresAt },
     };
     const reading = readContainers({ containers: [container({})], networks: [known] });
-    return toClusters({ ...reading, abandoned: new Set() }, "/state").map(
+    return toClusters({ ...reading, abandoned: new Set() }, place).map(
       (cluster) => cluster.expiresAt,
     );
   };
@@ -128,19 +134,12 @@ test("a web UI on a port of its own is known by its label, and reached there", (
     };
     return toClusters(
       { ...readContainers({ containers: [one], networks: [known] }), abandoned: new Set() },
-      "/state",
+      place,
     );
   };
   const [cluster] = readIt(container({}));
   expect(cluster).toMatchObject({ webUi: "http:8080/ui" });
   expect(cluster!.nodes[0]!.web).toMatchObject({ httpPort: 8080, httpsPort: 443 });
-  const ports = { "22/tcp": [{ HostPort: "32768" }], "8080/tcp": [{ HostPort: "32769" }] };
-  const [published] = readIt(container({ ports, labels: { [labelNames.reach]: "published" } }));
-  expect(published!.nodes[0]!.web).toMatchObject({
-    host: "127.0.0.1",
-    httpPort: 32769,
-    httpsPort: 0,
-  });
 });
 
 test("a node of a copy is shown with the address by which the others know it", () => {
@@ -149,26 +148,29 @@ test("a node of a copy is shown with the address by which the others know it", (
   expect(node).toMatchObject({ publicAddress: "172.18.0.2", privateAddress: "10.89.0.2" });
 });
 
-test("where ports are published, they are the way in, and the node has no public address", () => {
-  const ports = {
-    "22/tcp": [{ HostPort: "32768" }],
-    "80/tcp": [{ HostPort: "32769" }],
-    "443/tcp": [{ HostPort: "32770" }],
-  };
-  const [node] = read(container({ ports, labels: { [labelNames.reach]: "published" } }))[0]!.nodes;
-  expect(node).toMatchObject({
-    publicAddress: undefined,
-    privateAddress: "172.18.0.2",
-    ssh: { host: "127.0.0.1", port: 32768 },
-    web: { host: "127.0.0.1", httpPort: 32769, httpsPort: 32770 },
-  });
-  const none = { ...ports, "80/tcp": null, "443/tcp": [] };
-  const [closed] = read(container({ ports: none, labels: { [labelNames.reach]: "published" } }))[0]!
-    .nodes;
-  expect(closed!.web).toEqual({ host: "127.0.0.1", httpPort: 0, httpsPort: 0 });
-  const [early] = read(container({ ports: {}, labels: { [labelNames.reach]: "published" } }))[0]!
-    .nodes;
-  expect(early!.ssh.host).toBe("");
+test("where the bridge of its network is not here, a node is reached through the engine and has no public address", () => {
+  const reading = { containers: [container({})], networks: [network(first)] };
+  const asRead = (present: ReadonlySet<string>) =>
+    toClusters(
+      { ...readContainers({ ...reading, interfaces: present }), abandoned: new Set() },
+      place,
+    )[0]!.nodes[0]!;
+  const node = asRead(new Set(["lo", "docker0"]));
+  expect(node).toMatchObject({ publicAddress: undefined, privateAddress: "172.18.0.2" });
+  expect(node.ssh).toMatchObject({ host: "172.18.0.2", port: 22, through: { title: "Docker" } });
+  expect(asRead(new Set([bridge])).ssh).toEqual({ host: "172.18.0.2", port: 22, user: "root" });
+});
+
+test.each([
+  ["", "its label is missing"],
+  ["engine", "its engine was elsewhere when the cluster was created"],
+  ["published", "an earlier version created it"],
+])("with the reach %j a node is reached through the engine: %s", (reach) => {
+  const labels = { ...shared(first), [labelNames.reach]: reach };
+  const networks = [{ ...network(first), labels }];
+  const reading = readContainers({ containers: [container({})], networks, interfaces });
+  const [cluster] = toClusters({ ...reading, abandoned: new Set() }, place);
+  expect(cluster!.nodes[0]!.ssh.through?.title).toBe("Docker");
 });
 
 test.each([
@@ -211,7 +213,7 @@ test("where all have stopped there still is a cluster", () => {
 
 test("a network alone is a cluster without nodes", () => {
   const reading = readContainers({ containers: [], networks: [network(first)] });
-  const clusters = toClusters({ ...reading, abandoned: new Set() }, "/state");
+  const clusters = toClusters({ ...reading, abandoned: new Set() }, place);
   expect(clusters).toMatchObject([
     { id: "default", creationId: first, state: "incomplete", nodes: [] },
   ]);
@@ -226,13 +228,13 @@ test("two creations of one id are two clusters, the older one first", () => {
 
 test("what a create that was cut short never started is over, and what it started runs", () => {
   const containers = [container({}), container({ role: "agent", status: "created" })];
-  const [cluster] = toClusters(inventory(containers, [first]), "/state");
+  const [cluster] = toClusters(inventory(containers, [first]), place);
   expect(cluster!.state).toBe("incomplete");
   expect(cluster!.nodes.map(({ state, stateReason }) => [state, stateReason])).toEqual([
     ["running", undefined],
     ["ended", "the container was never started: its create was interrupted"],
   ]);
-  const [other] = toClusters(inventory(containers, [second]), "/state");
+  const [other] = toClusters(inventory(containers, [second]), place);
   expect(other!.state).toBe("starting");
 });
 

@@ -48,9 +48,8 @@ test("a snapshot with every image and volume is complete, and tells what a resto
   expect(snapshot!.nodes).toMatchObject([
     {
       address: "172.18.0.2",
-      settings: { volumes: ["/a:/b:ro"], memory: "1g", cpus: "1.5" },
+      settings: { customVolumes: ["/a:/b:ro"], limits: { memory: "1g", cpus: "1.5" } },
       volume: volume.Name,
-      reach: "direct",
     },
   ]);
 });
@@ -108,9 +107,9 @@ test("an image or volume whose name is not that of its labels is left alone", ()
 });
 
 test("a snapshot without a readable size of its volumes has none, and a node that was published is so again", () => {
-  const changed = image({ volumeSize: "much", reach: "published" });
+  const changed = image({ volumeSize: "much" });
   expect(toSnapshots([changed], [])[0]!.nodes).toMatchObject([
-    { volumeKilobytes: 0, volume: undefined, reach: "published" },
+    { volumeKilobytes: 0, volume: undefined },
   ]);
 });
 

@@ -1,3 +1,4 @@
+import { limitsOf } from "../../../../../src/backend/container/limits.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -18,9 +19,8 @@ const saved = (index: number, address: string): SavedNode =>
     index,
     image: `image-${index}`,
     address,
-    reach: "direct",
     counts: { master: 0, agent: 2, public_agent: 0 },
-    settings: { volumes: [] },
+    settings: { customVolumes: [], limits: limitsOf({}) },
     labels: { clusterId: "default", creationId, role: "agent", index: String(index) },
     volume: undefined,
   }) as unknown as SavedNode;

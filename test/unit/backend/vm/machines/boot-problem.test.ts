@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { bootProblemIn } from "../../../../../src/backend/vm/machines/boot-problem.ts";
+import { bootProblemIn, startLine } from "../../../../../src/backend/vm/machines/boot-problem.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 
 const bios = { firmware: "BIOS", name: "x86_64" } as const;
@@ -46,6 +46,11 @@ test.each([
     "an initramfs without a root",
     `${linux}ALERT!  LABEL=rootfs does not exist.  Dropping to a shell!\r\n(initramfs) `,
     "it does not find its root file system (LABEL=rootfs does not exist. Dropping to a shell)",
+  ],
+  [
+    "a root that its kernel refuses",
+    `${linux}mount: Invalid argument\r\nFailed to mount /dev/vda1 as root file system.\r\n(initramfs) `,
+    "it cannot mount its root file system (/dev/vda1)",
   ],
   [
     "a shell of an initramfs",
@@ -104,6 +109,15 @@ test.each([
   ["nothing to boot", `${escapes}BdsDxe: No bootable option or device was found.\r\n`],
 ] as const)("under UEFI, the console shows %s", (_, console) => {
   expect(problemIn(console, { boots: uefi })).toBe("its UEFI finds nothing to start on the disk");
+});
+
+test("what a console held before its QEMU started counts no longer, whatever continues", () => {
+  const panic = `${linux}[    4.120000] Kernel panic - not syncing: No working init found.\r\n`;
+  expect(problemIn(panic)).toContain("panicked");
+  expect(problemIn(`${panic}\n${startLine}\n`)).toBeUndefined();
+  expect(problemIn(`${panic}\n${startLine}\nYou are in emergency mode. After`)).toBe(
+    "its system is in emergency mode",
+  );
 });
 
 test("a login prompt of a machine that cloud-init did not touch counts after minutes of silence", () => {

@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs";
+import type { Passage } from "../../../model/cluster-record.ts";
+import { shellText } from "../../../ssh/shell-text.ts";
+import { minimalEnvironment } from "../../../system/processes/run-program.ts";
+import type { Environment } from "../../../system/runtime.ts";
+import { variable } from "../../../system/variable.ts";
+import type { EngineKind } from "./engine-kind.ts";
+import relay from "./relay.sh" with { type: "text" };
+
+/** Leads to the sshd of the container with this id. */
+export type PassageTo = (id: string) => Passage;
+
+/** What says where an engine and its containers are, and how to log in to it. None is a secret. */
+const placeNames = [
+  "DOCKER_HOST",
+  "DOCKER_CONTEXT",
+  "DOCKER_CONFIG",
+  "DOCKER_API_VERSION",
+  "DOCKER_TLS",
+  "DOCKER_TLS_VERIFY",
+  "DOCKER_CERT_PATH",
+  "CONTAINER_HOST",
+  "CONTAINER_CONNECTION",
+  "CONTAINER_SSHKEY",
+  "CONTAINERS_CONF",
+  "CONTAINERS_CONF_OVERRIDE",
+  "CONTAINERS_STORAGE_CONF",
+  "STORAGE_DRIVER",
+  "SSH_AUTH_SOCK",
+  "XDG_CONFIG_HOME",
+  "XDG_DATA_HOME",
+  "XDG_RUNTIME_DIR",
+];
+
+/** sshd itself is only the second choice: without a name server it keeps each login waiting. */
+const choice = 'command -v bash >/dev/null && exec bash -c "$0"; exec /usr/sbin/sshd -i';
+
+/** The variables are words of the command, so that it also works in shells without them. */
+export function passageThrough(
+  { name, title }: Pick<EngineKind, "name" | "title">,
+  environment: Environment,
+): PassageTo {
+  const places = placeNames.flatMap((place) => {
+    const value = variable(environment, place);
+    return value === undefined ? [] : [`${place}=${value}`];
+  });
+  const command = [...(places.length === 0 ? [] : ["env", ...places]), name];
+  const onNode = ["/bin/sh", "-c", choice, shellText(relay).trim()];
+  return (id) => ({
+    title,
+    argv: [...command, "exec", "--interactive", "--user=0:0", id, ...onNode],
+    environment: minimalEnvironment(environment),
+  });
+}
+
+/** The interfaces of the network that this program is in, bridges without a container included. */
+export function ownInterfaces(): ReadonlySet<string> {
+  try {
+    const lines = readFileSync("/proc/net/dev", "utf8").split("\n");
+    return new Set(lines.flatMap((line) => /^\s*([^\s:]+):/.exec(line)?.[1] ?? []));
+  } catch {
+    // Other systems have no such file, and run engines in virtual machines.
+    return new Set();
+  }
+}

@@ -1,0 +1,114 @@
+import { realpath, stat } from "node:fs/promises";
+import { basename, posix, resolve } from "node:path";
+import { ClusterError, quoted } from "../../errors.ts";
+import { type Checked, problem } from "../../model/checked.ts";
+import type { Connection } from "../../ssh/connection/connection.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
+import { factsOf, readListed } from "../../system/files/listed-file.ts";
+import { errorCode } from "../../system/files/private-file.ts";
+import { type TarFile, tarStream } from "../../system/files/tar.ts";
+import { outsideReason } from "../../system/printable.ts";
+import receiveFiles from "./receive-files.sh" with { type: "text" };
+
+/** Files of this computer, and where they go on a node. */
+export interface SendRequest {
+  /** Absolute path of the folder on the node. */
+  readonly folder: string;
+  /** Paths are relative to that folder. */
+  readonly files: readonly ListedFile[];
+}
+
+export interface Sent {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+const atOnce = 16;
+
+/**
+ * Lists the files to send. A target that ends with `/` is the folder for all sources, which keep their names; otherwise
+ * it is the new path of the only source. Links are followed; those inside a folder must not lead out of it.
+ */
+export async function parseSendRequest(
+  sources: readonly string[],
+  target: string,
+  { cwd, signal }: { readonly cwd: string; readonly signal: AbortSignal },
+): Promise<Checked<SendRequest>> {
+  const isFolder = target.endsWith("/");
+  if (!target.startsWith("/") || /\p{Cc}/u.test(target))
+    return problem(`${quoted(target)} is not an absolute path`);
+  if (sources.length > 1 && !isFolder)
+    return problem(`${quoted(target)}: for several sources, end it with /`);
+  const name = posix.basename(target);
+  if (!isFolder && [".", ".."].includes(name)) return problem(`${quoted(target)} names no file`);
+  const names = new Map<string, string>();
+  for (const source of sources) {
+    const own = isFolder ? basename(resolve(cwd, source)) : name;
+    const other = names.get(own);
+    if (own === "" || other !== undefined)
+      return problem(
+        `${quoted(source)}: ${own === "" ? "it has no name" : `${quoted(other ?? "")} has the same name`}`,
+      );
+    names.set(own, source);
+  }
+  const list = async ([own, source]: readonly [string, string]) =>
+    listSource(resolve(cwd, source), own, signal);
+  const lists = await mapConcurrently([...names], atOnce, list, signal);
+  const problems = lists.flatMap((each) => each.problems ?? []);
+  if (problems.length > 0) return { problems };
+  const folder = isFolder ? posix.join(target, ".") : posix.dirname(target);
+  return { value: { folder, files: lists.flatMap((each) => each.value ?? []) } };
+}
+
+async function listSource(
+  path: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<Checked<readonly ListedFile[]>> {
+  try {
+    const source = await realpath(path);
+    const information = await stat(source);
+    if (information.isFile())
+      return {
+        value: [{ ...factsOf(source, information), path: name, mode: information.mode & 0o777 }],
+      };
+    if (!information.isDirectory()) return problem(`${path} is neither a file nor a folder`);
+    const { value, problems } = await listFiles(source, {}, signal);
+    if (problems !== undefined) return { problems };
+    if (value.length === 0) return problem(`${path} has no files`);
+    return { value: value.map((file) => ({ ...file, path: `${name}/${file.path}` })) };
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return problem(code === "ENOENT" ? `${path} does not exist` : `cannot read ${path} (${code})`);
+  }
+}
+
+/** Sends files to a node, as root, all or nothing. Throws `transfer-failed` or `connection-failed`. */
+export async function sendFiles(
+  { folder, files }: SendRequest,
+  { connection, node }: { readonly connection: Connection; readonly node: string },
+  signal: AbortSignal,
+): Promise<Sent> {
+  const argv = ["sh", "-c", shellText(receiveFiles), "e2e-receive-files", folder];
+  const stdin = tarStream(files.map(tarFile));
+  const { status, stderr } = await connection.run({ argv, sudo: true, stdin }, signal);
+  if (status !== 0) {
+    const reason = outsideReason(stderr) || `status ${status}`;
+    throw new ClusterError("transfer-failed", `Cannot copy to ${folder} on ${node}: ${reason}.`, {
+      hint: "Check the path, and the free space on that node.",
+      facts: { node, remote: folder },
+    });
+  }
+  return { files: files.length, bytes: files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+}
+
+const tarFile = (file: ListedFile): TarFile => ({
+  name: file.path,
+  mode: file.mode,
+  modifiedMs: file.modifiedMs,
+  sizeBytes: file.sizeBytes,
+  contents: () => readListed(file),
+});

@@ -1,0 +1,129 @@
+import { messageOf } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { Course, NewEvent } from "../../model/event.ts";
+import { mapTexts } from "../../outside-text.ts";
+import type { ReadinessRequest } from "../../platform/readiness/readiness.ts";
+import { appendEvent } from "../../store/events.ts";
+import { maskedCommand } from "../../system/masked-command.ts";
+import { maskedPrintable, plainLine } from "../../system/printable.ts";
+import type { Runtime, StepChange } from "../../system/runtime.ts";
+
+/** What recording needs of a runtime. */
+export interface Recorder extends Pick<Runtime, "progress"> {
+  readonly clock: Pick<Runtime["clock"], "now">;
+}
+
+const longestText = 1000;
+
+/** Appends an event to the cluster's own, with secrets masked. Never fails. */
+export function recordEvent(
+  directory: string,
+  event: NewEvent,
+  { clock, progress }: Recorder,
+): void {
+  const shown = (text: string): string =>
+    plainLine(
+      maskedPrintable(text, (given) => progress.mask(given)),
+      longestText,
+    );
+  const at = new Date(clock.now()).toISOString();
+  const { kind, ...fields } = event;
+  appendEvent(directory, { at, kind, ...(mapTexts(fields, shown) as object) } as never);
+}
+
+/** Records the beginning or the end of a command's step. */
+export function recordStep(
+  directory: string,
+  { atMs, ...change }: StepChange,
+  progress: Runtime["progress"],
+): void {
+  recordEvent(directory, { kind: "phase", ...change }, { clock: { now: () => atMs }, progress });
+}
+
+/** Records the beginning of a task and how it ended. */
+export async function recording<Result>(
+  directory: string,
+  eventOf: (course: Course) => NewEvent,
+  runtime: Recorder,
+  task: () => Promise<Result>,
+): Promise<Result> {
+  recordEvent(directory, eventOf("begun"), runtime);
+  try {
+    const result = await task();
+    recordEvent(directory, eventOf("done"), runtime);
+    return result;
+  } catch (error) {
+    recordEvent(directory, eventOf("failed"), runtime);
+    throw error;
+  }
+}
+
+/** A wait that lasts an hour may change its reasons all the time. */
+const mostChecks = 2000;
+
+/** Returns a function that takes all nodes' answers, and records those that differ from the last ones. */
+export function checkRecorder(
+  directory: string,
+  runtime: Recorder,
+): NonNullable<ReadinessRequest["onAnswers"]> {
+  const last = new Map<string, string>();
+  const counted = { checks: 0 };
+  return (answers) => {
+    for (const { node, verdict } of answers) {
+      const reference = nodeReference(node);
+      const isReady = verdict.kind === "ready";
+      const text = isReady ? "ready" : verdict.reason;
+      if (last.get(reference) === text || counted.checks >= mostChecks) continue;
+      last.set(reference, text);
+      counted.checks += 1;
+      recordEvent(directory, { kind: "check", node: reference, isReady, text }, runtime);
+    }
+  };
+}
+
+/** Records that a command begins on nodes. Returns what records its end: its status, or that it never began. */
+export function runRecorder(
+  { directory }: Pick<ClusterRecord, "directory">,
+  words: readonly string[],
+  nodes: readonly NodeRecord[],
+  runtime: Recorder,
+): (status: number | undefined) => void {
+  const run = {
+    kind: "run",
+    command: maskedCommand(words),
+    nodes: nodes.map(nodeReference),
+  } as const;
+  recordEvent(directory, { ...run, course: "begun" }, runtime);
+  return (status) =>
+    recordEvent(
+      directory,
+      { ...run, course: status === 0 ? "done" : "failed", ...(status !== undefined && { status }) },
+      runtime,
+    );
+}
+
+/** Records the nodes' states. */
+export function recordNodes(
+  directory: string,
+  nodes: readonly NodeRecord[],
+  runtime: Recorder,
+): void {
+  for (const node of nodes)
+    recordEvent(directory, { kind: "node", node: nodeReference(node), state: node.state }, runtime);
+}
+
+/** Records why a cluster was not created, or was of no use. */
+export const recordFailure = (directory: string, error: unknown, runtime: Recorder): void =>
+  recordEvent(
+    directory,
+    { kind: "result", title: "create", isGood: false, text: messageOf(error) },
+    runtime,
+  );
+
+export function recordCommandLine(
+  directory: string,
+  line: string | undefined,
+  runtime: Recorder,
+): void {
+  if (line !== undefined) recordEvent(directory, { kind: "command", line }, runtime);
+}

@@ -1,0 +1,202 @@
+/**
+ * Faults drawn at random. The plan is a pure function of the seed, the nodes' names and the options: the same on every
+ * backend and computer. Random numbers come from mulberry32, a generator of 32 bits by Tommy Ettinger.
+ */
+import { type ClusterRecord, nodeReference, roles } from "../../model/cluster-record.ts";
+import { ClusterError } from "../../errors.ts";
+import type { Draw } from "../../platform/faults/fault-kind.ts";
+import {
+  type FaultKind,
+  type FaultOptionValues,
+  type FaultRequest,
+  faultRows,
+} from "../../platform/faults/fault-kinds.ts";
+import { formatDuration } from "../../system/amounts.ts";
+import { faultProblems } from "./plan-fault.ts";
+
+export const chaosTargets = ["one", "minority", "majority"] as const;
+export type ChaosTarget = (typeof chaosTargets)[number];
+
+/** Options of kinds apply to every fault of that kind; what isn't given is drawn. */
+export interface ChaosOptions extends FaultOptionValues {
+  /** From 0 to 2^32 - 1. */
+  readonly seed: number;
+  /** How long it takes from one fault to the next. Each fault is over before. */
+  readonly everyMs: number;
+  readonly kinds: readonly FaultKind[];
+  /** How many nodes a fault concerns: of the masters, or of the others. Only `majority` takes more nodes than these can do without. */
+  readonly targets: readonly ChaosTarget[];
+  /** The time in which every node's check must pass again after each fault; absent: nothing is checked. */
+  readonly recoverMs?: number | undefined;
+  /** Only the faults with these numbers; absent: all. */
+  readonly only?: readonly number[] | undefined;
+}
+
+export interface ChaosStep {
+  /** Counted from 1. */
+  readonly number: number;
+  /** After the beginning of the run. */
+  readonly atMs: number;
+  readonly request: FaultRequest;
+}
+
+const [leastEveryMs, mostEveryMs] = [5_000, 24 * 60 * 60_000];
+/** All faults before one of `only` are drawn too. */
+const highestNumber = 100_000;
+const ownOptions = ["between", "and", "shape"] as const;
+
+/** Returns all problems with the options. */
+export function chaosProblems(options: ChaosOptions): readonly string[] {
+  const { seed, everyMs, kinds, targets, only = [1] } = options;
+  const isSeed = Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32;
+  const each = isSeed
+    ? kinds.flatMap((kind) =>
+        faultProblems(requestOf(options, { kind, victims: ["agent_0"] }, drawFrom(seed))),
+      )
+    : ["`seed`: must be a whole number from 0 to 4294967295"];
+  return [
+    ...new Set(each),
+    ...ownOptions
+      .filter((name) => options[name] !== undefined && options[name].length > 0)
+      .map((name) => `\`${name}\`: not for random faults`),
+    ...(kinds.length === 0 ? ["`kinds`: name one at least"] : []),
+    ...(targets.length === 0 ? ["`targets`: name one at least"] : []),
+    ...(only.every((number) => Number.isInteger(number) && number >= 1 && number <= highestNumber)
+      ? []
+      : [`\`only\`: must be numbers of faults, from 1 to ${highestNumber}`]),
+    ...(everyMs >= leastEveryMs && everyMs <= mostEveryMs
+      ? []
+      : ["`everyMs`: must be from 5 s to 24 h"]),
+  ];
+}
+
+/** Yields the faults, without an end. Throws `bad-usage` if the cluster has too few nodes. */
+export function* chaosSteps(
+  cluster: Pick<ClusterRecord, "nodes">,
+  options: ChaosOptions,
+): Generator<ChaosStep, never> {
+  const choices = choicesOf(cluster, options.targets);
+  const [first, ...others] = choices;
+  if (first === undefined)
+    throw new ClusterError(
+      "bad-usage",
+      `The cluster has no node that it can do without: ${options.targets.join(", ")}.`,
+      { hint: "Pass `targets majority`, or create a cluster with three masters or two agents." },
+    );
+  const draw = drawFrom(options.seed);
+  for (let number = 1; ; number += 1) {
+    const { group, count } = draw.among([first, ...others]);
+    const victims = drawSome(draw, group, count);
+    const kind = draw.among(options.kinds as readonly [FaultKind, ...FaultKind[]]);
+    const request = requestOf(options, { kind, victims }, draw);
+    if (options.only?.includes(number) ?? true)
+      yield { number, atMs: (number - 1) * options.everyMs, request };
+  }
+}
+
+/** The faults that begin within this time. */
+export function chaosPlan(
+  cluster: Pick<ClusterRecord, "nodes">,
+  { durationMs, ...options }: ChaosOptions & { readonly durationMs: number },
+): readonly ChaosStep[] {
+  const found: ChaosStep[] = [];
+  const last = Math.max(...(options.only ?? [Infinity]));
+  for (const step of chaosSteps(cluster, options)) {
+    if (step.atMs < durationMs) found.push(step);
+    if (step.number >= last || step.atMs + options.everyMs >= durationMs) break;
+  }
+  return found;
+}
+
+/** `3. after 60.0 s: process on master_1 for 12.0 s (unit etcd)` */
+export function stepText({ number, atMs, request }: ChaosStep): string {
+  const { kind, durationMs, nodes, between, ...values } = request;
+  const given = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined || value === false ? [] : [`${name} ${String(value)}`],
+  );
+  const more = given.length === 0 ? "" : ` (${given.join(", ")})`;
+  const where = (nodes ?? between ?? []).join(", ");
+  return `${number}. after ${formatDuration(atMs)}: ${kind} on ${where} for ${formatDuration(durationMs)}${more}`;
+}
+
+interface Choice {
+  readonly group: readonly string[];
+  readonly count: number;
+}
+
+/** The sets of nodes from which a fault's nodes are drawn, and how many. */
+function choicesOf(
+  { nodes }: Pick<ClusterRecord, "nodes">,
+  targets: readonly ChaosTarget[],
+): readonly Choice[] {
+  const alive = nodes
+    .filter(({ state }) => state !== "ended" && state !== "ending")
+    .toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index);
+  const named = (isMaster: boolean): readonly string[] =>
+    alive.filter(({ role }) => (role === "master") === isMaster).map(nodeReference);
+  const [masters, others] = [named(true), named(false)];
+  const sizes = (group: readonly string[], spare: number): readonly Choice[] =>
+    chaosTargets
+      .filter((target) => targets.includes(target))
+      .map((target) => {
+        const minority = Math.floor((group.length - 1) / 2);
+        const majority = Math.floor(group.length / 2) + 1;
+        const count = { one: Math.min(1, spare), minority, majority }[target];
+        return { group, count };
+      })
+      .filter(({ count }) => count > 0 && count <= group.length);
+  // A majority of the masters must stay, and one of the others.
+  return [
+    ...sizes(masters, Math.floor((masters.length - 1) / 2)),
+    ...sizes(others, others.length - 1),
+  ];
+}
+
+function requestOf(
+  options: ChaosOptions,
+  { kind, victims }: { readonly kind: FaultKind; readonly victims: readonly string[] },
+  draw: Draw,
+): FaultRequest {
+  const row = faultRows[kind];
+  const given = Object.fromEntries(
+    Object.keys(row.options).flatMap((name) => {
+      const value = options[name as keyof FaultOptionValues];
+      return value === undefined || value === false || (Array.isArray(value) && value.length === 0)
+        ? []
+        : [[name, value]];
+    }),
+  ) as FaultOptionValues;
+  // Healed before the next one begins.
+  const seconds = Math.max(1, Math.round((options.everyMs * draw.between(30, 60)) / 100_000));
+  return {
+    kind,
+    durationMs: seconds * 1000,
+    ...(row.takesNodes && { nodes: victims }),
+    ...given,
+    ...row.random?.(draw, victims, given),
+  };
+}
+
+/** Draws so many in the order of the group. */
+function drawSome(draw: Draw, group: readonly string[], count: number): readonly string[] {
+  const left = [...group];
+  while (left.length > count) left.splice(draw.between(0, left.length - 1), 1);
+  return left;
+}
+
+/** mulberry32 */
+function drawFrom(seed: number): Draw {
+  const state = { value: seed >>> 0 };
+  const next = (): number => {
+    state.value = (state.value + 0x6d2b79f5) >>> 0;
+    let mixed = state.value;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const between = (from: number, to: number): number => from + Math.floor(next() * (to - from + 1));
+  return {
+    between,
+    among: (choices) => choices[between(0, choices.length - 1)] ?? choices[0],
+  };
+}

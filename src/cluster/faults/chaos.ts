@@ -1,0 +1,52 @@
+import type { Backend } from "../../backend/contract.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { findCluster } from "../find-cluster.ts";
+import { waitForCluster } from "../wait-for-cluster.ts";
+import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
+import { beginFault, untilFaultEnds } from "./faults.ts";
+
+export interface ChaosRequest {
+  readonly clusterId: string;
+  readonly options: ChaosOptions;
+  /** No fault begins after this time; absent: faults begin until the signal is aborted. */
+  readonly durationMs?: number | undefined;
+  readonly onFault?: ((step: ChaosStep) => void) | undefined;
+}
+
+/**
+ * Begins one fault after the other, as the plan says, and waits until each is healed. When the signal is aborted, heals
+ * the present one first. A fault that can't begin or doesn't show, and a cluster that doesn't recover, end the run with
+ * their errors. If this computer is lost, the nodes heal the fault by themselves, and no other begins.
+ */
+export async function runChaos(
+  backend: Backend<unknown>,
+  { clusterId, options, durationMs = Infinity, onFault }: ChaosRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const cluster = await findCluster(backend, clusterId, signal);
+  const { clock, progress } = runtime;
+  const beganMs = clock.now();
+  const last = Math.max(...(options.only ?? [Infinity]));
+  for (const step of chaosSteps(cluster, options)) {
+    if (step.atMs >= durationMs) return;
+    const leftMs = beganMs + step.atMs - clock.now();
+    if (leftMs > 0) {
+      progress.waiting(`the next fault: ${stepText(step)}`);
+      await clock.sleep(leftMs, signal);
+      progress.waiting("");
+    }
+    signal.throwIfAborted();
+    progress.note(`Fault ${stepText(step)}`);
+    onFault?.(step);
+    const begun = await beginFault(backend, { clusterId, request: step.request }, runtime, signal);
+    await untilFaultEnds(backend, { clusterId, begun }, runtime, signal);
+    if (options.recoverMs !== undefined) {
+      const deadlineMs = clock.now() + options.recoverMs;
+      const wait = { clusterId, login: undefined, skipHttpChecks: true, deadlineMs };
+      await waitForCluster(backend, wait, runtime, signal);
+      progress.waiting("");
+    }
+    if (step.number >= last) return;
+  }
+}

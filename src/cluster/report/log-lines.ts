@@ -1,0 +1,93 @@
+/** Reads lines of logs with their times, whatever wrote them. Every line is bounded before an expression sees it. */
+import { plainLine } from "../../system/printable.ts";
+
+export interface LogLine {
+  /** Milliseconds since 1970 by this computer's clock; undefined if nothing says when. */
+  readonly ms: number | undefined;
+  readonly node: string;
+  /** A unit or program of the journal, or the name of another log. */
+  readonly unit: string;
+  readonly text: string;
+}
+
+export interface NodeText {
+  readonly node: string;
+  /** Such as `journal.txt` or `install.log`. */
+  readonly name: string;
+  readonly text: string;
+}
+
+const longestLine = 1000;
+const longestUnit = 60;
+const mostLines = 100_000;
+
+const unixTime = /^(\d{9,11}\.\d{3})\d{0,6} (.*)$/;
+const isoTime =
+  /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,3})\d{0,6})?(Z|[+-]\d\d:?\d\d)? (.*)$/;
+const syslogTime = /^([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.\d{1,9})? (.*)$/;
+/** The host, the program and its message. */
+const journalLine = /^\S{1,255} ([^\s:[\]]{1,200})(?:\[\d{1,10}\])?: ?(.*)$/;
+const [earliestMs, latestMs] = [Date.UTC(2000), Date.UTC(2100)];
+
+interface Reading {
+  /** By how many milliseconds the node's clock is ahead of this computer's. */
+  readonly aheadMs: number;
+  /** The year of times that have none is that of this moment, or the one before. */
+  readonly nowMs: number;
+}
+
+/** Returns the last lines of a log. A line without a time follows the one before it. Takes linear time. */
+export function readLines(given: NodeText, { aheadMs, nowMs }: Reading): readonly LogLine[] {
+  const { node, name } = given;
+  const isJournal = /journal|units/.test(name);
+  const own = name.replace(/\.(?:log|txt)$/, "");
+  const lines: LogLine[] = [];
+  let [lastMs, lastUnit]: [number | undefined, string] = [undefined, own];
+  for (const raw of lastLines(given.text, mostLines)) {
+    const line = raw.slice(0, 2 * longestLine);
+    if (line.trim() === "") continue;
+    const timed = timeOf(line, nowMs);
+    if (timed !== undefined) lastMs = timed.ms - aheadMs;
+    const rest = timed?.rest ?? line;
+    const [, unit, text] = (isJournal && timed !== undefined && journalLine.exec(rest)) || [];
+    lastUnit = timed === undefined ? lastUnit : plainLine(unit ?? own, longestUnit);
+    lines.push({ ms: lastMs, node, unit: lastUnit, text: plainLine(text ?? rest, longestLine) });
+  }
+  return lines;
+}
+
+function* lastLines(text: string, most: number): Generator<string> {
+  let start = text.length;
+  for (let count = 0; count <= most && start > 0; count += 1)
+    start = text.lastIndexOf("\n", start - 1);
+  for (let position = start <= 0 ? 0 : start + 1; position < text.length;) {
+    const end = text.indexOf("\n", position);
+    const stop = end < 0 ? text.length : end;
+    yield text.slice(position, stop);
+    position = stop + 1;
+  }
+}
+
+function timeOf(
+  line: string,
+  nowMs: number,
+): { readonly ms: number; readonly rest: string } | undefined {
+  const [, seconds, unixRest] = unixTime.exec(line) ?? [];
+  const [, date = "", fraction = "0", zone = "Z", isoRest] = isoTime.exec(line) ?? [];
+  const [, month = "", day = "", time = "", syslogRest] = syslogTime.exec(line) ?? [];
+  const rest = unixRest ?? isoRest ?? syslogRest;
+  if (rest === undefined) return undefined;
+  const ms =
+    unixRest !== undefined
+      ? Number(seconds) * 1000
+      : isoRest !== undefined
+        ? Date.parse(`${date.replace(" ", "T")}.${fraction.padEnd(3, "0")}${zone}`)
+        : withoutYear(`${day} ${month}`, time, nowMs);
+  return ms >= earliestMs && ms <= latestMs ? { ms, rest } : undefined;
+}
+
+function withoutYear(day: string, time: string, nowMs: number): number {
+  const year = new Date(nowMs).getUTCFullYear();
+  const ms = Date.parse(`${day} ${year} ${time} UTC`);
+  return ms > nowMs + 24 * 60 * 60_000 ? Date.parse(`${day} ${year - 1} ${time} UTC`) : ms;
+}

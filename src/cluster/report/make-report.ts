@@ -1,0 +1,201 @@
+/** Collects what a report says, from the cluster's nodes or, if they are gone, from what its folder holds. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Backend, NamedText } from "../../backend/contract.ts";
+import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { ClusterEvent } from "../../model/event.ts";
+import { mapTexts } from "../../outside-text.ts";
+import { noLogsSuffix } from "../../platform/node-logs.ts";
+import { readEvents } from "../../store/events.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { readTail } from "../../system/files/read-text.ts";
+import { maskedPrintable } from "../../system/printable.ts";
+import { withoutPrivateKeys } from "../../system/private-keys.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { openMaskedConnections } from "../connections.ts";
+import { recordEvent } from "../events/record-event.ts";
+import { collectLogs, warnOfSecrets } from "../logs.ts";
+import { readCases } from "./read-cases.ts";
+import { type LogLine, type NodeText, readLines } from "./log-lines.ts";
+import { notice, windowsOf } from "./notice.ts";
+import { type ReportParts, renderReport } from "./render-report.ts";
+
+export interface ReportRequest {
+  /** Undefined if the cluster is gone. */
+  readonly cluster: ClusterRecord | undefined;
+  readonly clusterId: string;
+  readonly directory: string;
+  readonly file: string;
+  /** A JUnit file of the tests that ran. */
+  readonly junit: string | undefined;
+  /** Where else logs may be, such as the folder of `--logs-dir`. */
+  readonly logsFolder?: string | undefined;
+  /** How it ended, if the caller knows. */
+  readonly result?: { readonly isGood: boolean; readonly text: string } | undefined;
+  readonly facts: ReportParts["facts"];
+  readonly commands: ReportParts["commands"];
+}
+
+const nodesLimitMs = 60_000;
+const tailBytes = 2_000_000;
+const mostFiles = 2000;
+
+/** Writes the report, which only this user can read. Throws the errors of the file system. */
+export async function writeReport(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  request: ReportRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cluster, directory, file } = request;
+  using step = runtime.progress.start("Write report");
+  const texts =
+    cluster === undefined
+      ? await savedTexts(request)
+      : await nodeTexts(backend, cluster, runtime, signal);
+  const { result, facts, commands } = request;
+  const own = { ...(result !== undefined && { result }), facts, commands };
+  // An error may quote what a node printed.
+  const shown = mapTexts(own, (text) =>
+    maskedPrintable(text, (given) => runtime.progress.mask(given)),
+  ) as typeof own;
+  const found = { texts, events: await readEvents(directory), nowMs: runtime.clock.now() };
+  const xml = request.junit === undefined ? "" : await readTail(request.junit, 16 * tailBytes);
+  await writePrivateFile(file, renderReport(reportParts({ ...request, ...shown, ...found, xml })));
+  step.done();
+}
+
+async function nodeTexts(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  cluster: ClusterRecord,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<readonly NamedText[]> {
+  const { progress } = runtime;
+  await using connections = openMaskedConnections(cluster, runtime);
+  const limits = { cluster, connections, limitMs: nodesLimitMs, isTimed: true };
+  const texts = await collectLogs(backend, limits, signal);
+  const refusal = connections.refusal();
+  if (refusal !== undefined) throw refusal;
+  warnOfSecrets(connections.problem(), texts, progress);
+  for (const { name, text } of texts) {
+    const clock = clockOf({ name, text });
+    if (clock !== undefined) recordEvent(cluster.directory, { kind: "clock", ...clock }, runtime);
+  }
+  return texts.map(({ name, text }) => ({
+    name,
+    text: withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given))),
+  }));
+}
+
+const clockName = /^([a-z_]+_\d+)\.clock\.txt$/;
+/** A clock that is off by more says nothing about the times of its lines. */
+const mostOffsetMs = 100 * 365 * 24 * 60 * 60_000;
+
+/** Returns undefined for another text, and for a clock that can't be right. */
+function clockOf({ name, text }: NamedText) {
+  const [, node] = clockName.exec(name) ?? [];
+  const offsetMs = Number(text);
+  return node === undefined || !(Math.abs(offsetMs) <= mostOffsetMs)
+    ? undefined
+    : { node, offsetMs };
+}
+
+const logName = /^([a-z]+(?:_[a-z]+)?_\d+)\.([a-z.-]+)$/;
+
+/** The last logs that a command saved, which are masked. */
+async function savedTexts({ directory, logsFolder }: ReportRequest): Promise<readonly NamedText[]> {
+  const namesIn = async (folder: string): Promise<readonly string[]> =>
+    (await readdir(folder).catch(() => []))
+      .toSorted((a, b) => (a < b ? -1 : 1))
+      .slice(0, mostFiles);
+  const saved = (await namesIn(directory)).filter((name) => name.startsWith("logs-"));
+  const last = saved.at(-1);
+  const folders = [logsFolder, last && join(directory, last), directory];
+  for (const folder of folders.filter((each) => each !== undefined)) {
+    const names = (await namesIn(folder)).filter((name) => logName.test(name));
+    if (names.length === 0) continue;
+    return await Promise.all(
+      names.map(async (name) => ({ name, text: await readTail(join(folder, name), tailBytes) })),
+    );
+  }
+  return [];
+}
+
+interface Collected extends Omit<ReportRequest, "junit"> {
+  readonly texts: readonly NamedText[];
+  readonly events: readonly ClusterEvent[];
+  readonly nowMs: number;
+  /** The JUnit file. */
+  readonly xml: string;
+}
+
+/** Reads everything into what the page shows. Takes time in proportion to the texts. */
+export function reportParts(given: Collected): ReportParts {
+  const { cluster, clusterId, texts, events, nowMs, xml } = given;
+  const lines = mergedLines(texts, nowMs);
+  const times = events.map(({ at }) => Date.parse(at));
+  const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
+  const run = events.findLast(({ kind }) => kind === "run");
+  const runBegan = events.find((each) => each.kind === "run" && each.course === "begun");
+  const nodes = cluster?.nodes.map(nodeReference) ?? [...new Set(lines.map(({ node }) => node))];
+  const last = events.findLast((event) => event.kind === "result");
+  const result = given.result ?? last;
+  const state = result === undefined ? "" : result.isGood ? ": succeeded" : ": failed";
+  return {
+    title: `Cluster ${clusterId}${state}`,
+    isGood: result?.isGood,
+    result: [
+      ...(run?.kind === "run"
+        ? [`${run.command}\n${run.nodes.join(", ")}: ${statusText(run.status)}`]
+        : []),
+      ...(result === undefined || result.text === "" ? [] : [result.text]),
+    ].join("\n"),
+    facts: given.facts,
+    commands: given.commands,
+    span,
+    nodes,
+    events,
+    lines,
+    windows: windowsOf(events, span.endMs),
+    noticed: notice(lines, windowsOf(events, nowMs)),
+    cases: readCases(xml, {
+      startMs: runBegan === undefined ? span.startMs : Date.parse(runBegan.at),
+      endMs: span.endMs,
+    }),
+    gaps: texts.flatMap(({ name, text }) =>
+      name.endsWith(noLogsSuffix) ? [`${name.slice(0, -noLogsSuffix.length)}: ${text}`] : [],
+    ),
+  };
+}
+
+const statusText = (status: number | undefined): string =>
+  status === undefined ? "the command never ended" : `status ${status}`;
+
+function mergedLines(texts: readonly NamedText[], nowMs: number): readonly LogLine[] {
+  const ahead = new Map(
+    texts.flatMap((each) => {
+      const clock = clockOf(each);
+      return clock === undefined ? [] : [[clock.node, clock.offsetMs] as const];
+    }),
+  );
+  const lines = texts.flatMap(({ name, text }): readonly LogLine[] => {
+    const [, node = "", kind = ""] = logName.exec(name) ?? [];
+    if (kind === "" || clockName.test(name) || name.endsWith(noLogsSuffix)) return [];
+    const own: NodeText = { node, name: kind, text };
+    return readLines(own, { aheadMs: ahead.get(node) ?? 0, nowMs });
+  });
+  return lines.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
+}
+
+const marginMs = 1000;
+
+function spanOf(times: readonly number[], nowMs: number) {
+  const [first = nowMs, ...others] = times;
+  let [startMs, endMs] = [first, first];
+  for (const ms of others) {
+    startMs = Math.min(startMs, ms);
+    endMs = Math.max(endMs, ms);
+  }
+  return { startMs: startMs - marginMs, endMs: endMs + marginMs };
+}

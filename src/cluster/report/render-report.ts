@@ -1,0 +1,145 @@
+/** Renders the report as one HTML file. Every text passes through `escaped`, and the page's policy forbids any script, style or request but its own. */
+import { createHash } from "node:crypto";
+import { numbered } from "../../system/amounts.ts";
+import type { LogLine } from "./log-lines.ts";
+import { isError } from "./notice.ts";
+import script from "./viewer.js" with { type: "text" };
+import style from "./viewer.css" with { type: "text" };
+import { type TimelineParts, drawTimeline, timeText } from "./timeline.ts";
+
+export interface ReportParts extends TimelineParts {
+  readonly title: string;
+  readonly isGood: boolean | undefined;
+  /** What came of the run: several lines. */
+  readonly result: string;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly commands: readonly (readonly [purpose: string, line: string])[];
+  /** In the order of their times; lines without a time come first. */
+  readonly lines: readonly LogLine[];
+  /** What could not be read. */
+  readonly gaps: readonly string[];
+}
+
+/** Less than 5 MB, with everything around the log. */
+const logBytes = 4_000_000;
+const errorBytes = 1_500_000;
+const nearMs = 5_000;
+const mostNoticed = 40;
+const mostFirst = 100;
+
+const escaped = (text: string): string => Bun.escapeHTML(text);
+const hashOf = (text: string): string =>
+  `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+export function renderReport(parts: ReportParts): string {
+  const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
+  const { svg, lanes } = drawTimeline(parts);
+  const { html, left } = renderLog(parts);
+  const gaps = [
+    ...parts.gaps,
+    ...(left > 0 ? [`${numbered(left, "line")} of the logs, because this file has a limit`] : []),
+  ];
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<title>${escaped(parts.title)}</title><style>${style}</style></head><body>
+<h1 class="${parts.isGood === undefined ? "" : parts.isGood ? "good-text" : "bad-text"}">${escaped(parts.title)}</h1>
+${parts.result === "" ? "" : `<pre>${escaped(parts.result)}</pre>`}
+${renderFindings(parts)}
+<h2>Timeline</h2>
+<div class="chart"><div class="names">${lanes.map((lane) => `<div>${escaped(lane)}</div>`).join("")}</div><div class="scroll">${svg}</div></div>
+<p class="dim">Times are UTC by the clock of the computer that ran the commands. Shaded: a fault. Click a moment to see its lines; +, − and Ctrl with the wheel zoom, arrows move.</p>
+${section("This run", table(parts.facts))}
+${section("Again", table(parts.commands))}
+${section("Left out", list(gaps))}
+<h2>Log</h2>
+<form id="filter"><button type="button" id="out" aria-label="Zoom out">−</button><span id="zoom">1×</span><button type="button" id="in" aria-label="Zoom in">+</button>
+<label>Node <select name="node"><option value="">all</option></select></label> <label>Unit <select name="unit"><option value="">all</option></select></label>
+<label>Text <input name="text" type="search"></label> <label><input name="errors" type="checkbox"> errors</label>
+<label><input name="range" type="checkbox"> shown range</label> <button type="reset">Reset</button> <span id="count" role="status"></span></form>
+<div id="log">${html}</div>
+<script>${script}</script></body></html>
+`;
+}
+
+const section = (title: string, content: string): string =>
+  content === "" ? "" : `<h2>${title}</h2>\n${content}`;
+
+const table = (rows: readonly (readonly [string, string])[]): string =>
+  rows.length === 0
+    ? ""
+    : `<table>${rows.map(([name, value]) => `<tr><th>${escaped(name)}</th><td><code>${escaped(value)}</code></td></tr>`).join("\n")}</table>`;
+
+const list = (items: readonly string[]): string =>
+  items.length === 0
+    ? ""
+    : `<ul>${items.map((each) => `<li>${escaped(each)}</li>`).join("\n")}</ul>`;
+
+/** What was noticed, what nothing explains first, and the first error of each node. */
+function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): string {
+  const item = (line: LogLine, what: string, explanation?: string): string => {
+    const offset = (line.ms ?? 0) - span.startMs;
+    const time =
+      line.ms === undefined ? "" : `<a href="#log" data-t="${offset}">${timeText(line.ms)}</a> `;
+    const why =
+      explanation === undefined ? "" : ` <span>(explained by ${escaped(explanation)})</span>`;
+    return `<li class="${explanation === undefined ? "" : "explained"}">${time}<b>${escaped(line.node)}</b> ${escaped(what)}${why} <code>${escaped(line.unit)}: ${escaped(line.text)}</code></li>`;
+  };
+  const found = noticed
+    .slice(0, mostNoticed)
+    .map(({ line, what, explanation }) => item(line, what, explanation));
+  const run = events.find(({ kind }) => kind === "run");
+  const runMs = run === undefined ? -Infinity : Date.parse(run.at);
+  const firsts = nodes.slice(0, mostFirst).flatMap((node) => {
+    const own = lines.filter((line) => line.node === node && isError(line));
+    const first =
+      own.find(({ ms }) => ms !== undefined && ms >= runMs) ??
+      own.find(({ ms }) => ms !== undefined) ??
+      own[0];
+    return first === undefined ? [] : [item(first, "")];
+  });
+  const lists = (items: readonly string[]): string =>
+    items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
+  return `${section("Noticed", lists(found))}\n${section("First error of each node", lists(firsts))}`;
+}
+
+/** Renders as many lines as fit: errors first, then what came near something noticed, then the newest of each node. */
+function renderLog({ lines, noticed, span, nodes }: ReportParts): { html: string; left: number } {
+  const rendered: (string | undefined)[] = Array.from({ length: lines.length });
+  const important = new Set(noticed.map(({ line }) => line));
+  const moments = noticed.flatMap(({ line }) => line.ms ?? []);
+  const used = { bytes: 0 };
+  const take = (index: number, most: number): number => {
+    const line = lines[index];
+    if (line === undefined || rendered[index] !== undefined) return 0;
+    const text = renderLine(line, span.startMs);
+    const bytes = Buffer.byteLength(text) + 1;
+    if (used.bytes + bytes > most) return 0;
+    rendered[index] = text;
+    used.bytes += bytes;
+    return bytes;
+  };
+  for (const [index, line] of lines.entries())
+    if (important.has(line) || isError(line)) take(index, errorBytes);
+  for (const [index, { ms }] of lines.entries())
+    if (ms !== undefined && moments.some((moment) => Math.abs(moment - ms) <= nearMs))
+      take(index, (errorBytes + logBytes) / 2);
+  const shares = new Map(
+    nodes.map((node) => [node, (logBytes - used.bytes) / Math.max(1, nodes.length)]),
+  );
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    const node = lines[index]?.node ?? "";
+    const share = shares.get(node) ?? 0;
+    if (share > 0) shares.set(node, share - take(index, logBytes));
+  }
+  const shown = rendered.filter((text) => text !== undefined);
+  return { html: shown.join("\n"), left: lines.length - shown.length };
+}
+
+function renderLine(line: LogLine, startMs: number): string {
+  const { ms, node, unit, text } = line;
+  const time = ms === undefined ? "" : `<time>${timeText(ms)}</time> `;
+  const offset = ms === undefined ? "" : ` data-t="${ms - startMs}"`;
+  return `<p${offset}${isError(line) ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
+}

@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  type Role,
+  nodeReference,
+} from "../../model/cluster-record.ts";
+import { layouts } from "../../platform/layouts/find-layout.ts";
+import { loginVariables } from "../../platform/test-environment.ts";
+import { isLoopback } from "../../ssh/openssh-files.ts";
+import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import { type ForegroundRun, runForeground } from "../../system/processes/run-foreground.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { openMaskedConnections } from "../connections.ts";
+import { type RunRequest, hideOwnValues, writeConfiguration } from "../run-on-node.ts";
+import { syncCheckout } from "../sync-checkout.ts";
+
+export interface LocalRun
+  extends
+    Pick<RunRequest, "words" | "login" | "variables" | "checkout">,
+    Pick<ForegroundRun, "cwd" | "isTerminal" | "signalOf" | "onOutput"> {
+  /** The path of this program. */
+  readonly program: string;
+  /** The cluster as JSON, for a file. */
+  readonly json: string;
+}
+
+/**
+ * Runs a user's command on this computer, with variables by which it finds the cluster. Resolves with its status. The
+ * files that the variables name are those of the moment when it begins.
+ */
+export async function runLocal(
+  cluster: ClusterRecord,
+  request: LocalRun,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<number> {
+  const { words, login, checkout, json } = request;
+  hideOwnValues(request, runtime);
+  await using configuration = await writeConfiguration(cluster);
+  if (checkout !== undefined) {
+    await using connections = openMaskedConnections(cluster, runtime);
+    await syncCheckout(cluster, checkout, { ...runtime, connections }, signal);
+  }
+  await using folder = await ownedTemporaryFolder();
+  const jsonFile = join(folder.path, "cluster.json");
+  await writePrivateFile(jsonFile, json);
+  const environment = {
+    ...runtime.environment,
+    ...localVariables(cluster),
+    CLUSTER_PROGRAM: request.program,
+    CLUSTER_SSH_CONFIG: configuration.path,
+    CLUSTER_JSON: jsonFile,
+    ...loginVariables(login, layouts[0]),
+    ...request.variables,
+  };
+  const line = words.length === 1 ? words : ['exec "$@"', "sh", ...words];
+  return await runForeground({ ...request, argv: ["/bin/sh", "-c", ...line], environment }, signal);
+}
+
+/** The address at which this computer reaches all ports of a node; undefined if it only reaches the node's sshd. */
+export const addressOf = ({ ssh: { host, port, through } }: NodeRecord): string | undefined =>
+  host === "" || port !== 22 || through !== undefined || isLoopback(host) ? undefined : host;
+
+/**
+ * The variables that name a cluster and its nodes that aren't off: by addresses at which this computer reaches them,
+ * or by their names in the SSH configuration where there are none.
+ */
+export function localVariables(cluster: ClusterRecord): Readonly<Record<string, string>> {
+  const nodesOf = (wanted: Role): string =>
+    cluster.nodes
+      .filter(({ role, state }) => role === wanted && state !== "ended")
+      .map((node) => addressOf(node) ?? nodeReference(node))
+      .join(" ");
+  return {
+    CLUSTER_ID: cluster.id,
+    CLUSTER_MASTERS: nodesOf("master"),
+    CLUSTER_AGENTS: nodesOf("agent"),
+    CLUSTER_PUBLIC_AGENTS: nodesOf("public_agent"),
+  };
+}

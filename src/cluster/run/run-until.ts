@@ -1,0 +1,58 @@
+import { ClusterError, hasErrorId } from "../../errors.ts";
+import { type PollRule, poll } from "../../system/retry.ts";
+import { withinLimit } from "../../system/time-limit.ts";
+
+/** Whether the command shall succeed, or fail. */
+export interface Wanted {
+  readonly fails: boolean;
+  /** The status of a session that could not run the command, which is no failure of the command. */
+  readonly notRun?: number | undefined;
+}
+
+export const isWanted = (status: number, { fails, notRun }: Wanted): boolean =>
+  fails ? status !== 0 && status !== notRun : status === 0;
+
+/** The exit status for a command that ended with `status`. One that shall fail has none to pass on. */
+export const wantedStatus = (status: number, wanted: Wanted): number => {
+  if (!wanted.fails || status === wanted.notRun) return status;
+  return isWanted(status, wanted) ? 0 : 1;
+};
+
+interface Repetition extends Pick<PollRule, "clock" | "shows"> {
+  readonly limitMs: number;
+}
+
+const pauseMs = 1_000;
+
+/**
+ * Runs a command again and again, a second apart, until an attempt is done or the time is over. Resolves with the last
+ * attempt that ended in time. If there is none, throws why nodes could not be reached, or `deadline-passed`.
+ */
+export async function runUntil<End extends { readonly isDone: boolean }>(
+  attempt: (signal: AbortSignal) => Promise<End>,
+  { limitMs, clock, shows }: Repetition,
+  signal: AbortSignal,
+): Promise<End> {
+  const deadlineMs = clock.now() + limitMs;
+  const last: { end?: End } = {};
+  const onLimit = (): End => {
+    if (last.end !== undefined) return last.end;
+    throw new ClusterError("deadline-passed", "The command did not end within its time limit.", {
+      hint: "Allow more time with `until`.",
+    });
+  };
+  const look = async (inner: AbortSignal): Promise<End | undefined> => {
+    const leftMs = Math.max(deadlineMs - clock.now(), pauseMs);
+    last.end = await withinLimit(leftMs, attempt, onLimit, inner);
+    return last.end.isDone ? last.end : undefined;
+  };
+  const rule = {
+    clock,
+    deadlineMs,
+    pauseMs: () => pauseMs,
+    tolerates: (error: unknown) =>
+      hasErrorId(error, "connection-failed") || hasErrorId(error, "node-stopped"),
+    ...(shows !== undefined && { shows }),
+  };
+  return (await poll(look, rule, signal)) ?? onLimit();
+}

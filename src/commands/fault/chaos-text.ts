@@ -1,0 +1,121 @@
+/** Chaos in one text, such as `seed=7,every=30s,kinds=partition,process,targets=one,unit=etcd`. */
+import { BadValue } from "../../cli/options/option.ts";
+import { parseDuration } from "../../cli/options/value-types.ts";
+import { type ChaosOptions, chaosProblems, chaosTargets } from "../../cluster/faults/chaos-plan.ts";
+import { quoted } from "../../errors.ts";
+import type { FaultOption } from "../../platform/faults/fault-kind.ts";
+import { faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
+
+export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+
+/** What is used without further options. */
+export const usualChaos = {
+  everyMs: 30_000,
+  kinds: ["partition"],
+  targets: ["one", "minority"],
+} as const;
+
+const kindOptions: readonly (readonly [name: string, option: FaultOption])[] = faultKinds.flatMap(
+  (kind) => Object.entries(faultRows[kind].options),
+);
+
+const listOf =
+  <Word extends string>(words: readonly Word[]) =>
+  (text: string): readonly Word[] =>
+    text.split(",").map((each) => {
+      const word = words.find((known) => known === each);
+      if (word === undefined)
+        throw new BadValue(`${quoted(each)} is not one of ${words.join(", ")}`);
+      return word;
+    });
+
+export const parseKinds = listOf(faultKinds);
+export const parseTargets = listOf(chaosTargets);
+
+function wholeNumber(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new BadValue(`${quoted(text)} is not a whole number`);
+}
+
+export const parseNumbers = (text: string): readonly number[] => text.split(",").map(wholeNumber);
+
+/** The option's name and the reader of its text, by its key. */
+const keys: ReadonlyMap<string, readonly [name: string, read: (text: string) => unknown]> = new Map(
+  [
+    ["seed", ["seed", wholeNumber]],
+    ["every", ["everyMs", parseDuration]],
+    ["kinds", ["kinds", parseKinds]],
+    ["targets", ["targets", parseTargets]],
+    ["recover", ["recoverMs", parseDuration]],
+    ["only", ["only", parseNumbers]],
+    ...kindOptions.map(
+      ([name, option]) =>
+        [option.flag.slice(2), [name, (text: string) => readOption(option, text)]] as const,
+    ),
+  ],
+);
+
+function readOption({ type, read = (text) => text, form }: FaultOption, text: string): unknown {
+  if (type === "switch") return text === "" || text === "true";
+  if (type === "nodes") return text.split(",");
+  const value = text === "" ? undefined : read(text);
+  if (value === undefined) throw new BadValue(`${quoted(text)} ${form ?? "is empty"}`);
+  return value;
+}
+
+/** Throws `BadValue` with every problem. Without a seed, one is drawn. */
+export function parseChaos(given: string): ChaosOptions {
+  const values: Record<string, unknown> = { seed: newSeed(), ...usualChaos };
+  for (const [key, text] of pairsOf(given)) {
+    const [name, read] = keys.get(key) ?? [];
+    if (name === undefined || read === undefined)
+      throw new BadValue(`${quoted(key)} is not one of ${[...keys.keys()].join(", ")}`);
+    values[name] = read(text);
+  }
+  const options = values as unknown as ChaosOptions;
+  const problems = chaosProblems(options);
+  if (problems.length > 0) throw new BadValue(...problems);
+  return options;
+}
+
+/** A part without a key continues the list before it. */
+function pairsOf(given: string): readonly (readonly [key: string, text: string])[] {
+  const pairs: [string, string][] = [];
+  for (const part of given.split(",")) {
+    const [, key, text = ""] = /^([a-z-]+)(?:=(.*))?$/s.exec(part) ?? [];
+    const previous = pairs.at(-1);
+    const isContinued = previous !== undefined && (key === undefined || !part.includes("="));
+    if (isContinued && !keys.has(part)) previous[1] += `,${part}`;
+    else pairs.push([key ?? part, text]);
+  }
+  return pairs;
+}
+
+/** Keys and texts of these options, without those that are absent. */
+export const chaosPairs = (
+  options: ChaosOptions,
+): readonly (readonly [key: string, text: string])[] =>
+  [...keys].flatMap(([key, [name]]) => {
+    const text = valueText(
+      name,
+      (options as unknown as Readonly<Record<string, OptionValue>>)[name],
+    );
+    return text === undefined ? [] : [[key, text] as const];
+  });
+
+/** Returns what `parseChaos` reads as these options. */
+export const chaosText = (options: ChaosOptions): string =>
+  chaosPairs(options)
+    .map(([key, text]) => `${key}=${text}`)
+    .join(",");
+
+type OptionValue = string | number | boolean | readonly string[] | undefined;
+
+function valueText(name: string, value: OptionValue): string | undefined {
+  if (value === undefined || value === false) return undefined;
+  if (typeof value === "object") return value.length === 0 ? undefined : value.join(",");
+  const suffix = name.endsWith("Ms")
+    ? "ms"
+    : (kindOptions.find(([each]) => each === name)?.[1].suffix ?? "");
+  return `${String(value)}${suffix}`.replace(/000ms$/, "s");
+}

@@ -1,0 +1,26 @@
+import type { Problems } from "../../cli/options/problems.ts";
+import { type ChaosOptions, chaosProblems } from "../../cluster/faults/chaos-plan.ts";
+import { faultProblems } from "../../cluster/faults/plan-fault.ts";
+import type { FaultRequest } from "../../platform/faults/fault-kinds.ts";
+
+/** The values of the command. Values that the fault doesn't need are absent. */
+export type FaultInput = Omit<FaultRequest, "kind"> &
+  Omit<ChaosOptions, "seed"> & {
+    readonly action: FaultRequest["kind"] | "random" | "list" | "heal";
+    readonly seed: number | undefined;
+    readonly dryRun: boolean;
+  };
+
+export function checkFault(given: Partial<FaultInput>, problems: Problems): void {
+  const { action, nodes = [], durationMs = 1000 } = given;
+  const takesNone = action === "list" || action === "random";
+  if (takesNone && nodes.length > 0) problems.add(`NODE: ${action} takes no nodes`);
+  if (action !== "random" && given.dryRun) problems.add("--dry-run: only for random");
+  if (action === undefined || action === "list" || action === "heal") return;
+  const { everyMs = 30_000, kinds = ["partition"], targets = ["one"], seed = 0 } = given;
+  const found =
+    action === "random"
+      ? chaosProblems({ ...given, everyMs, kinds, targets, seed })
+      : faultProblems({ ...given, durationMs, kind: action });
+  for (const problem of found) problems.add(problem);
+}

@@ -1,0 +1,56 @@
+import type { Backend } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import { runChaos } from "../../cluster/faults/chaos.ts";
+import { type ChaosOptions, chaosPlan, stepText } from "../../cluster/faults/chaos-plan.ts";
+import { planFault } from "../../cluster/faults/plan-fault.ts";
+import { findCluster } from "../../cluster/find-cluster.ts";
+import { durationText, numbered } from "../../system/amounts.ts";
+import { chaosPairs } from "./chaos-text.ts";
+
+interface RandomInput {
+  readonly clusterId: string;
+  readonly options: ChaosOptions;
+  readonly durationMs: number;
+  readonly dryRun: boolean;
+}
+
+/** Prints the plan, and begins its faults unless only the plan is wanted. */
+export async function executeRandom(
+  backend: Backend<unknown>,
+  { clusterId, options, durationMs, dryRun }: RandomInput,
+  context: Context,
+): Promise<void> {
+  const { output, progress, signal } = context;
+  const cluster = await findCluster(backend, clusterId, signal);
+  const plan = chaosPlan(cluster, { ...options, durationMs });
+  const result = {
+    text: [`seed ${options.seed}`, ...plan.map(stepText)].join("\n"),
+    data: { seed: options.seed, plan },
+  };
+  if (dryRun) return output.result(result);
+  // What a node can't have is refused before anything begins.
+  for (const { request } of plan) planFault(cluster, request);
+  const length = durationText(durationMs / 1000);
+  progress.note(`Seed ${options.seed}: ${numbered(plan.length, "fault")} in ${length}.`);
+  using _left = context.onAbandon(
+    () => "A fault may be left; the nodes heal it by themselves when its time is over.",
+  );
+  try {
+    await runChaos(backend, { clusterId, options, durationMs }, context, signal);
+  } finally {
+    progress.note(
+      `Seed ${options.seed}. Repeat this plan: ${repeating({ options, durationMs }, context)}`,
+    );
+  }
+  output.result(result);
+}
+
+function repeating(
+  { options, durationMs }: Pick<RandomInput, "options" | "durationMs">,
+  { programName }: Context,
+): string {
+  const words = chaosPairs(options).map(([key, text]) =>
+    text === "true" ? `--${key}` : `--${key}=${text}`,
+  );
+  return [programName, "fault random", `--for=${durationMs / 1000}s`, ...words].join(" ");
+}

@@ -1,0 +1,70 @@
+import type { BackendKind } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import type { Problems } from "../../cli/options/problems.ts";
+import type { ChaosOptions } from "../../cluster/faults/chaos-plan.ts";
+import { shrink } from "../../cluster/faults/shrink.ts";
+import { messageOf } from "../../errors.ts";
+import { numbered } from "../../system/amounts.ts";
+import { chaosText } from "../fault/chaos-text.ts";
+import { CommandFailed, executeOnce, readSecrets } from "./execute-once.ts";
+import type { OnceInput } from "./once-options.ts";
+
+/** Refuses to shrink what is not one plan of faults, or would leave several clusters. */
+export function checkShrink(
+  { shrink: tries, chaos: plan, shards, keepOnFailure = false }: Partial<OnceInput>,
+  problems: Problems,
+): void {
+  if (tries === undefined) return;
+  if (plan === undefined) problems.add("--shrink: requires --chaos");
+  if (shards !== undefined) problems.add("--shrink: cannot be combined with --shards");
+  if (keepOnFailure) problems.add("--shrink: cannot be combined with --keep-on-failure");
+}
+
+type ShrinkingInput = OnceInput & { readonly chaos: ChaosOptions; readonly shrink: number };
+
+/**
+ * Runs the command with chaos. If it fails, runs it again on new clusters with fewer faults of the same plan, and prints
+ * the smallest plan that still fails. Throws as `executeOnce` does for the first run.
+ */
+export async function shrinkChaos(
+  kind: BackendKind,
+  given: ShrinkingInput,
+  context: Context,
+): Promise<void> {
+  const input = { ...given, ...(await readSecrets(given, context)) };
+  const begun: number[] = [];
+  try {
+    const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
+    await executeOnce(kind, { ...input, onFault }, context);
+  } catch (error) {
+    if (error instanceof CommandFailed) await printSmallest(kind, input, begun, context);
+    throw error;
+  }
+}
+
+async function printSmallest(
+  kind: BackendKind,
+  input: ShrinkingInput,
+  begun: readonly number[],
+  context: Context,
+): Promise<void> {
+  const { progress, signal } = context;
+  const rest = { junit: undefined, saveOnFailure: undefined, cache: undefined, fetch: [] };
+  const fails = async (only: readonly number[]): Promise<boolean> => {
+    progress.note(`Trying with ${numbered(only.length, "fault")}: ${only.join(", ")}.`);
+    try {
+      await executeOnce(kind, { ...input, ...rest, chaos: { ...input.chaos, only } }, context);
+      return false;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof CommandFailed) return true;
+      progress.warn(`This try counts as one without a failure: ${messageOf(error)}`);
+      return false;
+    }
+  };
+  const smallest = await shrink(begun, input.shrink, fails);
+  const text = chaosText({ ...input.chaos, only: smallest });
+  progress.note(
+    `The smallest plan that still fails has ${numbered(smallest.length, "fault")} of ${begun.length}. To repeat it, pass --chaos ${text}`,
+  );
+}

@@ -1,0 +1,94 @@
+import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { Context } from "../../cli/command.ts";
+import { findLastFolder } from "../../cluster/report/find-last-folder.ts";
+import { writeReport } from "../../cluster/report/make-report.ts";
+import { messageOf } from "../../errors.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { readEvents } from "../../store/events.ts";
+import { version } from "../../version.ts";
+import { scopeWords } from "../create/report-created.ts";
+
+export interface ClusterReport {
+  readonly clusterId: string;
+  readonly file: string;
+  /** Undefined if the cluster is gone. */
+  readonly cluster: ClusterRecord | undefined;
+  readonly junit: string | undefined;
+  readonly logsFolder?: string | undefined;
+  readonly result?: { readonly isGood: boolean; readonly text: string };
+  /** The file of `--save-on-failure`, if the cluster was saved there. */
+  readonly saved?: string | undefined;
+}
+
+interface Opened {
+  readonly kind: BackendKind;
+  readonly backend: Backend<unknown>;
+  /** The options that select its scope, among others. */
+  readonly scope: Readonly<Record<string, unknown>>;
+}
+
+/** Writes a report about a cluster or, if that is gone, about its last folder. Throws `cluster-not-found` if there is neither. */
+export async function writeClusterReport(
+  { kind, backend, scope }: Opened,
+  given: ClusterReport,
+  context: Context,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cluster, clusterId, saved } = given;
+  const directory =
+    cluster?.directory ?? (await findLastFolder(backend, clusterId, context.environment));
+  const lines = (await readEvents(directory)).flatMap((event) =>
+    event.kind === "command" ? [event.line] : [],
+  );
+  const words = scopeWords(kind, scope);
+  const program = context.programName;
+  await writeReport(
+    backend,
+    {
+      ...given,
+      directory,
+      facts: [
+        ["Cluster", clusterId],
+        ["Program", `${program} ${version}`],
+        ...(cluster === undefined ? [] : factsOf(cluster)),
+        ["Folder", directory],
+      ],
+      commands: [
+        ...lines.map((line) => ["Make this cluster again", line] as const),
+        ...(saved === undefined
+          ? []
+          : [["Bring it back as it was", `${program} create --from ${saved}${words}`] as const]),
+      ],
+    },
+    context,
+    signal,
+  );
+}
+
+const factsOf = (cluster: ClusterRecord): readonly (readonly [string, string])[] => [
+  ["Backend", cluster.backend],
+  ...Object.entries(cluster).flatMap(([name, value]) =>
+    typeof value === "string" && ["distribution", "variant", "version", "image"].includes(name)
+      ? [[name, value] as const]
+      : [],
+  ),
+  ["Nodes", String(cluster.nodes.length)],
+];
+
+/** Like `writeClusterReport`, for a command that has another result of its own: it only warns. */
+export async function tryToReport(
+  opened: Opened,
+  given: ClusterReport,
+  context: Context,
+): Promise<void> {
+  try {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(limitMs)]);
+    await writeClusterReport(opened, given, context, signal);
+    context.progress.note(`The report is in ${given.file}`);
+  } catch (error) {
+    context.progress.warn(`The report could not be written: ${messageOf(error)}`);
+  }
+}
+
+/** Until then, the machines wait for their removal. */
+const limitMs = 120_000;

@@ -1,0 +1,159 @@
+import type { Context, Source } from "../../cli/command.ts";
+import { findNodes } from "../../cluster/find-cluster.ts";
+import { firstMaster } from "../../cluster/run-on-node.ts";
+import { type NodeOutcome, type NodesRun, runOnNodes } from "../../cluster/run-on-nodes.ts";
+import { type Wanted, isWanted, runUntil, wantedStatus } from "../../cluster/run/run-until.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { outside } from "../../outside-text.ts";
+
+interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine" | "keepsLogins"> {
+  readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
+  /** If there is none, the first running master is the only node. */
+  readonly selectors: readonly string[];
+  /** Whether they name one node rather than a group. */
+  readonly isAlone: boolean;
+  readonly shard: Source | undefined;
+  readonly wanted: Wanted;
+  /** How long the command is repeated; undefined: it runs once. */
+  readonly untilMs: number | undefined;
+}
+
+type RunOn = (
+  cluster: ClusterRecord,
+  nodes: readonly NodeRecord[],
+  signal: AbortSignal,
+) => Promise<readonly NodeOutcome[]>;
+
+/** Resolves with the highest exit status of all nodes. */
+export async function executeOnNodes(
+  { find, selectors, isAlone, shard, wanted, untilMs, ...request }: NodesRequest,
+  context: Context,
+): Promise<number> {
+  const { output, progress, signal } = context;
+  const sources = new Map<string, Source | undefined>();
+  const keepsPaths = isAlone && shard !== undefined;
+  const print = (node: NodeRecord, stream: "stdout" | "stderr", line: string) =>
+    output.line(stream, sources.get(nodeReference(node)), line);
+  const sourceOf = (node: NodeRecord, index: number): Source | undefined => {
+    if (!isAlone)
+      return {
+        name: `${shard === undefined ? "" : `${shard.name} `}${nodeReference(node)}`,
+        index,
+      };
+    return shard ?? (untilMs === undefined ? { name: nodeReference(node), index } : undefined);
+  };
+  const runOn: RunOn = async (cluster, nodes, inner) => {
+    for (const [index, node] of nodes.entries()) {
+      const name = nodeReference(node);
+      if (!sources.has(name)) sources.set(name, sourceOf(node, index));
+    }
+    const run = {
+      ...request,
+      nodes,
+      keepsPaths,
+      keepsLogins: shard === undefined,
+      isOutputClosed: () => output.isClosed,
+      ...(output.format === "text" && untilMs === undefined && { onLine: print }),
+    };
+    const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
+    return await runOnNodes(cluster, run, runtime, inner);
+  };
+  const nodesOf = async (cluster: ClusterRecord, inner: AbortSignal) =>
+    selectors.length > 0
+      ? findNodes(cluster, selectors)
+      : [await firstMaster(cluster, context, inner)];
+  const cluster = await find(signal);
+  const outcomes =
+    untilMs === undefined
+      ? await runOn(cluster, await nodesOf(cluster, signal), signal)
+      : await repeat({ cluster, find, nodesOf, runOn, wanted, untilMs }, context);
+  if (untilMs !== undefined && output.format === "text") await printOutputs(outcomes, print);
+  const failed = outcomes.filter((outcome) => !isDone(outcome, wanted));
+  if (output.format === "text") {
+    for (const each of failed) progress.note(failureLine(each));
+    // Nodes that fail for the same reason have the same hint.
+    for (const hint of new Set(failed.flatMap(({ error }) => hintOf(error) ?? [])))
+      progress.note(hint);
+  }
+  output.result({ text: "", data: { nodes: outcomes.map((each) => outcomeView(each, context)) } });
+  return Math.max(
+    ...outcomes.map(({ status, error }) =>
+      error === undefined ? wantedStatus(status, wanted) : status,
+    ),
+  );
+}
+
+async function printOutputs(
+  outcomes: readonly NodeOutcome[],
+  print: NonNullable<NodesRun["onLine"]>,
+): Promise<void> {
+  for (const { node, ...texts } of outcomes) {
+    for (const stream of ["stdout", "stderr"] as const) {
+      const lines = texts[stream].split("\n");
+      if (lines.at(-1) === "") lines.pop();
+      for (const line of lines) await print(node, stream, line);
+    }
+  }
+}
+
+const isDone = ({ status, error }: NodeOutcome, wanted: Wanted): boolean =>
+  error === undefined && isWanted(status, wanted);
+
+interface Repeated extends Pick<NodesRequest, "find" | "wanted"> {
+  readonly cluster: ClusterRecord;
+  readonly nodesOf: (cluster: ClusterRecord, signal: AbortSignal) => Promise<readonly NodeRecord[]>;
+  readonly runOn: RunOn;
+  readonly untilMs: number;
+}
+
+/** Each time, the command runs only on those nodes on which it has not ended as wanted. */
+async function repeat(
+  { cluster, find, nodesOf, runOn, wanted, untilMs }: Repeated,
+  { clock, progress, signal }: Context,
+): Promise<readonly NodeOutcome[]> {
+  const done = new Map<string, NodeOutcome>();
+  const known = { cluster, isCurrent: true };
+  const attempt = async (inner: AbortSignal) => {
+    // A node that could not be reached may have been started again, at another address.
+    if (!known.isCurrent) known.cluster = await find(inner);
+    known.isCurrent = false;
+    const nodes = await nodesOf(known.cluster, inner);
+    const left = nodes.filter((node) => !done.has(nodeReference(node)));
+    const ended = await runOn(known.cluster, left, inner);
+    known.isCurrent = ended.every(({ error }) => error === undefined);
+    for (const each of ended) if (isDone(each, wanted)) done.set(nodeReference(each.node), each);
+    const outcomes = nodes.flatMap(
+      (node) => done.get(nodeReference(node)) ?? ended.filter((each) => each.node === node),
+    );
+    return { outcomes, isDone: outcomes.every((each) => isDone(each, wanted)) };
+  };
+  const waitingFor = (): string => `the command to ${wanted.fails ? "fail" : "succeed"}`;
+  const rule = { limitMs: untilMs, clock, shows: { progress, waitingFor } };
+  return (await runUntil(attempt, rule, signal)).outcomes;
+}
+
+function failureLine({ node, status, error }: NodeOutcome): string {
+  const ended = status === 0 ? "succeeded" : `exited with status ${status}`;
+  return `${nodeReference(node)}: ${error === undefined ? ended : messageOf(error)}`;
+}
+
+const hintOf = (error: ClusterError | undefined): string | undefined =>
+  error && ClusterError.marked(error).hint;
+
+const outcomeView = (
+  { node, status, stdout, stderr, error }: NodeOutcome,
+  { nameFlags }: Pick<Context, "nameFlags">,
+) => ({
+  reference: nodeReference(node),
+  status,
+  stdout: outside(stdout),
+  stderr: outside(stderr),
+  ...(error !== undefined && {
+    error: {
+      id: error.id,
+      message: nameFlags(messageOf(error)),
+      ...(error.hint !== undefined && { hint: nameFlags(hintOf(error) ?? "") }),
+    },
+  }),
+});

@@ -1,0 +1,192 @@
+import type { NodeRecord } from "../../model/cluster-record.ts";
+import { readDurationMs } from "../../system/amounts.ts";
+
+/** What each of a kind's options accepts, by the type of its value. The library checks the type. */
+type ValueTypes = {
+  readonly nodes: readonly string[];
+  readonly switch: boolean;
+  readonly number: number;
+  readonly text: string;
+};
+
+/** An option of one kind of fault, declared once for the command line and the library. */
+export interface FaultOption<Type extends keyof ValueTypes = keyof ValueTypes> {
+  readonly type: Type;
+  readonly flag: `--${string}`;
+  readonly summary: string;
+  readonly placeholder?: `<${string}>`;
+  readonly defaultText?: string;
+  /** Reads a text of the command line; undefined refuses it. Absent: the text itself. */
+  readonly read?: (text: string) => ValueTypes[Type] | undefined;
+  /** Follows a number to make a text that is read as that number. */
+  readonly suffix?: string;
+  /** Continues after a refused text: `is not a …`. */
+  readonly form?: string;
+  isAllowed?(value: ValueTypes[Type]): boolean;
+  /** Continues "must be …". */
+  readonly expected?: string;
+}
+
+export type FaultOptions = Readonly<Record<string, FaultOption>>;
+
+export type FaultValues<Options> = {
+  readonly [Name in keyof Options]?: Options[Name] extends FaultOption<infer Type>
+    ? ValueTypes[Type] | undefined
+    : never;
+};
+
+/** What every fault has. Nodes are named as everywhere: `agent_0`, an address, a machine id, or `all`, `masters`, `agents`, `public_agents`. */
+export interface FaultBase {
+  /** After this time, the nodes heal the fault themselves. */
+  readonly durationMs: number;
+  /** The nodes that have the fault; not for `partition`. */
+  readonly nodes?: readonly string[] | undefined;
+}
+
+/** A node's observation, and this computer's clock at that moment. */
+export interface Observed {
+  readonly clockMs: number | undefined;
+  readonly hereMs: number;
+  /** How long the fastest round trip to another node takes, by address; undefined: there was none. */
+  readonly linksMs: ReadonlyMap<string, number | undefined>;
+  /** What the kind's own function `measure` printed: outside text. */
+  readonly measured: ReadonlyMap<string, string>;
+}
+
+/** Where a fault is planned. */
+export interface FaultCluster {
+  readonly isContainer: boolean;
+  readonly nodes: readonly NodeRecord[];
+  /** Those that the request names, or all that run. Throws if one does not run. */
+  readonly find: (selectors: readonly string[]) => readonly NodeRecord[];
+}
+
+type ScriptValues = Readonly<Record<string, string | number>>;
+
+/** One node's part of a fault. */
+export interface FaultPart {
+  readonly node: NodeRecord;
+  /** For the kind's script. */
+  readonly values: ScriptValues;
+  /** Nodes to ping, to see whether the fault has an effect. */
+  readonly links?: readonly NodeRecord[];
+  /** Values for the script's function `measure`, which prints lines `key=value`. Absent: there is nothing to measure. */
+  readonly measure?: ScriptValues;
+}
+
+export interface FaultPlan {
+  readonly description: string;
+  readonly parts: readonly FaultPart[];
+}
+
+/** Draws numbers: the same for the same seed. */
+export interface Draw {
+  /** A whole number, both ends included. */
+  between(from: number, to: number): number;
+  among<Value>(choices: readonly [Value, ...Value[]]): Value;
+}
+
+/** What a report notices, and a fault of some kind may have caused. */
+export type Noticeable =
+  | "oom"
+  | "full-disk"
+  | "failed-unit"
+  | "reboot"
+  | "clock-jump"
+  | "panic"
+  | "core-dump";
+
+/** All about one kind of fault: its row. Its script has the functions `begin`, `heal` and perhaps `measure`. */
+export interface FaultRow<Options extends FaultOptions, Values> {
+  /** Continues after the kind's name in the help. */
+  readonly summary: string;
+  /** Loaded late: every start of a program reads this row. */
+  readonly script: () => Promise<{ readonly default: string }>;
+  readonly options: Options;
+  /** Each fault requires at least one of these options. */
+  readonly needs: readonly string[];
+  readonly takesNodes: boolean;
+  readonly explains: readonly Noticeable[];
+  /** Problems of options together. */
+  problems?(request: Values): readonly string[];
+  /** Throws `bad-usage` if nodes can't have it. */
+  plan(request: FaultBase & Values, cluster: FaultCluster): FaultPlan;
+  /** Values for a fault drawn at random on these nodes, besides those that are given. Absent: it has only those. */
+  random?(draw: Draw, nodes: readonly string[], given: Values): Values;
+  /** How to ping: a lost packet is sent again after a second. */
+  pings?(request: Values): {
+    readonly limitSeconds: number;
+    readonly tries: number;
+  };
+  /** Describes what faults of this kind change, over all nodes; `before`: what the same nodes were like. */
+  state(observed: readonly Observed[], before?: readonly Observed[]): string;
+  shows(request: Values, before: readonly Observed[], after: readonly Observed[]): boolean;
+}
+
+export const faultRow = <const Options extends FaultOptions>(
+  row: FaultRow<Options, FaultValues<Options>>,
+): FaultRow<Options, FaultValues<Options>> => row;
+
+type Own = Pick<FaultOption, "flag" | "summary" | "placeholder" | "defaultText">;
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** Continues "must be …". */
+  readonly expected: string;
+}
+
+export const nodesOption = (own: Own): FaultOption<"nodes"> => ({
+  placeholder: "<node>",
+  ...own,
+  type: "nodes",
+});
+
+export const switchOption = (own: Own): FaultOption<"switch"> => ({ ...own, type: "switch" });
+
+const within = ({ from, to, expected }: Range) => ({
+  type: "number" as const,
+  isAllowed: (value: number) => value >= from && value <= to,
+  expected,
+});
+
+export const durationOption = (own: Own, range: Range): FaultOption<"number"> => ({
+  placeholder: "<duration>",
+  ...own,
+  ...within(range),
+  read: readDurationMs,
+  suffix: "ms",
+  form: "is not a duration such as 90s, 15m or 1h30m",
+});
+
+export const percentOption = (own: Own, range: Partial<Range> = {}): FaultOption<"number"> => ({
+  placeholder: "<percent>",
+  ...own,
+  ...within({ from: 0.01, to: 100, expected: "from 0.01 to 100 percent", ...range }),
+  read: (text) => numberOf(/^(\d{1,3}(?:\.\d{1,2})?)%?$/.exec(text)?.[1]),
+  suffix: "%",
+  form: "is not a percentage such as 5% or 0.5%",
+});
+
+const numberOf = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text);
+
+/** A number with a unit, each of which is `step` times the one before. */
+export const unitOption = (
+  own: Own & Pick<FaultOption, "form" | "suffix">,
+  { shape, units, step }: { readonly shape: RegExp; readonly units: string; readonly step: number },
+  range: Range,
+): FaultOption<"number"> => ({
+  ...own,
+  ...within(range),
+  read: (text) => {
+    const [, number, unit = ""] = shape.exec(text) ?? [];
+    return number === undefined ? undefined : Number(number) * step ** units.indexOf(unit);
+  },
+});
+
+export const textOption = (own: Own, shape: RegExp, expected: string): FaultOption<"text"> => ({
+  ...own,
+  type: "text",
+  isAllowed: (value) => shape.test(value),
+  expected,
+});

@@ -1,0 +1,33 @@
+import { clock } from "./clock.ts";
+import { disk } from "./disk.ts";
+import type { FaultBase, FaultOptions, FaultRow, FaultValues } from "./fault-kind.ts";
+import { network } from "./network.ts";
+import { partition } from "./partition.ts";
+import { processes } from "./processes.ts";
+
+/** All kinds of faults. The command line, its help, the library and the shown effects follow from these rows. */
+const rows = { partition, network, clock, disk, process: processes };
+
+export type FaultKind = keyof typeof rows;
+export const faultRows: Readonly<Record<FaultKind, FaultRow<FaultOptions, FaultOptionValues>>> =
+  rows;
+export const faultKinds = Object.keys(rows) as readonly FaultKind[];
+
+/** The options of all kinds. */
+export interface FaultOptionValues
+  extends
+    FaultValues<typeof partition.options>,
+    FaultValues<typeof network.options>,
+    FaultValues<typeof clock.options>,
+    FaultValues<typeof disk.options>,
+    FaultValues<typeof processes.options> {}
+
+/** A fault to begin. */
+export interface FaultRequest extends FaultBase, FaultOptionValues {
+  /**
+   * `partition`: packets from one side don't arrive at the other. `network`: what nodes send arrives late, or not at all. `clock`: clocks are wrong; not
+   * on containers. `disk`: the file system of a folder is full, which must be a tmpfs on containers.
+   * `process`: a service or a program is killed, paused or kept dead.
+   */
+  readonly kind: FaultKind;
+}

@@ -1,0 +1,145 @@
+/** A Docker that is reached over TCP, and whose containers' addresses lead nowhere from here. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { type AddressInfo, type Server, createConnection, createServer } from "node:net";
+import { join } from "node:path";
+import { nodeImage } from "./support/container-engine.ts";
+import { type Ended, type Running, run, start } from "./support/executable.ts";
+import { type SecondDocker, computerLack, startSecondDocker } from "./support/second-computer.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+interface Elsewhere {
+  readonly folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  readonly engine: SecondDocker;
+  readonly relay: Server;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const state: { elsewhere?: Elsewhere } = {};
+const here = (): Elsewhere => state.elsewhere!;
+const id = "far";
+const words = (line: string): readonly string[] => line.split(" ");
+const ask = (line: string): Promise<Ended> =>
+  run("cluster-container", words(line), { environment: here().environment });
+const begin = (line: string): Running =>
+  start("cluster-container", words(line), { environment: here().environment });
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A platform with a web server on the address of its master. */
+async function writePlatform(folder: string): Promise<string> {
+  const unit = "systemd-run --unit=page python3 -m http.server 8000";
+  const files = {
+    "platform.yaml": 'name: page\nversion: "1.0"\nweb: { port: 8000 }\n',
+    install: `#!/bin/sh\n${unit}\n`,
+    check: "#!/bin/sh\n",
+  };
+  const page = join(folder, "page");
+  await mkdir(page);
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(page, name), text, { mode: 0o755 });
+  return page;
+}
+
+beforeAll(async () => {
+  if (computerLack !== undefined) return;
+  const folder = await temporaryFolder();
+  const engine = await startSecondDocker(folder.path);
+  const image = await Bun.$`docker save ${nodeImage} | docker --host unix://${engine.socket} load`;
+  if (image.exitCode !== 0) throw new Error("the second Docker did not get the image");
+  const relay = createServer({ allowHalfOpen: true }, (client) => {
+    const daemon = createConnection({ path: engine.socket, allowHalfOpen: true });
+    client.on("error", () => daemon.destroy());
+    daemon.on("error", () => client.destroy());
+    client.pipe(daemon).pipe(client);
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const environment = {
+    DOCKER_HOST: `tcp://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    XDG_STATE_HOME: join(folder.path, "state"),
+    TMPDIR: folder.path,
+    CI: "true",
+  };
+  state.elsewhere = { folder, engine, relay, environment };
+}, 60_000);
+
+afterAll(async () => {
+  const { elsewhere } = state;
+  if (elsewhere === undefined) return;
+  const left = await elsewhere.engine.docker(["ps", "--all", "--quiet"]);
+  for (const container of left.split("\n").filter(Boolean))
+    await elsewhere.engine.docker(["rm", "--force", "--volumes", container]);
+  await elsewhere.engine[Symbol.asyncDispose]();
+  elsewhere.relay.close();
+  await elsewhere.folder[Symbol.asyncDispose]();
+}, 60_000);
+
+test.skipIf(computerLack !== undefined)(
+  "a cluster in a Docker elsewhere is made, used, copied and removed through it",
+  async () => {
+    const { folder, engine, environment } = here();
+    expect((await ask("doctor")).stdout).toContain("engine");
+    const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --wait --timeout 5m";
+    const platform = await writePlatform(folder.path);
+    const created = await ask(`create -c ${id} ${counts} --node-image ${nodeImage} ${platform}`);
+    expect(created.status, created.stderr).toBe(0);
+
+    const shown = await ask(`inspect -c ${id}`);
+    expect(shown.stdout).toContain("through Docker");
+    const hostname = `run -c ${id} --node agent_0 hostname`;
+    expect((await ask(hostname)).stdout).toBe("agent-0\n");
+
+    // In another shell, whose Docker is this computer's.
+    const config = join(folder.path, "cluster.ssh");
+    await writeFile(config, (await ask(`inspect -c ${id} --output ssh-config`)).stdout);
+    expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
+    const sent = join(folder.path, "sent");
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    await writeFile(sent, Buffer.concat(Array.from({ length: 100 }, () => bytes)));
+    await Bun.$`scp -q -F ${config} ${sent} agent_0:/root/sent`;
+    const sum = new Bun.CryptoHasher("sha256").update(await Bun.file(sent).bytes()).digest("hex");
+    const there = await ask(`run -c ${id} --node agent_0 sha256sum /root/sent`);
+    expect(there.stdout).toContain(sum);
+
+    const localPort = await freePort();
+    const forwarding = begin(`forward -c ${id} master_0 ${localPort}:8000`);
+    await forwarding.said("until Ctrl-C");
+    expect((await fetch(`http://127.0.0.1:${localPort}/`)).status).toBe(200);
+    forwarding.interrupt("SIGINT");
+    expect((await forwarding.ended).stdout).toBe(`127.0.0.1:${localPort}\n`);
+    const opening = begin(`web -c ${id}`);
+    await opening.said("until Ctrl-C");
+    opening.interrupt("SIGINT");
+    expect((await opening.ended).stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\n$/);
+
+    const address = (await ask(`run -c ${id} --node agent_0 hostname -I`)).stdout;
+    for (const action of ["stop", "start"])
+      expect(await ask(`node ${action} agent_0 -c ${id}`)).toMatchObject({ status: 0 });
+    expect((await ask(`run -c ${id} --node agent_0 hostname -I`)).stdout).toBe(address);
+    const fault = await ask(`fault disk agent_0 --fill /dev/shm --for 2s --wait -c ${id}`);
+    expect(fault.status, fault.stderr).toBe(0);
+
+    expect((await ask(`snapshot create saved -c ${id}`)).status).toBe(0);
+    const copied = await ask(`create -c copy --from ${id}:saved`);
+    expect(copied.status, copied.stderr).toBe(0);
+    expect((await ask("run -c copy --node agent_0 hostname")).stdout).toBe("agent-0\n");
+
+    const logs = join(folder.path, "logs");
+    expect((await ask(`logs -c ${id} --output-dir ${logs}`)).status).toBe(0);
+    expect(await Bun.file(join(logs, "agent_0.journal.txt")).text()).not.toBe("");
+
+    for (const name of ["copy", id]) expect((await ask(`destroy -c ${name} --yes`)).status).toBe(0);
+    expect(await engine.docker(["ps", "--all", "--quiet"])).toBe("");
+    const networks = await engine.docker(["network", "ls", "--format={{.Name}}"]);
+    expect(networks.split("\n").toSorted()).toEqual(["bridge", "host", "none"]);
+    expect(await engine.docker(["volume", "ls", "--quiet"])).toBe("");
+    expect(environment.DOCKER_HOST).toStartWith("tcp://");
+  },
+  180_000,
+);

@@ -1,0 +1,120 @@
+/** Random faults: the same for the same seed, on nodes that exist, and never on more of them than the cluster can do without. */
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  type ChaosOptions,
+  chaosPlan,
+  chaosProblems,
+  chaosTargets,
+  stepText,
+} from "../../../../src/cluster/faults/chaos-plan.ts";
+import { faultProblems } from "../../../../src/cluster/faults/plan-fault.ts";
+import type { NodeRecord, Role } from "../../../../src/model/cluster-record.ts";
+import { holds } from "../../../support/holds.ts";
+
+const node = (role: Role, index: number): NodeRecord => ({
+  id: `${role}${index}`,
+  role,
+  index,
+  state: "running",
+  publicAddress: undefined,
+  privateAddress: `10.0.${role.length}.${index}`,
+  ssh: { host: "h", port: 22, user: "u" },
+  web: { host: "h", httpPort: 80, httpsPort: 443 },
+});
+const clusterOf = (masters: number, agents: number) => ({
+  nodes: [
+    ...Array.from({ length: agents }, (_, index) => node("agent", index)),
+    ...Array.from({ length: masters }, (_, index) => node("master", index)),
+  ],
+});
+
+const options: ChaosOptions = {
+  seed: 7,
+  everyMs: 30_000,
+  kinds: ["partition", "process", "network"],
+  targets: ["one", "minority"],
+  unit: "etcd",
+};
+const durationMs = 10 * 60_000;
+
+test("a seed has the same plan for ever", () => {
+  const plan = chaosPlan(clusterOf(3, 2), { ...options, durationMs: 150_000 });
+  expect(plan.map(stepText)).toMatchInlineSnapshot(`
+    [
+      "1. after 0.0 s: network on master_1 for 14.0 s (lossPercent 13)",
+      "2. after 30.0 s: partition on agent_1 for 16.0 s",
+      "3. after 1 min: process on master_2 for 12.0 s (unit etcd, signal kill)",
+      "4. after 1 min 30 s: partition on master_1 for 10.0 s",
+      "5. after 2 min: network on master_1 for 14.0 s (lossPercent 39)",
+    ]
+  `);
+});
+
+test("the plan depends on neither the backend nor the order of the nodes", () => {
+  const { nodes } = clusterOf(5, 3);
+  const other = nodes.map((each) => ({ ...each, id: `i-${each.id}`, privateAddress: "10.9.9.9" }));
+  const plan = (cluster: ReturnType<typeof clusterOf>): string =>
+    JSON.stringify(chaosPlan(cluster, { ...options, durationMs }));
+  expect(plan({ nodes: other.toReversed() })).toBe(plan({ nodes }));
+  expect(JSON.stringify(chaosPlan({ nodes }, { ...options, seed: 8, durationMs }))).not.toBe(
+    plan({ nodes }),
+  );
+});
+
+const anyOptions = fc.record({
+  seed: fc.nat(2 ** 32 - 1),
+  everyMs: fc.integer({ min: 5_000, max: 600_000 }),
+  kinds: fc.subarray([...options.kinds, "clock"] as const, { minLength: 1 }),
+  targets: fc.subarray([...chaosTargets], { minLength: 1 }),
+  unit: fc.constant("etcd"),
+});
+
+test("targets exist, the cluster keeps the nodes it needs, and no fault begins before the last is over", async () => {
+  await holds(100, [fc.constantFrom(1, 3, 5), fc.nat(6), anyOptions], (masters, agents, given) => {
+    const cluster = clusterOf(masters, agents);
+    expect(chaosProblems(given)).toEqual([]);
+    const during = { ...given, durationMs: 20 * given.everyMs };
+    const isTooSmall = masters < 3 && agents < 2 && !given.targets.includes("majority");
+    if (isTooSmall || (masters < 3 && agents < 3 && given.targets.join() === "minority")) {
+      expect(() => chaosPlan(cluster, during)).toThrow("can do without");
+      return;
+    }
+    const plan = chaosPlan(cluster, during);
+    expect(plan.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    const names = cluster.nodes.map(({ role, index }) => `${role}_${index}`);
+    for (const { number, atMs, request } of plan) {
+      expect(faultProblems(request)).toEqual([]);
+      expect(atMs).toBe((number - 1) * given.everyMs);
+      expect(request.durationMs).toBeLessThan(given.everyMs);
+      const victims = request.nodes ?? request.between ?? [];
+      expect(victims.length).toBeGreaterThan(0);
+      expect(new Set(victims).size).toBe(victims.length);
+      for (const each of victims) expect(names).toContain(each);
+      if (given.targets.includes("majority")) continue;
+      const lostMasters = victims.filter((each) => each.startsWith("master")).length;
+      expect(lostMasters * 2).toBeLessThan(masters);
+      expect(victims.length - lostMasters).toBeLessThan(Math.max(agents, 1));
+    }
+  });
+});
+
+test("only some faults of a plan are those of the whole plan", () => {
+  const whole = chaosPlan(clusterOf(3, 2), { ...options, durationMs });
+  const some = chaosPlan(clusterOf(3, 2), { ...options, only: [2, 5], durationMs });
+  expect(some).toEqual(whole.filter(({ number }) => [2, 5].includes(number)));
+});
+
+test("a cluster that can do without no node is refused, unless a majority is wanted", () => {
+  const plan = (targets: ChaosOptions["targets"]) =>
+    chaosPlan(clusterOf(1, 1), { ...options, targets, durationMs });
+  expect(() => plan(["one", "minority"])).toThrow("no node that it can do without");
+  expect(plan(["majority"])).toHaveLength(20);
+});
+
+test("a number of a fault that would take long to draw is refused", () => {
+  expect(chaosProblems({ ...options, only: [100_000] })).toEqual([]);
+  expect(chaosProblems({ ...options, only: [9_999_999_999] })).toEqual([
+    "`only`: must be numbers of faults, from 1 to 100000",
+  ]);
+});

@@ -1,0 +1,283 @@
+/** Reports on recorded logs of failures: the cause must be on the first screen, before the timeline. */
+import { describe, expect, test } from "bun:test";
+import { renderReport } from "../../../../src/cluster/report/render-report.ts";
+import { reportParts } from "../../../../src/cluster/report/make-report.ts";
+import { type ClusterEvent, type NewEvent, readEvent } from "../../../../src/model/event.ts";
+
+const start = Date.parse("2026-11-28T10:00:00Z");
+const at = (seconds: number): string => new Date(start + seconds * 1000).toISOString();
+const unix = (seconds: number): string => `${(start + seconds * 1000) / 1000}.000123`;
+const event = (seconds: number, given: NewEvent): ClusterEvent => ({ ...given, at: at(seconds) });
+
+const nodes = ["master_0", "master_1", "master_2"];
+const run = { kind: "run", command: "./test.sh", nodes: ["master_0"] } as const;
+const usual = [
+  event(0, { kind: "phase", title: "Launch", course: "begun" }),
+  event(20, { kind: "phase", title: "Launch", course: "done" }),
+  ...nodes.map((node) => event(40, { kind: "check", node, isReady: true, text: "ready" })),
+  event(60, { ...run, course: "begun" }),
+];
+const ended = event(120, { ...run, course: "failed", status: 1 });
+const result = { isGood: false, text: "The command exited with status 1." };
+
+interface Given {
+  readonly events?: readonly ClusterEvent[];
+  readonly journals: Readonly<Record<string, readonly string[]>>;
+  /** By how many milliseconds they are ahead. */
+  readonly clocks?: Readonly<Record<string, string>>;
+}
+
+function report({ events = [], journals, clocks = {} }: Given): string {
+  const boot = (node: string) => [
+    `${unix(1)} ${node} kernel: Linux version 6.1.0`,
+    `${unix(2)} ${node} systemd[1]: Starting cleanup with 0 errors...`,
+    `${unix(3)} ${node} systemd[1]: Failed to open /dev/tpmrm0, ignoring`,
+  ];
+  const texts = Object.entries(journals).map(([node, lines]) => ({
+    name: `${node}.journal.txt`,
+    text: [...boot(node), ...lines].join("\n"),
+  }));
+  const parts = reportParts({
+    cluster: undefined,
+    clusterId: "nightly",
+    directory: "/x",
+    file: "/y",
+    xml: "",
+    facts: [],
+    commands: [],
+    result,
+    texts: [
+      ...texts,
+      ...Object.entries(clocks).map(([node, text]) => ({ name: `${node}.clock.txt`, text })),
+    ],
+    nowMs: start + 200_000,
+    events: [...usual, ...events, ended],
+  });
+  return renderReport(parts);
+}
+
+/** The words before the timeline. */
+const firstScreen = (html: string): string =>
+  html
+    .slice(html.indexOf("<h1"), html.indexOf("<h2>Timeline"))
+    .replaceAll(/<[^>]*>/g, "")
+    .replaceAll(/\s+/g, " ");
+
+const partition = (seconds: number, course: "begun" | "healed"): ClusterEvent =>
+  event(seconds, {
+    kind: "fault",
+    id: "0123abcd",
+    fault: "partition",
+    course,
+    text: "partition between master_0 and master_1, master_2",
+    nodes,
+    seconds: 30,
+  });
+
+describe("the first screen names", () => {
+  test("a full disk", () => {
+    const screen = firstScreen(
+      report({
+        journals: {
+          master_1: [
+            `${unix(70)} master_1 etcd[412]: {"level":"fatal","msg":"failed to save WAL","error":"write /var/lib/etcd/wal/0.wal: no space left on device"}`,
+            `${unix(70.5)} master_1 systemd[1]: etcd.service: Failed with result 'exit-code'.`,
+          ],
+          master_2: [`${unix(71)} master_2 etcd[401]: lost TCP streaming connection with peer`],
+        },
+      }),
+    );
+    expect(screen).toContain("Noticed 10:01:10.000 master_1 full disk etcd:");
+    expect(screen).toContain("failed unit");
+    expect(screen).toContain("status 1");
+  });
+
+  test("a partition that split the quorum, as what explains it", () => {
+    const screen = firstScreen(
+      report({
+        events: [partition(65, "begun"), partition(95, "healed")],
+        journals: {
+          master_0: [
+            `${unix(68)} master_0 etcd[412]: 8e9e05c52164694d lost leader at term 2`,
+            `${unix(72)} master_0 etcd[412]: etcdserver: request timed out, no leader`,
+            `${unix(80)} master_0 systemd[1]: app.service: Failed with result 'exit-code'.`,
+          ],
+        },
+      }),
+    );
+    expect(screen).toContain("failed unit (explained by partition between master_0 and master_1");
+    expect(screen).toMatch(
+      /First error of each node 10:01:1\d\.000 master_0 etcd: etcdserver: request timed out, no leader|First error of each node 10:01:08/,
+    );
+  });
+
+  test("an OOM kill, also in a container's slice", () => {
+    const screen = firstScreen(
+      report({
+        journals: {
+          master_2: [
+            `${unix(75)} master_2 kernel: Out of memory: Killed process 812 (java) total-vm:4096000kB, anon-rss:1900000kB`,
+            `${unix(75.1)} master_2 systemd[1]: app.service: A process of this unit has been killed by the OOM killer.`,
+            `${unix(75.2)} master_2 systemd[1]: app.service: Failed with result 'oom-kill'.`,
+          ],
+        },
+      }),
+    );
+    expect(screen).toContain("Noticed 10:01:15.000 master_2 out of memory kernel: Out of memory");
+  });
+
+  test("a full disk during a partition, which explains no full disk", () => {
+    const html = report({
+      events: [partition(65, "begun"), partition(95, "healed")],
+      journals: { master_0: [`${unix(70)} master_0 app[9]: write: No space left on device`] },
+    });
+    expect(firstScreen(html)).toContain("master_0 full disk app:");
+    expect(firstScreen(html)).not.toContain("full disk (explained");
+  });
+});
+
+test.each([
+  ["partition", "failed unit", "app.service: Failed with result 'exit-code'.", true],
+  ["partition", "clock jump", "systemd[1]: Time has been changed", false],
+  ["clock", "clock jump", "systemd[1]: Time has been changed", true],
+  ["disk", "full disk", "write: No space left on device", true],
+  ["process", "core dump", "Process 9 (app) dumped core.", false],
+  ["process", "out of memory", "Out of memory: Killed process 9 (app)", false],
+  ["of-a-newer-program", "failed unit", "app.service: Failed with result 'signal'.", false],
+  ["constructor", "failed unit", "app.service: Failed with result 'signal'.", false],
+])("a %s fault and a %s: explained as the fault's row says", (kind, what, line, isExplained) => {
+  const fault = { kind: "fault", id: "0123abcd", fault: kind, text: "the fault", nodes } as const;
+  const screen = firstScreen(
+    report({
+      events: [event(65, { ...fault, course: "begun", seconds: 30 })],
+      journals: { master_1: [`${unix(70)} master_1 app[9]: ${line}`] },
+    }),
+  );
+  expect(screen).toContain(`master_1 ${what} ${isExplained ? "(explained by the fault)" : "app:"}`);
+});
+
+test("what began last explains a failure", () => {
+  const killed: ClusterEvent = event(70, {
+    kind: "fault",
+    id: "4567abcd",
+    fault: "process",
+    course: "begun",
+    text: "app.service dead on master_0",
+    nodes: ["master_0"],
+    seconds: 30,
+  });
+  const { noticed } = reportParts({
+    cluster: undefined,
+    clusterId: "c",
+    directory: "",
+    file: "",
+    xml: "",
+    facts: [],
+    commands: [],
+    nowMs: start + 200_000,
+    events: [...usual, partition(65, "begun"), killed, ended],
+    texts: [
+      {
+        name: "master_0.journal.txt",
+        text: `${unix(71)} master_0 systemd[1]: app.service: Failed with result 'signal'.`,
+      },
+    ],
+  });
+  expect(noticed.map(({ explanation }) => explanation)).toEqual(["app.service dead on master_0"]);
+});
+
+test("the first error has a time, if any error has one", () => {
+  const parts = reportParts({
+    cluster: undefined,
+    clusterId: "c",
+    directory: "",
+    file: "",
+    xml: "",
+    facts: [],
+    commands: [],
+    nowMs: start + 200_000,
+    events: [...usual, ended],
+    texts: [
+      { name: "master_0.console.log", text: "Failed to create symlink\n" },
+      { name: "master_0.journal.txt", text: `${unix(50)} master_0 app[1]: error: no port` },
+    ],
+  });
+  expect(firstScreen(renderReport(parts))).toContain("10:00:50.000 master_0 app: error: no port");
+});
+
+describe("hostile logs", () => {
+  test("stay text, and the page's policy allows no script but its own", () => {
+    const html = report({
+      journals: {
+        master_0: [
+          `${unix(70)} <b>x</b> <img/src=x>[1]: error </script><script>alert(1)</script> \u001B]0;x\u0007 \u202E`,
+          `99999999999.123 master_0 app[1]: fatal from the year 5138`,
+          `2026-99-99T99:99:99Z error in no month`,
+          `${unix(71)} master_0 " onclick="alert(1): error`,
+        ],
+      },
+    });
+    expect(html).not.toContain("<script>alert");
+    expect(html).not.toContain("<img");
+    for (const character of ["\u0007", "\u001B", "\u202E"]) expect(html).not.toContain(character);
+    expect(html.match(/<script>/g)).toHaveLength(1);
+    expect(html).toMatch(/default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'/);
+  });
+
+  test("fail nothing with a clock or a date that cannot be", () => {
+    const html = report({
+      journals: { master_0: [`${unix(70)} master_0 app[1]: fatal`] },
+      clocks: { master_0: "9e99" },
+    });
+    expect(firstScreen(html)).toContain("10:01:10.000 master_0");
+    const impossible = { ...usual[0], at: "2026-99-99T00:00:00.000Z" };
+    expect(readEvent(impossible)).toBeUndefined();
+    expect(readEvent(usual[0])).toEqual(usual[0]);
+  });
+
+  test("of any size make a bounded page in linear time, which says what it left out", () => {
+    const flood = [
+      ...Array.from(
+        { length: 200_000 },
+        (_, index) => `${unix(70)} m app[1]: line ${index} ${"&".repeat(80)}`,
+      ),
+      "x".repeat(20_000_000),
+      `${unix(80)} master_1 kernel: Out of memory: Killed process 1 (a)`,
+    ];
+    const html = report({ journals: { master_0: flood, master_1: flood.slice(-1) } });
+    expect(html.length).toBeLessThan(5_000_000);
+    expect(html).toMatch(/\d+ lines of the logs, because this file has a limit/);
+    expect(firstScreen(html)).toContain("master_1 out of memory");
+  });
+});
+
+test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing", () => {
+  const xml = `<testsuites><testsuite timestamp="2026-11-28T10:01:10">
+    <testcase classname="a" name="elects &lt;a&gt; leader" time="5"/><testcase name="loses it" time="7"><failure/></testcase>
+    <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"/></testsuite></testsuites>`;
+  const { cases } = reportParts({
+    cluster: undefined,
+    clusterId: "c",
+    directory: "",
+    file: "",
+    facts: [],
+    commands: [],
+    texts: [],
+    nowMs: start,
+    xml,
+    events: [...usual, ended],
+  });
+  expect(
+    cases.map(({ name, startMs, endMs, hasFailed }) => [
+      name,
+      startMs - start,
+      endMs - start,
+      hasFailed,
+    ]),
+  ).toEqual([
+    ["a elects <a> leader", 70_000, 75_000, false],
+    ["loses it", 75_000, 82_000, true],
+    ["x", 82_000, 82_000, false],
+    ["y", 82_000, 82_000, false],
+  ]);
+});

@@ -1,0 +1,16 @@
+import { expect, test } from "bun:test";
+import { Problems } from "../../../../src/cli/options/problems.ts";
+import { checkFault } from "../../../../src/commands/fault/check-fault.ts";
+
+test.each<Partial<Parameters<typeof checkFault>[0]>>([
+  { action: "network", nodes: ["agent_0"], delayMs: 10, durationMs: 60_000 },
+  // That the duration is missing is a problem of the option.
+  { action: "network", nodes: ["agent_0"], delayMs: 10 },
+  { action: "list", nodes: [] },
+  { action: "heal", nodes: ["agent_0"] },
+  { nodes: ["agent_0"] },
+])("%j has no problem", (values) => {
+  const problems = new Problems("");
+  checkFault(values, problems);
+  expect(problems.all).toEqual([]);
+});

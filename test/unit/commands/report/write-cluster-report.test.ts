@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Backend } from "../../../../src/backend/contract.ts";
+import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
+import type { Context } from "../../../../src/cli/command.ts";
+import { tryToReport } from "../../../../src/commands/report/write-cluster-report.ts";
+import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
+import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+test("an interrupted command waits for no more logs for its report", async () => {
+  await using folder = await scratchFolder();
+  const interrupted = new AbortController();
+  const backend = {
+    consoleOutput: async (_cluster: unknown, signal: AbortSignal) => {
+      const { promise, resolve } = Promise.withResolvers<[]>();
+      signal.addEventListener("abort", () => resolve([]));
+      interrupted.abort();
+      return promise;
+    },
+  };
+  const cluster = { id: "nightly", directory: folder.path, nodes: [] };
+  const file = join(folder.path, "report.html");
+  await tryToReport(
+    { kind: vmKind, backend: backend as unknown as Backend<unknown>, scope: {} },
+    { clusterId: "nightly", file, cluster: cluster as unknown as ClusterRecord, junit: undefined },
+    {
+      signal: interrupted.signal,
+      progress: silentProgress,
+      clock: systemClock,
+      environment: {},
+      programName: "cluster-vm",
+    } as unknown as Context,
+  );
+  expect(await Bun.file(file).text()).toContain("Cluster nightly");
+});
