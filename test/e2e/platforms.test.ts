@@ -86,10 +86,10 @@ const shell = async (id: string, node: string, line: string): Promise<string> =>
   on(id, ["run", "--node", node, line]);
 
 async function ready({ recover }: Platform, id: string): Promise<void> {
-  for (let attempt = 0; recover !== undefined && attempt < 3; attempt++) {
-    const first = await containers().run(["wait", "-c", id, "--timeout", "2m"], { limitMs });
-    if (first.status === 0) return;
-    await on(id, ["run", "--node", "all", recover]);
+  for (const _attempt of recover === undefined ? [] : [1, 2, 3]) {
+    const waited = await containers().run(["wait", "-c", id, "--timeout", "2m"], { limitMs });
+    if (waited.status === 0) return;
+    await on(id, ["run", "--node", "all", recover!]);
   }
   await on(id, ["wait", "--timeout", "8m"]);
 }
