@@ -2,7 +2,12 @@
  * Faults drawn at random. The plan is a pure function of the seed, the nodes' names and the options: the same on every
  * backend and computer. Random numbers come from mulberry32, a generator of 32 bits by Tommy Ettinger.
  */
-import { type ClusterRecord, nodeReference, roles } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeReference,
+  roles,
+} from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import type { Draw } from "../../platform/faults/fault-kind.ts";
 import {
@@ -61,7 +66,8 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
       .map((name) => `\`${name}\`: not for random faults`),
     ...(kinds.length === 0 ? ["`kinds`: name one at least"] : []),
     ...(targets.length === 0 ? ["`targets`: name one at least"] : []),
-    ...(only.every((number) => Number.isInteger(number) && number >= 1 && number <= highestNumber)
+    ...(only.length > 0 &&
+    only.every((number) => Number.isInteger(number) && number >= 1 && number <= highestNumber)
       ? []
       : [`\`only\`: must be numbers of faults, from 1 to ${highestNumber}`]),
     ...(everyMs >= leastEveryMs && everyMs <= mostEveryMs
@@ -81,7 +87,9 @@ export function* chaosSteps(
     throw new ClusterError(
       "bad-usage",
       `The cluster has no node that it can do without: ${options.targets.join(", ")}.`,
-      { hint: "Pass `targets majority`, or create a cluster with three masters or two agents." },
+      {
+        hint: "Start the nodes that don't run, pass `targets majority`, or create a cluster with three masters or two agents.",
+      },
     );
   const draw = drawFrom(options.seed);
   for (let number = 1; ; number += 1) {
@@ -124,32 +132,42 @@ interface Choice {
   readonly count: number;
 }
 
-/** The sets of nodes from which a fault's nodes are drawn, and how many. */
+/**
+ * The sets of nodes from which a fault's nodes are drawn, and how many. A node that doesn't run counts as one that the
+ * cluster does without already.
+ */
 function choicesOf(
   { nodes }: Pick<ClusterRecord, "nodes">,
   targets: readonly ChaosTarget[],
 ): readonly Choice[] {
-  const alive = nodes
+  const existing = nodes
     .filter(({ state }) => state !== "ended" && state !== "ending")
     .toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index);
-  const named = (isMaster: boolean): readonly string[] =>
-    alive.filter(({ role }) => (role === "master") === isMaster).map(nodeReference);
-  const [masters, others] = [named(true), named(false)];
-  const sizes = (group: readonly string[], spare: number): readonly Choice[] =>
-    chaosTargets
-      .filter((target) => targets.includes(target))
-      .map((target) => {
-        const minority = Math.floor((group.length - 1) / 2);
-        const majority = Math.floor(group.length / 2) + 1;
-        const count = { one: Math.min(1, spare), minority, majority }[target];
-        return { group, count };
-      })
-      .filter(({ count }) => count > 0 && count <= group.length);
+  const masters = existing.filter(({ role }) => role === "master");
+  const others = existing.filter(({ role }) => role !== "master");
   // A majority of the masters must stay, and one of the others.
   return [
-    ...sizes(masters, Math.floor((masters.length - 1) / 2)),
-    ...sizes(others, others.length - 1),
+    ...sizesOf(masters, Math.floor(masters.length / 2) + 1, targets),
+    ...sizesOf(others, 1, targets),
   ];
+}
+
+function sizesOf(
+  nodes: readonly NodeRecord[],
+  needed: number,
+  targets: readonly ChaosTarget[],
+): readonly Choice[] {
+  const group = nodes.filter(({ state }) => state === "running").map(nodeReference);
+  const spare = Math.max(0, group.length - needed);
+  const counts: Readonly<Record<ChaosTarget, number>> = {
+    one: Math.min(1, spare),
+    minority: Math.min(Math.floor((nodes.length - 1) / 2), spare),
+    majority: Math.floor(nodes.length / 2) + 1,
+  };
+  return chaosTargets
+    .filter((target) => targets.includes(target))
+    .map((target) => ({ group, count: counts[target] }))
+    .filter(({ count }) => count > 0 && count <= group.length);
 }
 
 function requestOf(

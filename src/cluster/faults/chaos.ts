@@ -3,7 +3,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { findCluster } from "../find-cluster.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
-import { beginFault, untilFaultEnds } from "./faults.ts";
+import { type Abandon, beginFault, untilFaultEnds } from "./faults.ts";
 
 export interface ChaosRequest {
   readonly clusterId: string;
@@ -11,6 +11,7 @@ export interface ChaosRequest {
   /** No fault begins after this time; absent: faults begin until the signal is aborted. */
   readonly durationMs?: number | undefined;
   readonly onFault?: ((step: ChaosStep) => void) | undefined;
+  readonly abandon?: Abandon;
 }
 
 /**
@@ -20,7 +21,7 @@ export interface ChaosRequest {
  */
 export async function runChaos(
   backend: Backend<unknown>,
-  { clusterId, options, durationMs = Infinity, onFault }: ChaosRequest,
+  { clusterId, options, durationMs = Infinity, onFault, abandon }: ChaosRequest,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
@@ -39,8 +40,9 @@ export async function runChaos(
     signal.throwIfAborted();
     progress.note(`Fault ${stepText(step)}`);
     onFault?.(step);
-    const begun = await beginFault(backend, { clusterId, request: step.request }, runtime, signal);
-    await untilFaultEnds(backend, { clusterId, begun }, runtime, signal);
+    const { request } = step;
+    const begun = await beginFault(backend, { clusterId, request, abandon }, runtime, signal);
+    await untilFaultEnds(backend, { clusterId, begun, abandon }, runtime, signal);
     if (options.recoverMs !== undefined) {
       const deadlineMs = clock.now() + options.recoverMs;
       const wait = { clusterId, login: undefined, skipHttpChecks: true, deadlineMs };

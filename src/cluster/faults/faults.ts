@@ -56,8 +56,12 @@ export interface BegunFault {
 
 const nodesAtOnce = 32;
 
+/** Aborted when the cluster is about to be removed: then nothing needs to be healed. */
+export type Abandon = AbortSignal | undefined;
+
 interface BeginFault {
   readonly clusterId: string;
+  readonly abandon?: Abandon;
   /** Must have no problems; see `faultProblems`. */
   readonly request: FaultRequest;
 }
@@ -68,7 +72,7 @@ interface BeginFault {
  */
 export async function beginFault(
   backend: Backend<unknown>,
-  { clusterId, request }: BeginFault,
+  { clusterId, request, abandon }: BeginFault,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<BegunFault> {
@@ -107,7 +111,7 @@ export async function beginFault(
     step.done();
     runtime.progress.note(`The fault shows (${description}): ${evidence}.`);
   } catch (error) {
-    await healAfterFailure(work, planned, id);
+    if (!isAborted(abandon)) await healAfterFailure(work, planned, id, healingSignal(abandon));
     recordCourse("failed");
     throw error;
   }
@@ -122,16 +126,19 @@ export async function beginFault(
 
 const healLimitMs = 60_000;
 
-/**
- * Heals the parts that have begun, and warns of nodes where that fails. Has a time limit of its own for all nodes, because the caller's signal may be
- * aborted.
- */
+const isAborted = (signal: Abandon): boolean => signal?.aborted ?? false;
+
+/** The time limit for all nodes, where the caller's signal may be aborted. */
+const healingSignal = (abandon: Abandon): AbortSignal =>
+  AbortSignal.any([AbortSignal.timeout(healLimitMs), ...(abandon === undefined ? [] : [abandon])]);
+
+/** Heals the parts that have begun, and warns of nodes where that fails. */
 async function healAfterFailure(
   work: Work,
   planned: readonly PlannedPart[],
   id: string,
+  signal: AbortSignal,
 ): Promise<void> {
-  const signal = AbortSignal.timeout(healLimitMs);
   const heal = async ({ node }: PlannedPart): Promise<void> => {
     try {
       await healFaults(await work.connect(node, signal), [id], signal);
@@ -190,6 +197,7 @@ export async function endFaults(
 
 interface Waiting {
   readonly clusterId: string;
+  readonly abandon?: Abandon;
   readonly begun: BegunFault;
 }
 
@@ -204,8 +212,8 @@ export async function untilFaultEnds(
     await awaitEnd(backend, waiting, runtime, signal);
   } catch (error) {
     const healing = { clusterId: waiting.clusterId, ids: [waiting.begun.fault.id] };
-    if (signal.aborted)
-      await endFaults(backend, healing, runtime, AbortSignal.timeout(healLimitMs));
+    if (signal.aborted && !isAborted(waiting.abandon))
+      await endFaults(backend, healing, runtime, healingSignal(waiting.abandon));
     throw error;
   }
 }

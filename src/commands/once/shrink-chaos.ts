@@ -49,11 +49,17 @@ async function printSmallest(
   context: Context,
 ): Promise<void> {
   const { progress, signal } = context;
+  if (begun.length === 0) {
+    progress.note("No fault had begun when the command failed, so there is nothing to leave out.");
+    return;
+  }
   const rest = { junit: undefined, saveOnFailure: undefined, cache: undefined, fetch: [] };
   const fails = async (only: readonly number[]): Promise<boolean> => {
-    progress.note(`Trying with ${numbered(only.length, "fault")}: ${only.join(", ")}.`);
+    const which = only.length === 0 ? "without any fault" : `with faults ${only.join(", ")}`;
+    progress.note(`Trying ${which}.`);
+    const chaos = only.length === 0 ? undefined : { ...input.chaos, only };
     try {
-      await executeOnce(kind, { ...input, ...rest, chaos: { ...input.chaos, only } }, context);
+      await executeOnce(kind, { ...input, ...rest, chaos }, context);
       return false;
     } catch (error) {
       signal.throwIfAborted();
@@ -62,9 +68,16 @@ async function printSmallest(
       return false;
     }
   };
-  const smallest = await shrink(begun, input.shrink, fails);
-  const text = chaosText({ ...input.chaos, only: smallest });
-  progress.note(
-    `The smallest plan that still fails has ${numbered(smallest.length, "fault")} of ${begun.length}. To repeat it, pass --chaos ${text}`,
-  );
+  const { smallest, isSmallest } = await shrink(begun, input.shrink, fails);
+  const repeat = `To repeat it, pass --chaos ${chaosText({ ...input.chaos, only: smallest })}`;
+  if (smallest.length === 0)
+    progress.note(`The command also fails without any fault of ${begun.length}.`);
+  else if (isSmallest)
+    progress.note(
+      `The smallest plan that still fails has ${numbered(smallest.length, "fault")} of ${begun.length}. ${repeat}`,
+    );
+  else
+    progress.note(
+      `The tries are used up. The smallest plan that failed has ${numbered(smallest.length, "fault")} of ${begun.length}. ${repeat}`,
+    );
 }

@@ -355,6 +355,38 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect(told.findLast((text) => text.includes("seed"))).toStartWith("Chaos had seed 7.");
   });
 
+  test("an interruption heals nothing on a cluster that is about to go", async () => {
+    const { backend, named, runtime, told, cuts, stack } = await openCluster();
+    await using _ = stack;
+    const interruption = new AbortController();
+    const context = { ...runtime, signal: interruption.signal } as unknown as Context;
+    const command = async (): Promise<number> => {
+      await until("a fault shows", () => told.some((text) => text.includes("The fault shows")), {
+        limitMs: 100_000,
+      });
+      interruption.abort(new Error("Enough"));
+      throw new Error("Enough");
+    };
+    const failing = failureOf(withChaos(backend, { ...named, options: chaos }, context, command));
+    expect((await failing).message).toBe("Enough");
+    expect(await cuts()).toContain(true);
+  });
+
+  test("chaos that fails says so while the command runs", async () => {
+    const { machines, backend, named, runtime, told, stack } = await openCluster();
+    await using _ = stack;
+    for (const machine of machines) await machine.write("vain", "");
+    const context = { ...runtime, signal } as unknown as Context;
+    const isTold = (): boolean => told.some((text) => text.includes("no other fault begins"));
+    const command = async (): Promise<number> => {
+      await until("the failure is told", isTold, { limitMs: 100_000 });
+      return 0;
+    };
+    const given = { ...named, options: chaos };
+    const failure = await failureOf(withChaos(backend, given, context, command));
+    expect(failure.id).toBe("remote-command-failed");
+  });
+
   test("the plan is printed, and nothing begins, with --dry-run; the same plan without", async () => {
     const { machines, backend, cuts, stack } = await openCluster();
     await using _ = stack;

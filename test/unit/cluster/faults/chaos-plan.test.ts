@@ -112,9 +112,32 @@ test("a cluster that can do without no node is refused, unless a majority is wan
   expect(plan(["majority"])).toHaveLength(20);
 });
 
-test("a number of a fault that would take long to draw is refused", () => {
+test("no number of a fault, and one that would take long to draw, are refused", () => {
+  expect(chaosProblems({ ...options, only: [] })).toHaveLength(1);
   expect(chaosProblems({ ...options, only: [100_000] })).toEqual([]);
   expect(chaosProblems({ ...options, only: [9_999_999_999] })).toEqual([
     "`only`: must be numbers of faults, from 1 to 100000",
   ]);
+});
+
+test("masters that don't run are the ones that the cluster does without", () => {
+  const { nodes } = clusterOf(5, 3);
+  const without = (...stopped: readonly string[]) => ({
+    nodes: nodes.map((each) => ({
+      ...each,
+      state: stopped.includes(each.id) ? ("stopped" as const) : each.state,
+    })),
+  });
+  const victims = (cluster: { readonly nodes: readonly NodeRecord[] }) =>
+    chaosPlan(cluster, { ...options, durationMs }).map(
+      ({ request }) => request.nodes ?? request.between ?? [],
+    );
+  const isMaster = (each: string): boolean => each.startsWith("master");
+  const one = victims(without("master1"));
+  expect(one.flat()).not.toContain("master_1");
+  expect(Math.max(...one.map((each) => each.filter(isMaster).length))).toBe(1);
+  expect(victims(without("master1", "master3")).flat().filter(isMaster)).toEqual([]);
+  expect(() => victims(without("master0", "master1", "agent0", "agent2"))).toThrow(
+    "no node that it can do without",
+  );
 });
