@@ -5,16 +5,20 @@ import { withinLimit } from "../../system/time-limit.ts";
 /** Whether the command shall succeed, or fail. */
 export interface Wanted {
   readonly fails: boolean;
-  /** The status of a session that could not run the command, which is no failure of the command. */
-  readonly notRun?: number | undefined;
+  /** Whether the command runs on nodes, whose sessions end with 255 if they could not run it. */
+  readonly isRemote: boolean;
 }
 
-export const isWanted = (status: number, { fails, notRun }: Wanted): boolean =>
-  fails ? status !== 0 && status !== notRun : status === 0;
+/** Whether the command has begun, as far as its status tells. Shells say 127 if they don't find it, and 126 if they can't execute it. */
+export const hasRun = (status: number, isRemote: boolean): boolean =>
+  status !== 126 && status !== 127 && !(isRemote && status === 255);
+
+export const isWanted = (status: number, { fails, isRemote }: Wanted): boolean =>
+  fails ? status !== 0 && hasRun(status, isRemote) : status === 0;
 
 /** The exit status for a command that ended with `status`. One that shall fail has none to pass on. */
 export const wantedStatus = (status: number, wanted: Wanted): number => {
-  if (!wanted.fails || status === wanted.notRun) return status;
+  if (!wanted.fails || !hasRun(status, wanted.isRemote)) return status;
   return isWanted(status, wanted) ? 0 : 1;
 };
 

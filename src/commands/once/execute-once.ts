@@ -182,12 +182,14 @@ async function runCommand(
   { backend, ...input }: OneUse & Pick<PreparedCreate, "backend">,
   context: Context,
 ): Promise<void> {
-  const { clusterId, chaos, onFault } = input;
+  const { clusterId, chaos, onFault, keepOnFailure } = input;
+  // After an interruption the cluster goes as it is.
+  const abandon = keepOnFailure ? undefined : context.signal;
   const command = async (): Promise<number> => executeRun(kind, input, context);
   const status =
     chaos === undefined
       ? await command()
-      : await withChaos(backend, { clusterId, options: chaos, onFault }, context, command);
+      : await withChaos(backend, { clusterId, options: chaos, onFault, abandon }, context, command);
   if (status === 0) return;
   const failure = new CommandFailed(status);
   context.progress.note(failure.message);

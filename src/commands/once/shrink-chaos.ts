@@ -3,6 +3,7 @@ import type { Context } from "../../cli/command.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import type { ChaosOptions } from "../../cluster/faults/chaos-plan.ts";
 import { shrink } from "../../cluster/faults/shrink.ts";
+import { hasRun } from "../../cluster/run/run-until.ts";
 import { messageOf } from "../../errors.ts";
 import { numbered } from "../../system/amounts.ts";
 import { chaosText } from "../fault/chaos-text.ts";
@@ -37,10 +38,14 @@ export async function shrinkChaos(
     const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
     await executeOnce(kind, { ...input, onFault }, context);
   } catch (error) {
-    if (error instanceof CommandFailed) await printSmallest(kind, input, begun, context);
+    if (hasFailed(error, input)) await printSmallest(kind, input, begun, context);
     throw error;
   }
 }
+
+/** Whether the command has begun and failed by itself. A mistyped one fails without any fault. */
+const hasFailed = (error: unknown, { local }: Pick<OnceInput, "local">): boolean =>
+  error instanceof CommandFailed && hasRun(error.status, !local);
 
 async function printSmallest(
   kind: BackendKind,
@@ -63,7 +68,7 @@ async function printSmallest(
       return false;
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof CommandFailed) return true;
+      if (hasFailed(error, input)) return true;
       progress.warn(`This try counts as one without a failure: ${messageOf(error)}`);
       return false;
     }

@@ -13,8 +13,8 @@ export const chaosTitle = (chaos: ChaosOptions | undefined): string =>
   chaos === undefined ? "" : ` (chaos with seed ${chaos.seed})`;
 
 /**
- * Runs a command while faults begin and heal. When it has ended, heals the present fault; after an interruption, the
- * cluster goes as it is. Warns at once if the faults fail. Resolves with the command's status. Throws why the faults failed, or the cluster did not recover, unless the command failed as well.
+ * Runs a command while faults begin and heal. When it has ended, heals the present fault, unless that is to be
+ * abandoned. Warns at once if the faults fail. Resolves with the command's status. Throws why the faults failed, or the cluster did not recover, unless the command failed as well.
  */
 export async function withChaos(
   backend: Backend<unknown>,
@@ -32,8 +32,7 @@ export async function withChaos(
   const ending = new AbortController();
   const signal = AbortSignal.any([context.signal, ending.signal]);
   const failures: unknown[] = [];
-  const request = { ...chaos, abandon: context.signal };
-  const running = runChaos(backend, request, { ...context, progress: own }, signal);
+  const running = runChaos(backend, chaos, { ...context, progress: own }, signal);
   const ended = running.catch((error: unknown) => {
     if (signal.aborted) return;
     failures.push(error);

@@ -57,7 +57,7 @@ export async function executeRun(
     sparingCommandStatus(context, findCluster(backend, clusterId, signal));
   const [node, ...others] = input.node;
   const { shard } = input;
-  const wanted = { fails: input.fails === true, notRun: input.local ? undefined : 255 };
+  const wanted = { fails: input.fails === true, isRemote: !input.local };
   const repetition = { shard, wanted, untilMs: input.until };
   if (input.local) {
     const { executeLocal } = await import("./execute-local.ts");

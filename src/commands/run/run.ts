@@ -100,7 +100,8 @@ const repeatOptions = {
   }),
   fails: flag({
     flag: "--fails",
-    summary: "Succeed if the command fails on every node, and fail if it succeeds on one",
+    summary:
+      "Succeed if the command fails on every node, and fail if it succeeds on one; status 126 or 127 means that it could not be executed, and is passed on",
   }),
 };
 

@@ -367,8 +367,8 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
       interruption.abort(new Error("Enough"));
       throw new Error("Enough");
     };
-    const failing = failureOf(withChaos(backend, { ...named, options: chaos }, context, command));
-    expect((await failing).message).toBe("Enough");
+    const given = { ...named, options: chaos, abandon: interruption.signal };
+    expect((await failureOf(withChaos(backend, given, context, command))).message).toBe("Enough");
     expect(await cuts()).toContain(true);
   });
 
