@@ -10,7 +10,7 @@ import type { Connection } from "../ssh/connection/connection.ts";
 import { noteHeldOutput } from "../ssh/session/held-output.ts";
 import type { SessionScript, SessionSettings } from "../ssh/session/session-line.ts";
 import { type Session, type SessionEnd, startSession } from "../ssh/session/session.ts";
-import { findSsh } from "../ssh/session/ssh-process.ts";
+import { findSsh } from "../ssh/find-ssh.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, isDiskFull, writePrivateFile } from "../system/files/private-file.ts";
 import { ownedTemporaryFolder } from "../system/files/owned-folder.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, revised } from "../../errors.ts";
 import {
   type Check,
   type Outcome,
@@ -12,6 +12,7 @@ import {
   isOlder,
 } from "../../model/check.ts";
 import { outside, unmarked } from "../../outside-text.ts";
+import { findSsh, sshInstallation } from "../../ssh/find-ssh.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { freeSpaceProblem } from "../../system/files/private-file.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
@@ -43,27 +44,24 @@ export function machineChecks(
   ];
 }
 
-const installation =
-  "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS includes it).";
-
-/** Throws `machine-not-set-up` without `ssh` on the PATH: a created cluster needs it to reach its nodes. */
+/** Throws `machine-not-set-up` without a usable `ssh` on the PATH: a created cluster needs it to reach its nodes. */
 export function assertSshClient(environment: Environment): void {
-  if (Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) !== null) return;
-  throw new ClusterError("machine-not-set-up", noClient, {
-    hint: `${installation} Nothing was created.`,
-  });
+  try {
+    findSsh(environment);
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    throw revised(error, { hint: `${error.hint ?? ""} Nothing was created.` });
+  }
 }
-
-const noClient = "There is no ssh on the PATH.";
 
 /** Checks for `ssh` on the PATH. The program's own connections don't need it; `run` uses it. */
 export const sshClientCheck = (environment: Environment): Check =>
   localCheck("ssh", async (signal) => findClient(environment, signal));
 
 async function findClient(environment: Environment, signal: AbortSignal): Promise<Outcome> {
-  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
-  if (path === null) return fail(noClient, installation);
+  let path = "ssh";
   try {
+    path = findSsh(environment);
     // OpenSSH prints its version to stderr.
     const { stdout, stderr } = await promisify(execFile)(path, ["-V"], {
       env: { ...minimalEnvironment(environment) },
@@ -74,14 +72,15 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
       ? pass(`${outside(version)} (${path})`)
       : warn(
           `${path} is not OpenSSH: its version is "${outside(version.slice(0, 100))}".`,
-          installation,
+          sshInstallation,
         );
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
+    if (error instanceof ClusterError) return fail(reason, error.hint ?? sshInstallation);
     return fail(
       `Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`,
-      installation,
+      sshInstallation,
     );
   }
 }

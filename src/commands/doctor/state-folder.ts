@@ -1,11 +1,11 @@
 import type { Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../model/check.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
 import { statIfPresent, writeProblem } from "../../system/files/private-file.ts";
+import { ownGroupId, ownUserId } from "../../system/own-user.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** Checks that the folder of keys, known hosts and logs is writable and closed to other users. */
@@ -39,7 +39,7 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
       `Keep them out: chmod 700 ${folder}`,
     );
   }
-  if (uid !== userInfo().uid) {
+  if (uid !== ownUserId()) {
     return warn(
       `The state folder ${folder} belongs to another user (${uid}).`,
       "Take ownership of it with chown, or set XDG_STATE_HOME to your own folder: that user has full control over this one.",
@@ -57,7 +57,7 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
  * systems give each user has no other members.
  */
 async function exposureAbove(folder: string): Promise<Outcome | undefined> {
-  const { gid } = userInfo();
+  const gid = ownGroupId();
   const real = await realpath(folder).catch(() => folder);
   for (const above of new Set([...foldersAbove(folder), ...foldersAbove(real)])) {
     const information = await stat(above).catch(() => undefined);

@@ -7,6 +7,7 @@ import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import type { Connection } from "../connection/connection.ts";
+import { findSsh } from "../find-ssh.ts";
 import type { MasterConnection } from "./master-connection.ts";
 import {
   type SessionScript,
@@ -221,14 +222,6 @@ export async function endSsh({ child, output }: Ssh): Promise<void> {
   await child.exited;
   clearTimeout(insist);
   output.abandon();
-}
-
-export function findSsh(environment: Environment): string {
-  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
-  if (path !== null) return path;
-  throw new ClusterError("machine-not-set-up", "There is no ssh on this machine's PATH.", {
-    hint: "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients).",
-  });
 }
 
 export interface StdinFeed {

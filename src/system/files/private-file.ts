@@ -16,9 +16,10 @@ import {
   statfs,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
+import { ownUserId } from "../own-user.ts";
 
 /** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
@@ -95,7 +96,7 @@ export async function isOwnTemporaryFolder(path: string): Promise<boolean> {
     return false;
   const information = await lstat(path).catch(() => undefined);
   if (information?.isDirectory() !== true) return false;
-  return information.uid === userInfo().uid && (information.mode & 0o022) === 0;
+  return information.uid === ownUserId() && (information.mode & 0o022) === 0;
 }
 
 /** Creates a temporary folder inside `parent`, which must exist. */

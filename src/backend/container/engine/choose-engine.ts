@@ -1,10 +1,10 @@
 import { createServer, isIPv4 } from "node:net";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf, revised } from "../../../errors.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
+import { ownUserId } from "../../../system/own-user.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
@@ -122,7 +122,7 @@ async function openNamed(
 ): Promise<Engine> {
   const open = (kind: EngineName): Engine =>
     openEngine(engineKinds[kind], `--engine ${name}`, runtime);
-  if ((name === "podman" && isRoot()) || (await answers(open(name), runtime, signal)))
+  if ((name === "podman" && ownUserId() === 0) || (await answers(open(name), runtime, signal)))
     return open(name);
   if (name === "docker") return openNamed("podman", runtime, signal);
   throw notOwn(engineKinds[name]);
@@ -137,15 +137,6 @@ function notOwn({ name, title, advice }: EngineKind): ClusterError {
       facts: { program: name },
     },
   );
-}
-
-function isRoot(): boolean {
-  try {
-    return userInfo().uid === 0;
-  } catch {
-    // Node's function fails for users without a name.
-    return false;
-  }
 }
 
 /**

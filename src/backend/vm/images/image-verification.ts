@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
-import { userInfo } from "node:os";
 import { pipeline } from "node:stream/promises";
 import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
+import { ownUserId } from "../../../system/own-user.ts";
 
 export const parseSum = read.object({
   algorithm: read.oneOf("sha256", "sha512"),
@@ -55,7 +55,7 @@ export async function recordVerification(
 export async function readVerification(path: string): Promise<ImageVerification | undefined> {
   const information = await lstat(recordPath(path)).catch(() => undefined);
   if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
-  return information.uid === userInfo().uid
+  return information.uid === ownUserId()
     ? readOwnJson(recordPath(path), parseVerification)
     : undefined;
 }

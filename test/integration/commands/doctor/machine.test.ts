@@ -30,7 +30,11 @@ test("OpenSSH's version, which it prints to stderr, and its path", async () => {
 });
 
 test.each<[string, Readonly<Record<string, string>>, RegExp]>([
-  ["no ssh on the PATH", {}, /^fail: There is no ssh on the PATH\. → Install .*openssh-client/],
+  [
+    "no ssh on the PATH",
+    {},
+    /^fail: There is no ssh on this machine's PATH\. → Install .*openssh-client/,
+  ],
   [
     "another ssh than OpenSSH's",
     { ssh: "echo Dropbear >&2" },
