@@ -12,6 +12,7 @@ import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
 import type { CopyRequest, Creation, FileCopyRequest, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
+import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { restoreNetwork } from "../launch/create-network.ts";
 import { allowReboots } from "../launch/self-reboot.ts";
@@ -20,6 +21,7 @@ import { readInventory } from "../records/records.ts";
 import { removeCreation } from "../remove-creation.ts";
 import { ContainerCopy } from "../copies/container-copy.ts";
 import { haveAddresses, snapshotOrigin } from "../copies/copy-origin.ts";
+import { assertSnapshotSpace } from "./assert-space.ts";
 import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
 import {
   type SavedSnapshot,
@@ -69,12 +71,11 @@ export class ContainerSnapshots implements Snapshots {
     const existing = (await this.#read(cluster, signal)).find((snapshot) => snapshot.name === name);
     assertIncomplete(cluster, name, existing?.nodes !== undefined);
     const containers = await this.#runningContainers(cluster, signal);
-    const { rights } = await nodeRights(
-      this.#engine,
-      { image: containers[0]?.imageId ?? "", root: this.#root },
-      signal,
-    );
+    const facts = await readEngineFacts(this.#engine, signal);
+    const image = containers[0]?.imageId ?? "";
+    const { rights } = await nodeRights(this.#engine, { image, root: this.#root, facts }, signal);
     if (existing !== undefined) await deleteSnapshots(this.#engine, [existing], signal);
+    await assertSnapshotSpace(this.#engine, containers, facts, signal);
     using step = this.#runtime.progress.start("Save file systems");
     try {
       const { clock } = this.#runtime;

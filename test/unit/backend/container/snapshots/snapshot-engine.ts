@@ -39,6 +39,11 @@ export class SnapshotEngine {
   readonly runs: (readonly string[])[] = [];
   /** The command that fails. */
   failing = "";
+  /** Bytes that each container has written over its image. */
+  layerBytes = 0;
+  /** What nodes print about their disk and about sparse files. */
+  space = "";
+  sparse = "";
   /** Commands that have no effect. */
   ignored: RegExp | undefined;
   readonly #counts: Labels;
@@ -83,6 +88,11 @@ export class SnapshotEngine {
       return next === "ls"
         ? [...this.volumes.keys()].join("\n")
         : JSON.stringify([...this.volumes].map(describeVolume));
+    if (command === "exec") return words.at(-1)?.includes("find /") ? this.sparse : this.space;
+    if (command === "container" && words.includes("--size"))
+      return JSON.stringify(
+        [...this.containers.keys()].map((Id) => ({ Id, SizeRw: this.layerBytes })),
+      );
     if (command === "container") return JSON.stringify([...this.containers].map(describeContainer));
     if (command === "images")
       return words.includes("--filter=dangling=true") ? "" : this.#imageIds().join("\n");
