@@ -65,7 +65,7 @@ export type {
 } from "./library/open-cluster.ts";
 export type { Role, Variant } from "./model/cluster-record.ts";
 export type { SnapshotRecord } from "./model/snapshot.ts";
-export type { SavedLogs } from "./cluster/logs.ts";
+export type { SavedLogs } from "./cluster/logs/save-logs.ts";
 export type { MasterSync } from "./cluster/sync-checkout.ts";
 export { ClusterError } from "./errors.ts";
 export type { ErrorId } from "./errors.ts";

@@ -41,7 +41,7 @@ import {
   StartingMachines,
 } from "./create/starting-machines.ts";
 import { recordFailure, recordNodes } from "./events/record-event.ts";
-import { saveFailureLogs } from "./logs.ts";
+import { saveFailureLogs } from "./logs/save-logs.ts";
 
 /** A new cluster, and the connections to its nodes. */
 export interface OpenCluster extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { findNodes } from "../cluster/find-cluster.ts";
 import type { FaultRequest } from "../platform/faults/fault-kinds.ts";
 import { type Fault, beginFault, endFaults, listFaults } from "../cluster/faults/faults.ts";
 import type { PowerAction } from "../cluster/power.ts";
-import { type SavedLogs, saveLogs } from "../cluster/logs.ts";
+import { type SavedLogs, saveLogs } from "../cluster/logs/save-logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
 import { type MasterSync, syncCheckout } from "../cluster/sync-checkout.ts";
 import { ClusterError } from "../errors.ts";

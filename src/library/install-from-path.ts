@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from "node:path";
 import { installOn } from "../cluster/create.ts";
 import type { Machines } from "../cluster/create/starting-machines.ts";
 import type { InstallationRequest } from "../cluster/create/create-request.ts";
-import { saveFailureLogs } from "../cluster/logs.ts";
+import { saveFailureLogs } from "../cluster/logs/save-logs.ts";
 import { chooseCounts } from "../cluster/create/choose-counts.ts";
 import { planInstallation } from "../cluster/plan-installation.ts";
 import { ClusterError } from "../errors.ts";

@@ -2,18 +2,18 @@
 # Prints all logs of a node, with frame.sh. Runs as root.
 # Values: INSTALL_LOG, INSTALL_STATUS and GENCONF_LOG, paths, and the same of UPGRADE; UNITS, whose state matters;
 # UNIT_LISTS and FILE_LISTS, files with lines that name further units and logs, MOST_LISTED of them; TAIL_BYTES of each
-# log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES and JOURNAL_LINES; IS_TIMED:
-# not empty to get times with seconds' fractions, in the journal of all boots, and the node's clock.
+# log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES, DUMPS_BYTES and
+# JOURNAL_LINES; AGO, not empty to get only the journals' lines of the last AGO seconds. Journals hold all boots.
 
-journal() {
-  if [ -z "$IS_TIMED" ]; then
-    journalctl --no-pager -q -b -n "$JOURNAL_LINES"
-  else
-    # Older systemds don't have the first form.
-    journalctl --no-pager -n "$JOURNAL_LINES" -o short-unix 2>/dev/null ||
-      journalctl --no-pager -n "$JOURNAL_LINES" -o short-iso
-  fi
-}
+# Before version 234, systemd has no microseconds in this form.
+form=short-iso-precise
+journalctl -q -n 0 -o "$form" >/dev/null 2>&1 || form=short-iso
+since=
+[ -z "$AGO" ] || since=--since=@$(($(date +%s) - AGO))
+# journal WORDS
+journal() { journalctl --no-pager -n "$JOURNAL_LINES" -o "$form" ${since:+"$since"} "$@"; }
+kernel() { journal -q _TRANSPORT=kernel; }
+core_dumps() { coredumpctl --no-pager list 2>/dev/null; }
 tail_of() { read_file "$1" tail -c "$TAIL_BYTES"; }
 units() {
   systemctl --no-pager --no-legend --failed list-units
@@ -31,7 +31,7 @@ listed_units() {
   done <<CLUSTER_E2E_END
 $(listed "$UNIT_LISTS")
 CLUSTER_E2E_END
-  [ $# -eq 0 ] || journalctl --no-pager -q -b -n "$JOURNAL_LINES" "$@"
+  [ $# -eq 0 ] || journal -q "$@"
 }
 listed_files() {
   count=$(listed "$FILE_LISTS" | wc -l)
@@ -44,7 +44,6 @@ listed_files() {
   done
 }
 
-[ -z "$IS_TIMED" ] || date +%s.%N | frame clock.txt
 tail_of "$INSTALL_LOG" | frame install.log
 read_file "$INSTALL_STATUS" tail -c "$STATUS_BYTES" | frame install-status.txt
 tail_of "$GENCONF_LOG" | frame genconf.log
@@ -55,6 +54,8 @@ tail_of /var/log/cloud-init.log | frame cloud-init.log
 tail_of /var/log/cloud-init-output.log | frame cloud-init-output.log
 units 2>&1 | tail -c "$UNITS_BYTES" | frame units.txt
 journal 2>&1 | tail -c "$TAIL_BYTES" | frame journal.txt
+kernel 2>&1 | tail -c "$UNITS_BYTES" | frame kernel.txt
+core_dumps | tail -c "$DUMPS_BYTES" | frame core-dumps.txt
 listed_units 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-units.txt
 listed_files 2>&1 | tail -c "$PLATFORM_BYTES" | frame platform-files.txt
 exit 0

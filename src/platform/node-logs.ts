@@ -1,5 +1,6 @@
 import { messageOf } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import type { Connection } from "../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
@@ -53,8 +54,10 @@ const tailBytes = 450_000;
 const platformBytes = 150_000;
 const mostListed = 50;
 const unitsBytes = 100_000;
+const dumpsBytes = 20_000;
 const statusBytes = 1000;
 const journalLines = 5000;
+const clockLimitMs = 10_000;
 
 const setupUnits = [
   ...Object.values(installUnits),
@@ -65,7 +68,6 @@ const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
 /** The logs' file names on this machine, as node-logs.sh prints them. */
 const logNames = [
-  "clock.txt",
   "install.log",
   "install-status.txt",
   "genconf.log",
@@ -76,12 +78,21 @@ const logNames = [
   "cloud-init-output.log",
   "units.txt",
   "journal.txt",
+  "kernel.txt",
+  "core-dumps.txt",
   "platform-units.txt",
   "platform-files.txt",
 ] as const;
 
+export interface LogsSelection {
+  /** Only the journals' lines of the last milliseconds; undefined: all. */
+  readonly agoMs?: number | undefined;
+  /** At most this much of the end of each log. */
+  readonly mostBytes?: number;
+}
+
 /** Prints all logs in one round trip; see parseFrames. */
-export const logsScript = (isTimed: boolean): string =>
+export const logsScript = ({ agoMs, mostBytes = tailBytes }: LogsSelection): string =>
   frameFunction +
   shellText(logsFile, {
     INSTALL_LOG: installPaths.installLog,
@@ -94,22 +105,21 @@ export const logsScript = (isTimed: boolean): string =>
     UNIT_LISTS: factFiles.map(({ logUnits }) => logUnits).join(" "),
     FILE_LISTS: factFiles.map(({ logFiles }) => logFiles).join(" "),
     MOST_LISTED: mostListed,
-    TAIL_BYTES: tailBytes,
-    PLATFORM_BYTES: platformBytes,
+    TAIL_BYTES: Math.min(tailBytes, mostBytes),
+    PLATFORM_BYTES: Math.min(platformBytes, mostBytes),
     STATUS_BYTES: statusBytes,
-    UNITS_BYTES: unitsBytes,
+    UNITS_BYTES: Math.min(unitsBytes, mostBytes),
+    DUMPS_BYTES: dumpsBytes,
     JOURNAL_LINES: journalLines,
-    IS_TIMED: isTimed ? "yes" : "",
+    AGO: agoMs === undefined ? "" : Math.ceil(agoMs / 1000),
   });
 
 /** Parses the output of `logsScript`. */
 export const parseLogs = (stdout: string): readonly NodeLog[] =>
   [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
 
-export interface LogsLimits {
+export interface LogsLimits extends LogsSelection {
   readonly limitMs: number;
-  /** Whether the journal has times with fractions of seconds, and each node a text `clock.txt`: by how many ms its clock is ahead. */
-  readonly isTimed?: boolean;
 }
 
 /**
@@ -119,7 +129,7 @@ export interface LogsLimits {
 export async function collectNodeLogs(
   cluster: ClusterRecord,
   connections: ConnectionPool,
-  { limitMs, isTimed = false }: LogsLimits,
+  { limitMs, ...selection }: LogsLimits,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   using limit = watchdog(limitMs, signal);
@@ -129,36 +139,69 @@ export async function collectNodeLogs(
   const texts = await mapConcurrently(
     nodes,
     nodesAtOnce,
-    async (node) => logsOf(node, connections, isTimed, limit.signal),
+    async (node) => logsOf(node, { connections, script: logsScript(selection) }, limit.signal),
     signal,
   );
   return texts.flat();
 }
 
-/** A clock that is right at some time of the command may be right: to shift its lines would reorder them. */
-const aheadBy = (nodeMs: number, beginMs: number, endMs: number): string =>
-  String(nodeMs >= beginMs && nodeMs <= endMs ? 0 : Math.round(nodeMs - beginMs));
+/** Compares a node's clock with this computer's. Undefined if the node doesn't say its time. */
+async function clockOf(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
+  const beginMs = Date.now();
+  const { stdout } = await connection.run(
+    { argv: ["date", "+%s.%N"], limitMs: clockLimitMs, isOutputHidden: true },
+    signal,
+  );
+  const endMs = Date.now();
+  const nodeMs = /^\d{9,11}\.\d{9}\n$/.test(stdout) ? Number(stdout) * 1000 : Number.NaN;
+  if (Number.isNaN(nodeMs)) return undefined;
+  // A clock that is right at some time of the command may be right: to shift its lines would reorder them.
+  const mayBeRight = nodeMs >= beginMs && nodeMs <= endMs;
+  return clockText(mayBeRight ? 0 : Math.round(nodeMs - (beginMs + endMs) / 2), endMs - beginMs);
+}
+
+/** The difference of a node's clock as its file has it; `readClock` reads it. */
+export function clockText(aheadMs: number, withinMs: number): string {
+  const difference =
+    aheadMs === 0
+      ? "the same as"
+      : `${Math.abs(aheadMs)} ms ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  return `${aheadMs} ms\nWhen these logs were fetched, the node's clock was ${difference} this computer's, measured within ${withinMs} ms.\n`;
+}
+
+/** A clock that is off by more says nothing about the times of its lines. */
+const mostOffsetMs = 100 * 365 * 24 * 60 * 60_000;
+
+/** By how many milliseconds a node's clock was ahead, as `clock.txt` says; undefined if it can't be right. */
+export function readClock(text: string): number | undefined {
+  const offsetMs = Number(/^-?\d{1,15} ms$/m.exec(text.slice(0, 100))?.[0].slice(0, -" ms".length));
+  return Math.abs(offsetMs) <= mostOffsetMs ? offsetMs : undefined;
+}
+
+interface NodeRequest {
+  readonly connections: ConnectionPool;
+  readonly script: string;
+}
 
 async function logsOf(
   node: NodeRecord,
-  connections: ConnectionPool,
-  isTimed: boolean,
+  { connections, script }: NodeRequest,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
   try {
     const connection = await connections.connect(node, signal);
     const argv = ["sh", "-s", "--", "e2e-logs"];
-    const hereMs = Date.now();
-    const result = await connection.run(
-      { argv, sudo: true, stdin: logsScript(isTimed), isOutputHidden: true },
+    const { stdout } = await connection.run(
+      { argv, sudo: true, stdin: script, isOutputHidden: true },
       signal,
     );
-    const endMs = Date.now();
-    return parseLogs(result.stdout).map(({ name, text }) => ({
+    const logs = parseLogs(stdout).map(({ name, text }) => ({
       name: `${reference}.${name}`,
-      text: name === "clock.txt" ? aheadBy(Number(text) * 1000, hereMs, endMs) : text,
+      text,
     }));
+    const text = await clockOf(connection, signal).catch(() => undefined);
+    return text === undefined ? logs : [{ name: `${reference}.clock.txt`, text }, ...logs];
   } catch (error) {
     const message = messageOf(error);
     const reason = signal.aborted ? "The node did not answer in time." : message;

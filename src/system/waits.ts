@@ -90,6 +90,9 @@ export const waits = {
   /** A node may restart its network or sshd during the installation. */
   reconnection: { pauseMs: growing(1_000, 2, 10_000), limitMs: 120_000 },
 
+  /** A node whose journal is followed restarts, or is cut off. The user ends it. */
+  followedNode: { pauseMs: growing(500, 1.5, 5_000) },
+
   /** Looks whether nodes that boot have stopped again. The signal limits the wait. */
   booting: { pauseMs: every(2_000) },
 

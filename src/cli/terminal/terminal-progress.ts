@@ -23,6 +23,8 @@ import {
 import type { Colours } from "./colours.ts";
 
 const framesPerSecond = 10;
+/** Where nothing is drawn, work that goes on for so long without a line gets one. */
+const silentMs = 60_000;
 /** Shorter work is never drawn, because nobody could read it. */
 const drawnAfterMs = 300;
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -58,6 +60,7 @@ export class TerminalProgress implements Progress {
     frame: 0,
     timer: undefined as ReturnType<typeof setInterval> | undefined,
     isOver: false,
+    lastLineMs: 0,
   };
 
   constructor(parts: Parts) {
@@ -188,6 +191,7 @@ export class TerminalProgress implements Progress {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue || this.#state.isOver) return;
+    this.#state.lastLineMs = this.#parts.clock.now();
     const masked = this.#show(text);
     const wrapped = wrap(masked, screen.columns, 2).join("\n");
     const line = `${paint === undefined ? wrapped : paint(wrapped)}\n`;
@@ -201,9 +205,26 @@ export class TerminalProgress implements Progress {
   }
 
   #startDrawing(): void {
-    if (this.#live === undefined || this.#state.timer !== undefined || this.#state.isOver) return;
-    this.#state.timer = setInterval(() => this.#draw(), 1000 / framesPerSecond);
+    if (this.#state.timer !== undefined || this.#state.isOver) return;
+    this.#state.timer =
+      this.#live === undefined
+        ? setInterval(() => this.#breakSilence(), silentMs)
+        : setInterval(() => this.#draw(), 1000 / framesPerSecond);
     this.#state.timer.unref();
+  }
+
+  /** Says what is still going on, with the last text of the work. */
+  #breakSilence(): void {
+    const nowMs = this.#parts.clock.now();
+    if (nowMs - this.#state.lastLineMs < silentMs / 2) return;
+    const active = this.#shown.summaries(nowMs).filter((each) => each.active.length > 0);
+    for (const summary of active) {
+      const text = subjectsOf(summary).join(", ");
+      const what = `${summary.title}: still at work after ${formatDuration(summary.ms)}`;
+      this.#report(text === "" ? what : `${what} (${text})`, true);
+    }
+    const [reason = ""] = this.#state.waiting.split("\n");
+    if (active.length === 0 && reason !== "") this.#report(`Still waiting: ${reason}`, true);
   }
 
   #draw(): void {

@@ -10,13 +10,12 @@ import { readEvents } from "../../store/events.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { readTail } from "../../system/files/read-text.ts";
 import { maskedPrintable } from "../../system/printable.ts";
-import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
-import { collectLogs, warnOfSecrets } from "../logs.ts";
+import { collectLogs, maskedTexts, warnOfSecrets } from "../logs/save-logs.ts";
 import { readCases } from "./read-cases.ts";
-import { type LogLine, type NodeText, readLines } from "./log-lines.ts";
+import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
 import { notice, windowsOf } from "./notice.ts";
 import { type ReportParts, renderReport } from "./render-report.ts";
 
@@ -73,7 +72,7 @@ async function nodeTexts(
 ): Promise<readonly NamedText[]> {
   const { progress } = runtime;
   await using connections = openMaskedConnections(cluster, runtime);
-  const limits = { cluster, connections, limitMs: nodesLimitMs, isTimed: true };
+  const limits = { cluster, connections, limitMs: nodesLimitMs };
   const texts = await collectLogs(backend, limits, signal);
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
@@ -82,26 +81,8 @@ async function nodeTexts(
     const clock = clockOf({ name, text });
     if (clock !== undefined) recordEvent(cluster.directory, { kind: "clock", ...clock }, runtime);
   }
-  return texts.map(({ name, text }) => ({
-    name,
-    text: withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given))),
-  }));
+  return maskedTexts(texts, progress);
 }
-
-const clockName = /^([a-z_]+_\d+)\.clock\.txt$/;
-/** A clock that is off by more says nothing about the times of its lines. */
-const mostOffsetMs = 100 * 365 * 24 * 60 * 60_000;
-
-/** Returns undefined for another text, and for a clock that can't be right. */
-function clockOf({ name, text }: NamedText) {
-  const [, node] = clockName.exec(name) ?? [];
-  const offsetMs = Number(text);
-  return node === undefined || !(Math.abs(offsetMs) <= mostOffsetMs)
-    ? undefined
-    : { node, offsetMs };
-}
-
-const logName = /^([a-z]+(?:_[a-z]+)?_\d+)\.([a-z.-]+)$/;
 
 /** The last logs that a command saved, which are masked. */
 async function savedTexts({ directory, logsFolder }: ReportRequest): Promise<readonly NamedText[]> {
@@ -171,22 +152,6 @@ export function reportParts(given: Collected): ReportParts {
 
 const statusText = (status: number | undefined): string =>
   status === undefined ? "the command never ended" : `status ${status}`;
-
-function mergedLines(texts: readonly NamedText[], nowMs: number): readonly LogLine[] {
-  const ahead = new Map(
-    texts.flatMap((each) => {
-      const clock = clockOf(each);
-      return clock === undefined ? [] : [[clock.node, clock.offsetMs] as const];
-    }),
-  );
-  const lines = texts.flatMap(({ name, text }): readonly LogLine[] => {
-    const [, node = "", kind = ""] = logName.exec(name) ?? [];
-    if (kind === "" || clockName.test(name) || name.endsWith(noLogsSuffix)) return [];
-    const own: NodeText = { node, name: kind, text };
-    return readLines(own, { aheadMs: ahead.get(node) ?? 0, nowMs });
-  });
-  return lines.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
-}
 
 const marginMs = 1000;
 

@@ -2,7 +2,7 @@
 import type { ClusterEvent } from "../../model/event.ts";
 import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { type FaultKind, faultRows } from "../../platform/faults/fault-kinds.ts";
-import type { LogLine } from "./log-lines.ts";
+import type { LogLine } from "../logs/log-lines.ts";
 
 interface Sign {
   readonly id: Noticeable;

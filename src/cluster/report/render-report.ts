@@ -1,7 +1,7 @@
 /** Renders the report as one HTML file. Every text passes through `escaped`, and the page's policy forbids any script, style or request but its own. */
 import { createHash } from "node:crypto";
 import { numbered } from "../../system/amounts.ts";
-import type { LogLine } from "./log-lines.ts";
+import type { LogLine } from "../logs/log-lines.ts";
 import { isError } from "./notice.ts";
 import script from "./viewer.js" with { type: "text" };
 import style from "./viewer.css" with { type: "text" };
@@ -79,7 +79,7 @@ const list = (items: readonly string[]): string =>
 /** What was noticed, what nothing explains first, and the first error of each node. */
 function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): string {
   const item = (line: LogLine, what: string, explanation?: string): string => {
-    const offset = (line.ms ?? 0) - span.startMs;
+    const offset = Math.floor((line.ms ?? 0) - span.startMs);
     const time =
       line.ms === undefined ? "" : `<a href="#log" data-t="${offset}">${timeText(line.ms)}</a> `;
     const why =

@@ -1,7 +1,7 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { createCluster } from "../../cluster/create.ts";
-import { makeLogsFolder } from "../../cluster/logs.ts";
+import { makeLogsFolder } from "../../cluster/logs/save-logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
 import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";

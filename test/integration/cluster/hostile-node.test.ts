@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import type { NamedText } from "../../../src/backend/contract.ts";
 import { openMaskedConnections } from "../../../src/cluster/connections.ts";
-import { saveLogs } from "../../../src/cluster/logs.ts";
+import { saveLogs } from "../../../src/cluster/logs/save-logs.ts";
 import { LineProgress } from "../../../src/library/runtime.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { collectNodeLogs } from "../../../src/platform/node-logs.ts";
@@ -58,7 +58,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       signal,
     );
     const byName = new Map(logs.map(({ name, text }) => [name, text]));
-    expect([...byName.keys()]).toEqual(["master_0.install.log", "master_0.journal.txt"]);
+    expect([...byName.keys()]).toEqual(
+      ["clock.txt", "install.log", "journal.txt", "kernel.txt"].map((name) => `master_0.${name}`),
+    );
     expect(byName.get("master_0.install.log")).toBe("\nunits.txt aGVsbG8=\n\0\n");
     expect(byName.get("master_0.journal.txt")).toContain("e2e-logs /../../../escaped\n");
     expect(byName.get("master_0.journal.txt")).toEndWith("journal of this machine\n");
@@ -86,6 +88,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       signal,
     );
     expect(logs.map(({ name }) => name.slice("master_0.".length))).toEqual([
+      "clock.txt",
       "install.log",
       "install-status.txt",
       "genconf.log",
@@ -93,8 +96,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       "cloud-init-output.log",
       "units.txt",
       "journal.txt",
+      "kernel.txt",
     ]);
-    for (const log of logs) {
+    for (const log of logs.slice(1)) {
       expect(log.text).toEndWith("the end\n");
       expect(log.text.length).toBeLessThanOrEqual(500_000);
     }
@@ -126,13 +130,15 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       runtime(lines),
       signal,
     );
-    expect(files).toEqual(["master_0.journal.txt"]);
+    expect(files).toEqual(["clock", "journal", "kernel"].map((name) => `master_0.${name}.txt`));
     expect(await readFile(join(directory, "id_ed25519"), "utf8")).toBe(key);
     expect((await readdir(directory)).toSorted()).toEqual([
       "events.jsonl",
       "id_ed25519",
       "known_hosts",
+      "master_0.clock.txt",
       "master_0.journal.txt",
+      "master_0.kernel.txt",
     ]);
     expect(await readdir(scratch.path)).toEqual(["state"]);
     expect(await readdir(join(scratch.path, "state"))).toEqual(["cluster"]);

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { saveFailureLogs } from "../../../src/cluster/logs.ts";
+import { saveFailureLogs } from "../../../src/cluster/logs/save-logs.ts";
 import { LineProgress } from "../../../src/library/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";

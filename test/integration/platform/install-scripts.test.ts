@@ -60,7 +60,7 @@ const scripts: readonly (readonly [name: string, text: string])[] = [
   ],
   ["node version", nodeVersionScript],
   ["node", nodeScript],
-  ["logs", logsScript(true)],
+  ["logs", logsScript({})],
   ["secrets", secretsScript],
   ["resolvers", resolversScript],
   ["sync state", stateCommand(layouts)[2]],

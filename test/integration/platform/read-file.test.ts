@@ -114,7 +114,7 @@ test("the logs and the secrets of a platform leave out what a service has put th
     Bun.spawnSync(["sh", "-c", script.replaceAll(list, at("files"))], {
       timeout: 100_000,
     }).stdout.toString();
-  const logs = parseFrames(run(logsScript(false), logFiles), ["platform-files.txt"]).get(
+  const logs = parseFrames(run(logsScript({}), logFiles), ["platform-files.txt"]).get(
     "platform-files.txt",
   );
   expect(logs).toBe(

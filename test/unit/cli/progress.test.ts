@@ -1,6 +1,6 @@
 /** Progress where nothing is redrawn, and its log. `terminal/terminal-progress.test.ts` shows it on a terminal. */
 import { outside } from "../../../src/outside-text.ts";
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, jest, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -308,3 +308,38 @@ test.each(["waiting", "note", "warn", "step"] as const)(
     ]);
   },
 );
+
+test("work without a word gets a line a minute, with the last text of the work", () => {
+  jest.useFakeTimers();
+  try {
+    const { progress, time, written } = bench();
+    const build = progress.start("Build the node image", "debian-12");
+    const pass = (ms: number): void => {
+      time.now += ms;
+      jest.advanceTimersByTime(ms);
+    };
+    build.update("Step 3/8");
+    pass(60_000);
+    progress.note("Something else.");
+    build.update("Step \u001b[31m4/8");
+    pass(20_000);
+    pass(40_000);
+    build.done();
+    progress.waiting("agent_0: booting");
+    pass(60_000);
+    progress.waiting("");
+    pass(120_000);
+    expect(written().split("\n")).toEqual([
+      "Build the node image …",
+      "Build the node image: still at work after 1 min (debian-12, Step 3/8)",
+      "Something else.",
+      "Build the node image: still at work after 2 min (debian-12, Step 4/8)",
+      "Build the node image: done (2 min)",
+      "agent_0: booting",
+      "Still waiting: agent_0: booting",
+      "",
+    ]);
+  } finally {
+    jest.useRealTimers();
+  }
+});

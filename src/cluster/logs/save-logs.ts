@@ -1,23 +1,25 @@
-import { numbered } from "../system/amounts.ts";
+import { numbered } from "../../system/amounts.ts";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, NamedText } from "../backend/contract.ts";
-import { ClusterError, messageOf } from "../errors.ts";
-import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
-import { TooManySecrets } from "../platform/cluster-secrets.ts";
-import { type LogsLimits, collectNodeLogs, noLogsSuffix } from "../platform/node-logs.ts";
-import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
-import { writePrivateFileIn } from "../system/files/private-file.ts";
-import { maskedPrintable, outsideLine } from "../system/printable.ts";
-import { withoutPrivateKeys } from "../system/private-keys.ts";
-import type { Progress, Runtime } from "../system/runtime.ts";
-import { watchdog } from "../system/time-limit.ts";
-import { hideSecrets, openMaskedConnections } from "./connections.ts";
+import type { Backend, NamedText } from "../../backend/contract.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import { TooManySecrets } from "../../platform/cluster-secrets.ts";
+import { type LogsLimits, collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { writePrivateFileIn } from "../../system/files/private-file.ts";
+import { maskedPrintable, outsideLine } from "../../system/printable.ts";
+import { withoutPrivateKeys } from "../../system/private-keys.ts";
+import type { Progress, Runtime } from "../../system/runtime.ts";
+import { watchdog } from "../../system/time-limit.ts";
+import { hideSecrets, openMaskedConnections } from "../connections.ts";
 
 export interface LogsRequest {
   readonly cluster: ClusterRecord;
   /** Undefined: a new folder in the cluster's state folder, named after the time. */
   readonly folder: string | undefined;
+  /** Only the journals' lines of the last milliseconds; undefined: all. */
+  readonly agoMs?: number | undefined;
 }
 
 export interface SavedLogs {
@@ -27,12 +29,12 @@ export interface SavedLogs {
 }
 
 /** Time limit for all nodes together. */
-const nodesLimitMs = 120_000;
+export const nodesLimitMs = 120_000;
 
 /** Saves all logs of a cluster as files that only this user can read, with secrets masked. Skips logs that it can't get. */
 export async function saveLogs(
   backend: Pick<Backend<unknown>, "consoleOutput">,
-  { cluster, folder: chosen }: LogsRequest,
+  { cluster, folder: chosen, agoMs }: LogsRequest,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<SavedLogs> {
@@ -42,7 +44,11 @@ export async function saveLogs(
   await makeLogsFolder(folder);
   using step = progress.start("Collect logs");
   await using connections = openMaskedConnections(cluster, runtime);
-  const texts = await collectLogs(backend, { cluster, connections, limitMs: nodesLimitMs }, signal);
+  const texts = await collectLogs(
+    backend,
+    { cluster, connections, limitMs: nodesLimitMs, agoMs },
+    signal,
+  );
   signal.throwIfAborted();
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
@@ -79,7 +85,7 @@ export async function makeLogsFolder(folder: string): Promise<void> {
 }
 
 /** Nodes whose logs could not be read, one line for each reason. */
-function silentNodes(texts: readonly NamedText[]): readonly string[] {
+export function silentNodes(texts: readonly NamedText[]): readonly string[] {
   const silent = texts.filter(({ name }) => name.endsWith(noLogsSuffix));
   const byReason = Map.groupBy(silent, ({ text }) => text.trim());
   return [...byReason].map(([reason, group]) => {
@@ -157,6 +163,15 @@ async function tryToHideSecrets(
   }
 }
 
+/** How logs may be shown or saved: with hidden values masked, printable, and without private keys. */
+export const maskedTexts = (
+  texts: readonly NamedText[],
+  progress: Pick<Progress, "mask">,
+): readonly NamedText[] => texts.map(({ name, text }) => ({ name, text: masked(text, progress) }));
+
+const masked = (text: string, progress: Pick<Progress, "mask">): string =>
+  withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given)));
+
 /** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
 const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
 
@@ -172,8 +187,7 @@ async function saveTexts(
   const saved: string[] = [];
   for (const { name, text } of texts) {
     if (logName.test(name)) {
-      const masked = maskedPrintable(text, (given) => progress.mask(given));
-      await writePrivateFileIn(folder, name, withoutPrivateKeys(masked));
+      await writePrivateFileIn(folder, name, masked(text, progress));
       saved.push(name);
     } else
       progress.warn(

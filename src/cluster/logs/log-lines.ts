@@ -2,7 +2,7 @@
 import { plainLine } from "../../system/printable.ts";
 
 export interface LogLine {
-  /** Milliseconds since 1970 by this computer's clock; undefined if nothing says when. */
+  /** Milliseconds since 1970 by this computer's clock, with microseconds behind the point; undefined if nothing says when. */
   readonly ms: number | undefined;
   readonly node: string;
   /** A unit or program of the journal, or the name of another log. */
@@ -21,9 +21,9 @@ const longestLine = 1000;
 const longestUnit = 60;
 const mostLines = 100_000;
 
-const unixTime = /^(\d{9,11}\.\d{3})\d{0,6} (.*)$/;
+const unixTime = /^(\d{9,11}\.\d{3,6})\d{0,3} (.*)$/;
 const isoTime =
-  /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,3})\d{0,6})?(Z|[+-]\d\d:?\d\d)? (.*)$/;
+  /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,6})\d{0,3})?(Z|[+-]\d\d:?\d\d)? (.*)$/;
 const syslogTime = /^([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.\d{1,9})? (.*)$/;
 /** The host, the program and its message. */
 const journalLine = /^\S{1,255} ([^\s:[\]]{1,200})(?:\[\d{1,10}\])?: ?(.*)$/;
@@ -39,7 +39,7 @@ interface Reading {
 /** Returns the last lines of a log. A line without a time follows the one before it. Takes linear time. */
 export function readLines(given: NodeText, { aheadMs, nowMs }: Reading): readonly LogLine[] {
   const { node, name } = given;
-  const isJournal = /journal|units/.test(name);
+  const isJournal = /journal|units|kernel/.test(name);
   const own = name.replace(/\.(?:log|txt)$/, "");
   const lines: LogLine[] = [];
   let [lastMs, lastUnit]: [number | undefined, string] = [undefined, own];
@@ -68,7 +68,8 @@ function* lastLines(text: string, most: number): Generator<string> {
   }
 }
 
-function timeOf(
+/** The time of a line, by the node's clock, and the rest of it. */
+export function timeOf(
   line: string,
   nowMs: number,
 ): { readonly ms: number; readonly rest: string } | undefined {
@@ -81,7 +82,7 @@ function timeOf(
     unixRest !== undefined
       ? Number(seconds) * 1000
       : isoRest !== undefined
-        ? Date.parse(`${date.replace(" ", "T")}.${fraction.padEnd(3, "0")}${zone}`)
+        ? Date.parse(`${date.replace(" ", "T")}${zone}`) + Number(`0.${fraction}`) * 1000
         : withoutYear(`${day} ${month}`, time, nowMs);
   return ms >= earliestMs && ms <= latestMs ? { ms, rest } : undefined;
 }

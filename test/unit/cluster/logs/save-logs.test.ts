@@ -1,17 +1,17 @@
 import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { NamedText } from "../../../src/backend/contract.ts";
-import { saveFailureLogs, saveLogs } from "../../../src/cluster/logs.ts";
-import { ClusterError } from "../../../src/errors.ts";
-import type { NodeRecord } from "../../../src/model/cluster-record.ts";
-import type { ConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
-import { failureOf } from "../../support/failure-of.ts";
-import { exampleCluster } from "../../support/install-example.ts";
-import { neverAborted } from "../../support/never-aborted.ts";
-import { recordingProgress } from "../../support/recording-progress.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { scriptedClock } from "../../support/scripted-clock.ts";
+import type { NamedText } from "../../../../src/backend/contract.ts";
+import { saveFailureLogs, saveLogs } from "../../../../src/cluster/logs/save-logs.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { recordingProgress } from "../../../support/recording-progress.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const ssh = { host: "127.0.0.1", port: 1, user: "root" };
 const nodes = [

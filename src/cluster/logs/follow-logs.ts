@@ -1,0 +1,142 @@
+import { ClusterError, hasErrorId } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import { mapConcurrently } from "../../system/concurrency.ts";
+import { outsideReason } from "../../system/printable.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { eitherSignal } from "../../system/time-limit.ts";
+import { waits } from "../../system/waits.ts";
+import { openMaskedConnections } from "../connections.ts";
+import { assertRuns, findNodes } from "../find-cluster.ts";
+import { linesOf } from "../run-on-nodes.ts";
+import followFile from "./follow-journal.sh" with { type: "text" };
+import { timeOf } from "./log-lines.ts";
+
+export interface FollowRequest {
+  readonly cluster: ClusterRecord;
+  /** See `findNodes`. */
+  readonly nodes: readonly string[];
+  /** Begins with the lines of the last milliseconds; undefined: with the last few lines. */
+  readonly agoMs: number | undefined;
+  /** Receives each line; it may hold secrets and terminal codes. A promise makes that node wait. */
+  readonly onLine: (node: NodeRecord, line: string) => void | Promise<void>;
+  /** Whether nobody reads the lines any more. Then the work ends. */
+  readonly isOutputClosed: () => boolean;
+}
+
+const firstLines = 10;
+const mostLines = 100_000;
+/** Enough for the reason why a node's journal can't be read. */
+const keptCharacters = 4096;
+const notFound = 127;
+
+/**
+ * Passes on what the nodes write into their journals, until it is aborted. A node whose connection is lost, such as one
+ * that restarts, goes on where it was. Throws `node-not-found`, `node-stopped`, and the first failure of a node that was never reached.
+ */
+export async function followLogs(
+  { cluster, nodes: selectors, agoMs, onLine, isOutputClosed }: FollowRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  const chosen = findNodes(cluster, selectors);
+  const nodes = chosen.filter(({ state }) => state === "running");
+  const [first] = chosen;
+  if (nodes.length === 0 && first !== undefined) assertRuns(cluster, first);
+  for (const node of chosen)
+    if (!nodes.includes(node))
+      runtime.progress.warn(`${nodeReference(node)} is ${node.state}: it is left out`);
+  await using connections = openMaskedConnections(cluster, runtime);
+  const closed = new AbortController();
+  using either = eitherSignal([signal, closed.signal]);
+  const pass = (node: NodeRecord, line: string): void | Promise<void> => {
+    if (isOutputClosed()) closed.abort(new Error("nobody reads the output"));
+    else return onLine(node, line);
+  };
+  const follow = async (node: NodeRecord): Promise<void> =>
+    followNode({ node, agoMs, connections, pass, runtime }, either.signal);
+  try {
+    await mapConcurrently(nodes, nodes.length, follow, either.signal);
+  } catch (error) {
+    if (!closed.signal.aborted) throw error;
+  }
+}
+
+interface Followed {
+  readonly node: NodeRecord;
+  readonly agoMs: number | undefined;
+  readonly connections: ConnectionPool;
+  readonly pass: (node: NodeRecord, line: string) => void | Promise<void>;
+  readonly runtime: Runtime;
+}
+
+async function followNode(
+  { node, agoMs, connections, pass, runtime }: Followed,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, progress } = runtime;
+  const name = nodeReference(node);
+  let lastMs: number | undefined;
+  let lineOfLoss = "";
+  for (let failures = 0; ; failures += 1) {
+    // The lines at the last time may have been passed on before the connection was lost.
+    const knownMs = lastMs;
+    const lines = linesOf((stream, line) => {
+      if (stream === "stderr") return undefined;
+      const ms = timeOf(line, clock.now())?.ms;
+      if (knownMs !== undefined && ms !== undefined && ms <= knownMs) return undefined;
+      lastMs = ms ?? lastMs;
+      failures = 0;
+      return pass(node, line);
+    });
+    try {
+      const connection = await connections.connect(node, signal);
+      if (lineOfLoss !== "") progress.note(`${name} is reached again.`);
+      lineOfLoss = "";
+      const script = shellText(followFile, {
+        LINES: agoMs === undefined && knownMs === undefined ? firstLines : mostLines,
+        AGO: agoMs === undefined || knownMs !== undefined ? "" : Math.ceil(agoMs / 1000),
+        FROM: knownMs === undefined ? "" : Math.floor(knownMs / 1000),
+      });
+      const { status, stderr } = await connection.run(
+        {
+          argv: ["sh", "-c", script, "e2e-follow"],
+          sudo: true,
+          stdin: untilAborted(signal),
+          isOutputHidden: true,
+          keptCharacters,
+          onOutput: lines.onOutput,
+        },
+        signal,
+      );
+      if (status === notFound) throw unreadable(name, stderr);
+    } catch (error) {
+      signal.throwIfAborted();
+      const isLost = hasErrorId(error, "connection-failed");
+      if (!isLost || (lastMs === undefined && !error.transient)) throw error;
+    } finally {
+      lines.end();
+    }
+    if (lineOfLoss === "") {
+      lineOfLoss = `The connection to ${name} is lost: its journal goes on when it is back.`;
+      progress.note(lineOfLoss);
+    }
+    await clock.sleep(waits.followedNode.pauseMs(failures + 1), signal);
+  }
+}
+
+/** The node's command ends when its stdin does, or its connection. */
+async function* untilAborted(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  if (signal.aborted) return;
+  const ended = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => ended.resolve(), { once: true });
+  await ended.promise;
+}
+
+const unreadable = (node: string, stderr: string): ClusterError =>
+  new ClusterError(
+    "remote-command-failed",
+    `The journal of ${node} cannot be read: ${outsideReason(stderr) || "it has no journalctl"}.`,
+    { facts: { node } },
+  );

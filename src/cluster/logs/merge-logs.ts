@@ -1,0 +1,71 @@
+import type { Backend } from "../../backend/contract.ts";
+import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import { numbered } from "../../system/amounts.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { openMaskedConnections } from "../connections.ts";
+import type { LogLine } from "./log-lines.ts";
+import { clockOf, mergedLines, preciseTime } from "./merged-lines.ts";
+import { collectLogs, maskedTexts, nodesLimitMs, silentNodes, warnOfSecrets } from "./save-logs.ts";
+
+export interface MergeRequest {
+  readonly cluster: ClusterRecord;
+  /** Absolute path. It is replaced if it exists. */
+  readonly file: string;
+  /** Only lines of the last milliseconds; undefined: all. */
+  readonly agoMs?: number | undefined;
+}
+
+export interface MergedLogs {
+  readonly file: string;
+  readonly lines: number;
+}
+
+/** What the logs of all nodes together may take in memory, for each kind of log. */
+const mostBytesOfAll = 64_000_000;
+
+/** Writes all logs into one file, which only this user can read: ordered by this computer's clock, each line with its node, with secrets masked. */
+export async function saveMergedLogs(
+  backend: Pick<Backend<unknown>, "consoleOutput">,
+  { cluster, file, agoMs }: MergeRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<MergedLogs> {
+  const { clock, progress } = runtime;
+  using step = progress.start("Collect logs");
+  await using connections = openMaskedConnections(cluster, runtime);
+  const mostBytes = Math.ceil(mostBytesOfAll / Math.max(1, cluster.nodes.length));
+  const limits = { cluster, connections, limitMs: nodesLimitMs, agoMs, mostBytes };
+  const texts = await collectLogs(backend, limits, signal);
+  signal.throwIfAborted();
+  const refusal = connections.refusal();
+  if (refusal !== undefined) throw refusal;
+  const nowMs = clock.now();
+  const sinceMs = agoMs === undefined ? -Infinity : nowMs - agoMs;
+  const lines = mergedLines(maskedTexts(texts, progress), nowMs).filter(
+    ({ ms }) => agoMs === undefined || (ms ?? -Infinity) >= sinceMs,
+  );
+  const clocks = texts.flatMap((each) => clockOf(each) ?? []);
+  await writePrivateFile(
+    file,
+    [...clocks.map(clockLine), ...lines.map((line) => lineText(line, cluster))]
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
+  step.done(numbered(lines.length, "line"));
+  for (const line of silentNodes(texts)) progress.warn(line);
+  warnOfSecrets(connections.problem(), texts, progress);
+  return { file, lines: lines.length };
+}
+
+const clockLine = ({ node, offsetMs }: NonNullable<ReturnType<typeof clockOf>>): string => {
+  if (offsetMs === 0) return `# The clock of ${node} is this computer's.`;
+  const way = offsetMs > 0 ? "ahead of" : "behind";
+  return `# The clock of ${node} is ${Math.abs(offsetMs)} ms ${way} this computer's: its times are corrected by that.`;
+};
+
+function lineText({ ms, node, unit, text }: LogLine, { nodes }: ClusterRecord): string {
+  const width = Math.max(0, ...nodes.map((each) => nodeReference(each).length));
+  const time = ms === undefined ? "-".padEnd(preciseTime(0).length) : preciseTime(ms);
+  return `${time} ${node.padEnd(width)} ${unit}: ${text}`;
+}

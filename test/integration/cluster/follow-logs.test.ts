@@ -1,0 +1,131 @@
+/** `logs --follow` and `logs --merged` on nodes whose journal is a file. */
+import { appendFile, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { followLogs } from "../../../src/cluster/logs/follow-logs.ts";
+import { saveMergedLogs } from "../../../src/cluster/logs/merge-logs.ts";
+import { LineProgress } from "../../../src/library/runtime.ts";
+import { nodeReference } from "../../../src/model/cluster-record.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { exampleCluster } from "../../support/install-example.ts";
+import { machinesLack, startMachines } from "../../support/install-machine.ts";
+import { neverAborted } from "../../support/never-aborted.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
+
+/** Prints the file `run/journal`, and follows it. */
+const journalctl = `#!/bin/sh
+case " $* " in
+  *" -n 0 "*) ;;
+  *" -f "*) exec tail -n +1 -f "$MACHINE/run/journal" ;;
+  *_TRANSPORT*) ;;
+  *) cat "$MACHINE/run/journal" ;;
+esac
+`;
+
+async function openCluster() {
+  const scratch = await scratchFolder();
+  const machines = await startMachines({ roles: ["master", "agent"], programs: { journalctl } });
+  const directory = join(scratch.path, "state");
+  await machines.openTo(directory);
+  const notes: string[] = [];
+  const progress = new LineProgress((line) => notes.push(line));
+  const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
+  const runtime = { environment: {}, clock: systemClock, progress };
+  for (const machine of machines.machines) await machine.write("run/journal", "");
+  const write = async (index: number, line: string): Promise<void> =>
+    appendFile(join(machines.machines[index]!.folder, "run/journal"), `${line}\n`);
+  const dispose = async (): Promise<void> => {
+    await machines[Symbol.asyncDispose]();
+    await scratch[Symbol.asyncDispose]();
+  };
+  return { scratch, machines, cluster, runtime, notes, write, [Symbol.asyncDispose]: dispose };
+}
+
+const at = (second: number, text: string): string =>
+  `2026-11-28T10:00:0${second}.000001+00:00 host etcd[7]: ${text}`;
+
+test.skipIf(machinesLack !== undefined)(
+  `follows journals until the abort, also past a lost connection, and repeats no line (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster();
+    const { cluster, runtime, machines, notes, write } = opened;
+    const lines: string[] = [];
+    const stop = new AbortController();
+    const until = async (text: string): Promise<void> => {
+      while (!lines.some((line) => line.includes(text))) await Bun.sleep(20);
+    };
+    await write(0, at(1, "one"));
+    const request = {
+      cluster,
+      nodes: ["all"],
+      agoMs: undefined,
+      onLine: (node: Parameters<typeof nodeReference>[0], line: string) =>
+        void lines.push(`${nodeReference(node)} ${line}`),
+      isOutputClosed: () => false,
+    };
+    const following = followLogs(request, runtime, stop.signal);
+    following.catch(() => {});
+    await until("one");
+    await write(1, at(2, "two"));
+    await until("two");
+    machines.machines[0]!.cutConnections();
+    await write(0, at(3, "three"));
+    await until("three");
+    stop.abort(new Error("Ctrl-C"));
+    expect(following).rejects.toThrow("Ctrl-C");
+    await following.catch(() => {});
+    expect(lines).toEqual([
+      `master_0 ${at(1, "one")}`,
+      `agent_0 ${at(2, "two")}`,
+      `master_0 ${at(3, "three")}`,
+    ]);
+    expect(notes.join("\n")).toContain("The connection to master_0 is lost");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `ends when nobody reads the lines any more (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster();
+    await opened.write(1, at(1, "one"));
+    await followLogs(
+      {
+        cluster: opened.cluster,
+        nodes: ["agents"],
+        agoMs: 1000,
+        onLine: () => {},
+        isOutputClosed: () => true,
+      },
+      opened.runtime,
+      neverAborted,
+    );
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `writes one private file of all nodes in the order of time, without terminal codes (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster();
+    const { cluster, runtime, scratch, write } = opened;
+    await write(0, at(3, "three"));
+    await write(1, at(2, "\u001b]0;owned\u0007two"));
+    await write(0, at(4, "four"));
+    const file = join(scratch.path, "all.log");
+    const backend = { consoleOutput: async () => [] };
+    const saved = await saveMergedLogs(backend, { cluster, file }, runtime, neverAborted);
+    expect(saved.file).toBe(file);
+    const text = await readFile(file, "utf8");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(text).not.toContain("\u001b");
+    expect(text).toMatch(/^# The clock of master_0 is /m);
+    const lines = text.split("\n").filter((line) => line.includes("etcd: "));
+    expect(lines.map((line) => line.replace(/^\S+ /, ""))).toEqual([
+      expect.stringMatching(/^agent_0 {2}etcd: .*two$/),
+      "master_0 etcd: three",
+      "master_0 etcd: four",
+    ]);
+    const agoMs = 60_000;
+    await saveMergedLogs(backend, { cluster, file, agoMs }, runtime, neverAborted);
+    expect(await readFile(file, "utf8")).not.toContain("etcd");
+  },
+);

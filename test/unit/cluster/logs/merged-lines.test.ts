@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { clockText, readClock } from "../../../../src/platform/node-logs.ts";
+import { mergedLines, preciseTime } from "../../../../src/cluster/logs/merged-lines.ts";
+
+const nowMs = Date.UTC(2026, 10, 29);
+const texts = [
+  { name: "master_0.clock.txt", text: clockText(-1500, 3) },
+  {
+    name: "master_0.journal.txt",
+    text: [
+      "2026-11-28T10:00:00.000250+0100 m kernel: boot",
+      "-- Boot 0123456789abcdef --",
+      "2026-11-28T10:00:00.500001+0100 m etcd[7]: second",
+    ].join("\n"),
+  },
+  { name: "master_0.kernel.txt", text: "2026-11-28T10:00:00.000250+0100 m kernel: boot" },
+  { name: "agent_0.journal.txt", text: "2026-11-28T09:00:02.000000+00:00 a etcd[9]: first" },
+  { name: "agent_0.install.log", text: "no time" },
+  { name: "agent_1.no-logs.txt", text: "gone" },
+];
+
+test("lines are ordered by this computer's clock to the microsecond, and a journal's part isn't repeated", () => {
+  const lines = mergedLines(texts, nowMs).map(
+    ({ ms, node, unit, text }) =>
+      `${ms === undefined ? "-" : preciseTime(ms)} ${node} ${unit}: ${text}`,
+  );
+  expect(lines).toEqual([
+    "- agent_0 install: no time",
+    "2026-11-28T09:00:01.500250Z master_0 kernel: boot",
+    "2026-11-28T09:00:01.500250Z master_0 kernel: -- Boot 0123456789abcdef --",
+    "2026-11-28T09:00:02.000000Z agent_0 etcd: first",
+    "2026-11-28T09:00:02.000001Z master_0 etcd: second",
+  ]);
+});
+
+test.each([0, 12, -40_000])("a clock's difference of %d ms is read back", (ms) => {
+  expect(readClock(clockText(ms, 5))).toBe(ms);
+});
+
+test.each(["", "soon", "9999999999999999999 ms", "NaN ms", "99999999999999 ms\n"])(
+  "%j is no difference of a clock",
+  (text) => expect(readClock(text)).toBeUndefined(),
+);
