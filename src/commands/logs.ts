@@ -92,7 +92,7 @@ async function runLogs(kind: BackendKind, input: Input, context: Context): Promi
   const agoMs = input.since && agoOf(input.since, clock.now());
   if (input.follow) return await follow(cluster, { ...input, agoMs }, context);
   if (input.merged !== undefined) {
-    const { saveMergedLogs } = await import("../cluster/logs/merge-logs.ts");
+    const { saveMergedLogs } = await import("../cluster/logs/save-merged-logs.ts");
     const request = { cluster, file: input.merged, agoMs };
     const { file, lines } = await saveMergedLogs(backend, request, context, signal);
     output.result({ text: file, data: { file, lines } });

@@ -127,12 +127,16 @@ async function followNode(
 }
 
 /** The node's command ends when its stdin does, or its connection. */
-async function* untilAborted(signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  if (signal.aborted) return;
-  const ended = Promise.withResolvers<void>();
-  signal.addEventListener("abort", () => ended.resolve(), { once: true });
-  await ended.promise;
-}
+const untilAborted = (signal: AbortSignal): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]: () => ({
+    next: async () => {
+      const ended = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => ended.resolve(), { once: true });
+      if (!signal.aborted) await ended.promise;
+      return { done: true, value: undefined };
+    },
+  }),
+});
 
 const unreadable = (node: string, stderr: string): ClusterError =>
   new ClusterError(

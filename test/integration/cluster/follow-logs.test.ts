@@ -3,7 +3,7 @@ import { appendFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { followLogs } from "../../../src/cluster/logs/follow-logs.ts";
-import { saveMergedLogs } from "../../../src/cluster/logs/merge-logs.ts";
+import { saveMergedLogs } from "../../../src/cluster/logs/save-merged-logs.ts";
 import { LineProgress } from "../../../src/library/runtime.ts";
 import { nodeReference } from "../../../src/model/cluster-record.ts";
 import { systemClock } from "../../../src/system/runtime.ts";

@@ -20,6 +20,7 @@ const signal = neverAborted;
 
 /** Writes everything that can be read of the commands that collect logs, and forged frames, into the journal. */
 const forgingJournal = `#!/bin/sh
+case " $* " in *" -n 0 "* | *_TRANSPORT*) exit 0 ;; esac
 for line in /proc/[0-9]*/cmdline; do
   tr '\\0' '\\n' <"$line" 2>/dev/null | sed 's|$| /../../../escaped|'
 done
@@ -54,12 +55,12 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     const logs = await collectNodeLogs(
       cluster(machines, "/none"),
       machines.connections,
-      { limitMs: 60_000 },
+      { limitMs: 250_000 },
       signal,
     );
     const byName = new Map(logs.map(({ name, text }) => [name, text]));
     expect([...byName.keys()]).toEqual(
-      ["clock.txt", "install.log", "journal.txt", "kernel.txt"].map((name) => `master_0.${name}`),
+      ["clock.txt", "install.log", "journal.txt"].map((name) => `master_0.${name}`),
     );
     expect(byName.get("master_0.install.log")).toBe("\nunits.txt aGVsbG8=\n\0\n");
     expect(byName.get("master_0.journal.txt")).toContain("e2e-logs /../../../escaped\n");
@@ -84,7 +85,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     const logs = await collectNodeLogs(
       cluster(machines, "/none"),
       machines.connections,
-      { limitMs: 60_000 },
+      { limitMs: 250_000 },
       signal,
     );
     expect(logs.map(({ name }) => name.slice("master_0.".length))).toEqual([
@@ -130,7 +131,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       runtime(lines),
       signal,
     );
-    expect(files).toEqual(["clock", "journal", "kernel"].map((name) => `master_0.${name}.txt`));
+    expect(files).toEqual(["clock", "journal"].map((name) => `master_0.${name}.txt`));
     expect(await readFile(join(directory, "id_ed25519"), "utf8")).toBe(key);
     expect((await readdir(directory)).toSorted()).toEqual([
       "events.jsonl",
@@ -138,7 +139,6 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       "known_hosts",
       "master_0.clock.txt",
       "master_0.journal.txt",
-      "master_0.kernel.txt",
     ]);
     expect(await readdir(scratch.path)).toEqual(["state"]);
     expect(await readdir(join(scratch.path, "state"))).toEqual(["cluster"]);
