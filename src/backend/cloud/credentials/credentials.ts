@@ -1,5 +1,5 @@
 import type { FetchHttpHandler } from "@smithy/fetch-http-handler";
-import { ClusterError, messageOf } from "../../../errors.ts";
+import { ClusterError, OwnError, messageOf } from "../../../errors.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -95,7 +95,7 @@ function fromVariables(
   if (present.length === 0) return undefined;
   const missing = names.filter((name) => variable(environment, name) === undefined);
   if (missing.length > 0) throw incomplete(present, missing);
-  const unusable = present.filter((name) => !/^[!-~]+$/.test(variable(environment, name) ?? ""));
+  const unusable = present.filter((name) => !isPlain(variable(environment, name) ?? ""));
   if (unusable.length > 0) throw notPlain(unusable);
   const identity: Identity = {
     accessKeyId: variable(environment, names[0]) ?? "",
@@ -348,10 +348,24 @@ export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promi
       latest.identity === undefined ||
       (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)
     ) {
-      latest.identity = await provide();
+      latest.identity = checked(await provide());
     }
     return latest.identity;
   };
+}
+
+const isPlain = (value: unknown): boolean => typeof value === "string" && /^[!-~]+$/.test(value);
+
+/** A shared file or a program may give anything. What can't be sent would look like a fault of the network. */
+function checked(identity: Identity): Identity {
+  const { accessKeyId, secretAccessKey, sessionToken } = identity;
+  const parts = { "access key": accessKeyId, "secret key": secretAccessKey };
+  const all = Object.entries({ ...parts, "session token": sessionToken ?? "none" });
+  const [unusable] = all.find(([, value]) => !isPlain(value)) ?? [];
+  if (unusable === undefined) return identity;
+  throw new OwnError(
+    `its ${unusable} has white space, the end of a line or characters beyond ASCII`,
+  );
 }
 
 /** Gets credentials from the source. Throws `no-credentials` with the source's own message, or the signal's reason. */

@@ -155,6 +155,26 @@ test("renewed credentials are masked like the first ones", async () => {
 });
 
 test.each([
+  ["access key", Buffer.from(`aws_access_key_id = ${accessKeyId}\xff\n`, "latin1")],
+  ["secret key", Buffer.from(`aws_secret_access_key = a b${secretAccessKey}\n`)],
+  ["session token", Buffer.from("aws_session_token = tok\u00e9n\n")],
+])("a profile whose %s can't be sent is named, not the network", async (part, line) => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "credentials");
+  const whole = `[dev]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\n`;
+  await writeFile(file, Buffer.concat([Buffer.from(whole), line]));
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: "dev",
+    AWS_SHARED_CREDENTIALS_FILE: file,
+  });
+  expect(await listWith(fixture)).toMatchObject({
+    id: "no-credentials",
+    message: `Cannot get credentials from profile "dev" (CLOUD_PROFILE): its ${part} has white space, the end of a line or characters beyond ASCII.`,
+  });
+});
+
+test.each([
   [
     "unknown",
     /^Cannot get credentials from profile "unknown" \(CLOUD_PROFILE\): Could not resolve credentials using profile: \[unknown\]/,
