@@ -10,6 +10,7 @@ import { readEvents } from "../../store/events.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { readTail } from "../../system/files/read-text.ts";
 import { maskedPrintable } from "../../system/printable.ts";
+import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
@@ -97,7 +98,10 @@ async function savedTexts({ directory, logsFolder }: ReportRequest): Promise<rea
     const names = (await namesIn(folder)).filter((name) => logName.test(name));
     if (names.length === 0) continue;
     return await Promise.all(
-      names.map(async (name) => ({ name, text: await readTail(join(folder, name), tailBytes) })),
+      names.map(async (name) => ({
+        name,
+        text: withoutPrivateKeys(await readTail(join(folder, name), tailBytes, { noLinks: true })),
+      })),
     );
   }
   return [];

@@ -79,12 +79,20 @@ export async function readOwnTextIfThere(path: string): Promise<string | undefin
   }
 }
 
-/** Returns the end of a regular file, from a line's beginning on; an empty text if it can't be read. */
-export async function readTail(path: string, mostBytes: number): Promise<string> {
+/**
+ * Returns the end of a regular file, from a line's beginning on; an empty text if it can't be read. `noLinks`: for a name that was found in a
+ * folder which others may write to, where a link would lead to any file of this user.
+ */
+export async function readTail(
+  path: string,
+  mostBytes: number,
+  { noLinks = false } = {},
+): Promise<string> {
   try {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | (noLinks ? constants.O_NOFOLLOW : 0);
+    await using file = await open(path, flags);
     const information = await file.stat();
-    if (!information.isFile()) return "";
+    if (!information.isFile() || (noLinks && information.nlink > 1)) return "";
     const from = Math.max(0, information.size - mostBytes);
     const length = Math.min(mostBytes, information.size);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from);
