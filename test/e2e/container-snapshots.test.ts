@@ -1,5 +1,6 @@
 /** Snapshots of a cluster of containers: created, restored, damaged, interrupted, and removed with the cluster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import {
   docker,
@@ -9,6 +10,7 @@ import {
 } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
+const proxy = "http://proxy.example.test:3128";
 const state: { containers?: TestContainers } = {};
 const containers = (): TestContainers => state.containers!;
 const id = (): string => containers().id("saved");
@@ -44,15 +46,14 @@ beforeAll(async () => {
   state.containers = await startTestContainers();
   const artifact = await buildArtifact("oss", containers().folder);
   const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait"];
-  const created = await containers().run([
-    "create",
-    "--variant",
-    "oss",
-    "-c",
-    id(),
-    ...options,
-    artifact,
-  ]);
+  // The engine's client gives its containers this proxy, which nothing here uses: nodes reach each other directly.
+  const config = join(containers().folder, "engine-client");
+  const proxies = { default: { httpProxy: proxy, noProxy: ".example.test" } };
+  await Bun.write(join(config, "config.json"), JSON.stringify({ proxies }));
+  const created = await containers().run(
+    ["create", "--variant", "oss", "-c", id(), ...options, artifact],
+    { environment: { DOCKER_CONFIG: config } },
+  );
   if (created.status !== 0) throw new Error(created.stderr);
 });
 
@@ -141,6 +142,15 @@ test.each(cases)("$id: $words", async ({ id: errorId, status, words, says }) => 
   const ran = await snapshot(...words);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
   for (const text of [says, `[${errorId}]`]) expect(ran.stderr).toContain(text);
+});
+
+test("logins have the proxy of the engine's client, but not for the cluster's nodes, also after a restore", async () => {
+  const seen =
+    'echo "$http_proxy $HTTP_PROXY"; for word in .example.test master-0; do case ",$no_proxy," in *",$word,"*) echo direct ;; esac; done; env -u http_proxy grep -c ^http_proxy= /etc/environment';
+  const expected = `${proxy} ${proxy}\ndirect\ndirect\n1`;
+  expect(await onAgent(seen)).toBe(expected);
+  expect((await snapshot("restore", "installed")).status).toBe(0);
+  expect(await onAgent(seen)).toBe(expected);
 });
 
 test("a stopped node is named, keeps a snapshot from being made, and comes back at its address, as does a stopped cluster", async () => {
@@ -258,6 +268,19 @@ test("nodes go on after a snapshot was cut short; doctor tells of what is left, 
   expect(refused.stderr).toContain(`[${unusable.id}]`);
   expect((await snapshot("create", "cut")).status).toBe(0);
   expect((await snapshot("list")).stdout).toMatch(/^cut .* complete$/m);
+});
+
+test("a sparse file for which the disk has no room is named before any node pauses, and keeps its holes", async () => {
+  await onAgent("truncate -s 4T /srv/holes");
+  const pauses = join(containers().folder, "pauses");
+  const lines = (): string => `[ "$1" != pause ] || echo >>'${pauses}'`;
+  const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
+  const ran = await containers().run(["snapshot", "create", "full", "-c", id()], { environment });
+  expect(ran.status).toBe(1);
+  expect(ran.stderr).toContain("[capacity-lacking]");
+  expect(ran.stderr.replaceAll(/\s+/g, " ")).toContain("/srv/holes of agent_0 (4398.0 GB)");
+  expect(await Bun.file(pauses).exists()).toBeFalse();
+  expect(await onAgent("stat -c %b /srv/holes; rm /srv/holes")).toBe("0");
 });
 
 test("a full disk ends a snapshot with a clear error, and leaves nothing", async () => {

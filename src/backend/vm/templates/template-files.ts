@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import * as read from "../../../model/reader.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import {
+  errorCode,
   isAccessible,
   makePrivateFolder,
   writePrivateFile,
@@ -168,31 +169,35 @@ async function identityOfFolder(path: string): Promise<string> {
 /** Returns the folders of the clusters that need the template: those that run, are stopped, or have snapshots. */
 async function usersOf(folder: string): Promise<readonly string[]> {
   const { users } = templateFiles(folder);
-  const names = await readdir(users).catch(() => []);
-  const directories = await Promise.all(
-    names.map(async (name) => {
-      const [root = "", directory = ""] = (
-        await readOwnText(join(users, name)).catch(() => "")
-      ).split("\n");
-      return (await isNeeded(join(users, name), { root, directory })) ? [directory] : [];
-    }),
-  );
-  return directories.flat();
+  // If somebody needs a template that counts as unused, its removal breaks machines: whatever can't be read counts as a user.
+  const names = await readdir(users).catch((error: unknown) => (isMissing(error) ? [] : undefined));
+  if (names === undefined) return [users];
+  const directories = await Promise.all(names.map(async (name) => userOf(join(users, name))));
+  return directories.filter((directory) => directory !== undefined);
 }
+
+const isMissing = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "");
 
 /** Clusters that are removed no longer need their templates. Only of those that were removed by other means, or moved, is nothing known. */
 const longestUnknownMs = 30 * 24 * 3_600_000;
 
-async function isNeeded(
-  mark: string,
-  { root, directory }: { readonly root: string; readonly directory: string },
-): Promise<boolean> {
-  if (directory === "") return false;
-  if (await isAccessible(clusterFactsPath(directory))) return true;
-  // The folder of all clusters is the one of then: this cluster has been removed from it.
-  if ((await identityOfFolder(dirname(directory)).catch(() => "")) === root) return false;
+/** Returns the folder of the cluster that the mark is about; the mark itself if that can't be read; undefined if nobody needs it. */
+async function userOf(mark: string): Promise<string | undefined> {
+  const [root = "", directory = ""] = (await readOwnText(mark).catch(() => "")).split("\n");
+  const user = directory === "" ? mark : directory;
+  if (directory !== "") {
+    const isThere = await stat(clusterFactsPath(directory)).then(
+      () => true,
+      (error: unknown) => !isMissing(error),
+    );
+    if (isThere) return user;
+    // The folder of all clusters is the one of then: this cluster has been removed from it.
+    if ((await identityOfFolder(dirname(directory)).catch(() => "")) === root) return undefined;
+  }
   const information = await stat(mark).catch(() => undefined);
-  return information !== undefined && Date.now() - information.mtimeMs < longestUnknownMs;
+  const isOld = information === undefined || Date.now() - information.mtimeMs >= longestUnknownMs;
+  return isOld ? undefined : user;
 }
 
 export interface StoredTemplate extends Template {

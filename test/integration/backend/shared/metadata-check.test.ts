@@ -7,16 +7,20 @@ import type { Runtime } from "../../../../src/system/runtime.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
+const ofContainers = (runtime: Runtime) => containerChecks("docker", runtime, neverAborted);
+
 test.each([
-  ["containers", (runtime: Runtime) => containerChecks("docker", runtime, neverAborted)],
-  ["virtual machines", (runtime: Runtime) => vmChecks(runtime)],
+  ["containers", "127.0.0.1", ofContainers],
+  ["containers", "::1", ofContainers],
+  ["virtual machines", "127.0.0.1", vmChecks],
 ] as const)(
-  "doctor of %s warns where a metadata service answers, because nodes reach it too",
-  async (_, checksOf) => {
-    const server = createServer().listen(0, "127.0.0.1");
+  "doctor of %s warns where a metadata service answers at %s, because nodes reach it too",
+  async (_, address, checksOf) => {
+    const server = createServer().listen(0, address);
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const environment = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${port}` };
+    const host = address === "::1" ? "[::1]" : address;
+    const environment = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://${host}:${port}` };
     const runtime = { environment, clock: systemClock, progress: silentProgress } as Runtime;
     const check = checksOf(runtime).find(({ name }) => name === "metadata service")!;
     expect(await check.run(neverAborted)).toMatchObject({

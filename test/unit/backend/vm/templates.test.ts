@@ -92,6 +92,20 @@ test("a template without one of its files, or with other facts, is damaged", asy
   ]);
 });
 
+test("a template counts as used if nobody can tell: a mark or a cluster's folder that can't be read", async () => {
+  await using opened = await openTemplates();
+  await markUsed(opened.at(names[0]), "0123456789abcdef", opened.cluster);
+  await rm(opened.cluster, { recursive: true });
+  await symlink(opened.cluster, opened.cluster);
+  await mkdir(join(opened.at(names[1]).folder, "users", "unreadable"), { recursive: true });
+  await symlink("users", join(opened.at(names[2]).folder, "users"));
+  await opened.templates.remove(undefined, neverAborted);
+  expect((await opened.left()).toSorted()).toEqual([...names]);
+  await rm(opened.cluster);
+  await opened.templates.remove(undefined, neverAborted);
+  expect((await opened.left()).toSorted()).toEqual([names[1], names[2]]);
+});
+
 test("the limit removes the templates that were used longest ago, but none that a cluster needs", async () => {
   await using opened = await openTemplates();
   const { store } = opened;
