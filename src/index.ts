@@ -52,6 +52,7 @@ export type {
 } from "./library/call-options.ts";
 export type { PowerOptions, StopOptions } from "./library/change-power-for-library.ts";
 export type { Installation } from "./library/install-from-path.ts";
+export type { ListedCluster } from "./library/list-clusters.ts";
 export type {
   ClusterCommand,
   ClusterCommandResult,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Program } from "../../src/cli/command.ts";
 import { completionScript } from "../../src/cli/completion.ts";
 import { manualPage } from "../../src/cli/help/help.ts";
+import { manualSections } from "../../src/commands/manual-sections.ts";
 import type { Entry } from "./archive.ts";
 
 interface Edition {
@@ -13,13 +14,15 @@ interface Edition {
 
 export function documents(program: Program, edition: Edition): readonly Entry[] {
   const { name } = program;
+  // Clusters in the cloud end by themselves.
+  const isInCloud = !program.commands.some((command) => command.name === "destroy");
   const entry = (path: string, text: string): Entry => ({
     name: `share/${path}`,
     from: { text },
     mode: 0o644,
   });
   return [
-    entry(`man/man1/${name}.1`, manualPage(program, edition)),
+    entry(`man/man1/${name}.1`, manualPage(program, edition, manualSections(isInCloud))),
     entry(`bash-completion/completions/${name}`, completionScript(name, "bash")),
     entry(`zsh/site-functions/_${name}`, completionScript(name, "zsh")),
     entry(`fish/vendor_completions.d/${name}.fish`, completionScript(name, "fish")),

@@ -1,6 +1,7 @@
 import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
+import { ClusterError } from "../errors.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -39,6 +40,24 @@ export async function destroyEach(
     atOnce,
     async (cluster) => destroyOne(backend, cluster, runtime, signal),
     signal,
+  );
+}
+
+/** Throws `bad-usage` if snapshots of the cluster would be lost. */
+export async function assertNoSnapshots(
+  { snapshots }: Backend<unknown>,
+  cluster: ClusterRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = ((await snapshots?.list(cluster, signal)) ?? []).map(({ name }) => name);
+  if (names.length === 0) return;
+  throw new ClusterError(
+    "bad-usage",
+    `Cluster "${cluster.id}" has snapshots, which would be lost: ${names.join(", ")}.`,
+    {
+      hint: "Remove the cluster with the destroy command, which asks, or delete its snapshots.",
+      facts: { cluster: cluster.id, snapshots: names },
+    },
   );
 }
 

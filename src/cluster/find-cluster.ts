@@ -12,6 +12,10 @@ import {
 import { outside } from "../outside-text.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
 
+const byRole = new RegExp(
+  `^(?:${roles.join("|").replaceAll("_", "[-_]")})[-_](?:0|[1-9][0-9]{0,3})$`,
+);
+
 /**
  * Finds the cluster with this id. If there is none, removes what is left of clusters whose time is over, and throws `cluster-not-found`, which names
  * the other scopes that have one or could not be queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
@@ -32,7 +36,9 @@ export async function findCluster(
   const others = (await scope?.findElsewhere(clusterId, signal)) ?? { scopes: [], unreachable: [] };
   const here = scope === undefined ? "" : ` in ${scope.kind} ${scope.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
-    hint: hintFor(scope, others),
+    hint: byRole.test(clusterId)
+      ? `That is the name of a node. Pass the cluster's id with \`clusterId\`, and the node with \`node\` where the command has it.`
+      : hintFor(scope, others),
     facts: {
       cluster: clusterId,
       ...(scope && { [scope.kind]: scope.name }),
@@ -76,10 +82,6 @@ function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: Other
   ].join(" ");
 }
 
-const byRole = new RegExp(
-  `^(?:${roles.join("|").replaceAll("_", "[-_]")})[-_](?:0|[1-9][0-9]{0,3})$`,
-);
-
 /**
  * Returns what is wrong with a text that should name a node or a group of nodes, such as `agents`. It doesn't check whether such a node exists.
  * `machineId` is the format of the backend's own machine ids.
@@ -103,12 +105,16 @@ export function findNodes(
   return cluster.nodes.filter((node) => found.has(node));
 }
 
-export function nodeNamesOf(cluster: ClusterRecord): readonly string[] {
-  const groups = Object.entries(nodeGroups).filter(
-    ([, role]) => membersOf(cluster, role).length > 0,
+export const nodeNamesOf = (cluster: ClusterRecord): readonly string[] => [
+  ...groupsOf(cluster),
+  ...membersOf(cluster).map(nodeReference),
+];
+
+/** The groups that have nodes. */
+const groupsOf = (cluster: ClusterRecord): readonly string[] =>
+  Object.entries(nodeGroups).flatMap(([name, role]) =>
+    membersOf(cluster, role).length > 0 ? [name] : [],
   );
-  return [...groups.map(([name]) => name), ...membersOf(cluster).map(nodeReference)];
-}
 
 const membersOf = ({ nodes }: ClusterRecord, role?: Role): readonly NodeRecord[] =>
   nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
@@ -176,7 +182,7 @@ function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string):
     hint:
       existing.length === 0
         ? "The cluster has no nodes."
-        : `The cluster's nodes are ${existing.join(", ")}.`,
+        : `The cluster's nodes are ${existing.join(", ")}; its groups are ${groupsOf(cluster).join(", ")}.`,
     facts: { cluster: cluster.id, node: reference, nodes: existing },
   });
 }

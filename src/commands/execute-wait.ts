@@ -67,9 +67,20 @@ async function waitAndReport(
     },
   );
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
-  context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
-  const more = [["Ready after", durationText(seconds)]] as const;
+  const ageSeconds = ageOf(cluster.createdAt, context.clock.now());
+  context.progress.note(readyText(cluster.id, seconds, ageSeconds));
+  const more = [["Ready after", durationText(ageSeconds ?? seconds)]] as const;
   const markdown = renderCluster({ title: "Cluster ready", cluster, more }, context.clock.now());
   await appendSummary(input.summary, markdown, context);
-  context.output.result({ text: "", data: { cluster: { id: cluster.id }, ready: true, seconds } });
+  const data = { cluster: { id: cluster.id }, ready: true, seconds, ageSeconds };
+  context.output.result({ text: "", data });
 }
+
+/** Undefined if the creation's time isn't known, or is in the future, because another computer's clock says it. */
+function ageOf(createdAt: Date | undefined, nowMs: number): number | undefined {
+  const seconds = createdAt && Math.round((nowMs - createdAt.getTime()) / 1000);
+  return seconds === undefined || seconds < 0 ? undefined : seconds;
+}
+
+export const readyText = (id: string, seconds: number, ageSeconds: number | undefined): string =>
+  `Cluster "${id}" is ready after ${durationText(seconds)}${ageSeconds === undefined ? "" : `, ${durationText(ageSeconds)} after its creation`}.`;

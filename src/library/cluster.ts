@@ -29,7 +29,6 @@ import {
   saveShape,
   signalOf,
   waitShape,
-  withLibraryWords,
 } from "./call-options.ts";
 import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
 import {
@@ -45,7 +44,14 @@ import {
   runOnEach,
 } from "./cluster-node.ts";
 import { exportForLibrary, importForLibrary, saveForLibrary } from "./hand-over.ts";
-import { type Installation, installFromPath, readInstallation } from "./install-from-path.ts";
+import { installAtCreation } from "./install-at-creation.ts";
+import {
+  type Installation,
+  baseConfigOf,
+  installFromPath,
+  readInstallation,
+} from "./install-from-path.ts";
+import { type ListedCluster, listForLibrary, printedCluster } from "./list-clusters.ts";
 import {
   type ClusterBackend,
   type ClusterRequest,
@@ -92,21 +98,29 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates the machines of a cluster, without installing anything, and resolves when all of them accept logins. After
-   * a failure only logs in the state folder remain. Throws `bad-usage`, `no-credentials`, `cluster-exists`,
-   * `capacity-lacking`, `machine-failed` and the like.
+   * Creates the machines of a cluster, and resolves when all of them accept logins. With `install`, also installs `platform`, and resolves when it is
+   * ready. After a failure only logs in the state folder remain. Throws `bad-usage`, `cluster-exists`, `machine-failed`, `install-failed` and the like.
    */
   static async create<Options>(
     backend: ClusterBackend<Options>,
     request: ClusterRequest,
   ): Promise<Cluster> {
-    return new Cluster(await inLibraryWords(async () => createForLibrary(backend, request)));
+    const cluster = new Cluster(
+      await inLibraryWords(async () => createForLibrary(backend, request)),
+    );
+    await installAtCreation(cluster, request);
+    return cluster;
   }
 
-  /**
-   * Finds the cluster with this id, no matter who created it. Throws `cluster-not-found` if there is none. Disposing of
-   * it destroys it like any other cluster: hold it with `const` if it should live on.
-   */
+  /** The clusters of this backend, as the command `list` shows them, no matter who created them. */
+  static async list<Options>(
+    backend: ClusterBackend<Options>,
+    options: Cancellation = {},
+  ): Promise<readonly ListedCluster[]> {
+    return await listForLibrary(backend, readCancellation(options));
+  }
+
+  /** Finds the cluster with this id, no matter who created it. Disposing of it destroys it too: hold it with `const` if it should live on. Throws `cluster-not-found`. */
   static async find<Options>(
     backend: ClusterBackend<Options>,
     clusterId: string,
@@ -160,9 +174,7 @@ export class Cluster implements AsyncDisposable {
    * in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
-    const { base } = this.#state;
-    if ("value" in base) return base.value;
-    throw withLibraryWords(base.problem);
+    return baseConfigOf(this.#state.base);
   }
 
   /**
@@ -257,9 +269,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the
-   * command `import` read it. It holds the private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`,
-   * and `machine-not-set-up` if age is needed but not installed.
+   * Returns a text with which another computer can use the cluster, until the cluster ends: `Cluster.import` and the command `import` read it. It holds the
+   * private key. Clusters in the cloud only. Throws `bad-usage`, `key-missing`, and `machine-not-set-up` if age is needed but not installed.
    */
   async export(options: ExportOptions = {}): Promise<string> {
     const { recipients = [], ...others } = readArguments(options, exportShape);
@@ -301,9 +312,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws
-   * `snapshot-exists`, `machine-failed`, `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none
-   * (`bad-usage`).
+   * Saves the cluster under a name: file systems of containers; memory and disks of virtual machines. Throws `snapshot-exists`, `machine-failed`,
+   * `capacity-lacking`; then there is no snapshot. Clusters in the cloud have none (`bad-usage`).
    */
   async snapshot(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
@@ -313,10 +323,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Restores the cluster to its state at the time of the snapshot, and resolves when all nodes accept logins. Virtual
-   * machines then continue where they were; containers boot their services, so wait for the cluster. Nodes keep their
-   * addresses, but get other ids: read `masters` and the like again. Throws `snapshot-not-found` and
-   * `snapshot-unusable` before it touches anything.
+   * Restores the cluster to its state at the time of the snapshot, and resolves when all nodes accept logins. Virtual machines then continue where they
+   * were; containers boot their services, so wait for the cluster. Nodes keep their addresses, but get other ids: read `masters` and the like again.
+   * Throws `snapshot-not-found` and `snapshot-unusable` before it touches anything.
    */
   async restore(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
@@ -329,10 +338,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Writes a snapshot of virtual machines or containers to a file, from which `Cluster.create` makes clusters on other
-   * computers, with `from`. The file contains the secrets of the nodes and the keys that open them; only this user can
-   * read it. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, and `bad-usage` if the file can't be
-   * written; then there is no file.
+   * Writes a snapshot of virtual machines or containers to a file, from which `Cluster.create` makes clusters on other computers, with `from`. The file
+   * contains the secrets of the nodes and the keys that open them; only this user can read it. Throws `snapshot-not-found`, `snapshot-unusable`,
+   * `capacity-lacking`, and `bad-usage` if the file can't be written; then there is no file.
    */
   async saveSnapshot(name: string, file: string, options: SaveOptions = {}): Promise<void> {
     const request = { name: checkedName(name), file, ...readArguments(options, saveShape) };
@@ -347,9 +355,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Begins a fault, and resolves when it shows. The nodes heal it by themselves after `durationMs`, even if this program
-   * has ended; disposing of the result heals it earlier. If it can't begin on all its nodes, none has it. Throws
-   * `bad-usage`, `node-not-found`, `machine-failed`, `remote-command-failed`.
+   * Begins a fault, and resolves when it shows. The nodes heal it by themselves after `durationMs`, even if this program has ended; disposing of the result
+   * heals it earlier. If it can't begin on all its nodes, none has it. Throws `bad-usage`, `node-not-found`, `machine-failed`, `remote-command-failed`.
    */
   async fault(request: FaultRequest & Cancellation): Promise<ClusterFault> {
     const { cancelSignal: _, ...fault } = readFaultRequest(request);
@@ -376,9 +383,7 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
-  /**
-   * Ends all machines and removes what belongs to them, snapshots included. Then a second call does nothing. Throws `cloud-failed` and the like.
-   */
+  /** Ends all machines and removes what belongs to them, snapshots included. Then a second call does nothing. Throws `cloud-failed` and the like. */
   async destroy(options: Cancellation = {}): Promise<void> {
     const signal = readCancellation(options);
     await this.#state.destroy(signal);
@@ -386,5 +391,10 @@ export class Cluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return printedCluster(this.id, this.#state.nodes);
   }
 }

@@ -35,7 +35,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { accepted } from "../model/checked.ts";
 import { readOwnText } from "../system/files/read-text.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
-import { usualLimitMs } from "./call-options.ts";
+import { usualLimitMs, withLibraryWords } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
@@ -46,12 +46,12 @@ export interface Installation {
    */
   readonly buildArtifact: string;
   /**
-   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`. Only keys that a DC/OS release needs on these nodes
+   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`, which is the default. Only keys that a DC/OS release needs on these nodes
    * are added if they are missing: `check_time` and `exhibitor_tls_enabled`. An enterprise license goes in here too, as `license_key_contents`.
    */
-  readonly clusterConfig: Configuration;
-  /** Path of a script that prints a node's private IPv4 address; the backend's own is `cluster.ipDetectPath`. */
-  readonly ipDetectPath: string;
+  readonly clusterConfig?: Configuration;
+  /** Path of a script that prints a node's private IPv4 address; default: the backend's own, `cluster.ipDetectPath`. */
+  readonly ipDetectPath?: string;
   /** Path of a folder whose files are all copied into the installer's `genconf` folder. An `ip-detect` in it takes precedence. */
   readonly genconfDir?: string;
   /** Files and folders to copy to the masters before the installation, as root; `target` is absolute. */
@@ -75,8 +75,8 @@ const copyShape: Shape<CopyToMaster> = {
 
 const shape: Shape<Installation> = {
   buildArtifact: required(text),
-  clusterConfig: required(mappingOf(plainData)),
-  ipDetectPath: required(text),
+  clusterConfig: optional(mappingOf(plainData)),
+  ipDetectPath: optional(text),
   genconfDir: optional(text),
   copyToMaster: optional(listOf(objectWith(copyShape))),
   enableSelinuxEnforcing: optional(flag),
@@ -107,7 +107,7 @@ export async function installFromPath(
   // Everything that can be checked here is checked before anything touches a node.
   const [request, ipDetect] = await Promise.all([
     requestFrom(cluster, given, signal),
-    readScript(given.ipDetectPath),
+    readScript(given.ipDetectPath ?? cluster.ipDetectPath),
   ]);
   const { backend, record, runtime } = cluster;
   const plan = await planInstallation(request, runtime, signal);
@@ -148,7 +148,7 @@ export const launchedMachines = (cluster: ClusterRecord): Machines => ({
 });
 
 async function requestFrom(
-  { record }: OpenCluster,
+  { record, base }: OpenCluster,
   given: Installation,
   signal: AbortSignal,
 ): Promise<InstallationRequest> {
@@ -166,12 +166,18 @@ async function requestFrom(
     artifact: accepted(artifact),
     sha256: undefined,
     variant: record.variant,
-    configuration: { kind: "complete", values: given.clusterConfig },
+    configuration: { kind: "complete", values: given.clusterConfig ?? baseConfigOf(base) },
     genconfFiles: genconf === undefined ? [] : accepted(genconf),
     copyToMaster: copies.flatMap(accepted),
     selinuxEnforcing: given.enableSelinuxEnforcing ?? false,
     workspaceFolder: tmpdir(),
   };
+}
+
+/** Throws why the first master could not be asked for it. */
+export function baseConfigOf(base: OpenCluster["base"]): Configuration {
+  if ("value" in base) return base.value;
+  throw withLibraryWords(base.problem);
 }
 
 async function readScript(path: string): Promise<string> {

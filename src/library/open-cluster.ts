@@ -72,6 +72,8 @@ export interface NewClusterRequest extends CreationOptions {
    * packages, its ports are open, and it decides the node counts that you leave out.
    */
   readonly platform?: string;
+  /** Installs `platform`, too, and waits until it is ready, within `timeoutMs` each; if that fails, the cluster is destroyed unless `keepOnFailure` is set. Default: false. */
+  readonly install?: boolean;
   /** Node counts: 1 or more masters (1, 3, 5, 7 or 9 for a release artifact), 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
   readonly masters?: number;
   readonly agents?: number;
@@ -233,6 +235,7 @@ const newShape: Shape<NewClusterRequest> = {
   ...creationShape,
   variant: optional(among(variants)),
   platform: optional(text),
+  install: optional(flag),
   masters: optional(wholeNumber({ minimum: 1, maximum: mostNodes })),
   agents: nodes,
   publicAgents: nodes,
@@ -249,7 +252,11 @@ const copyShape: Shape<CopyClusterRequest> = {
 
 /** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
 async function readRequest(given: ClusterRequest): Promise<ClusterRequest> {
-  const request = isCopyRequest(given) ? readCopyRequest(given) : readArguments(given, newShape);
+  const request = isCopyRequest(given)
+    ? readCopyRequest(given)
+    : readArguments(given, newShape, ({ install, platform }) =>
+        install === true && platform === undefined ? ["`install`: pass `platform` too"] : [],
+      );
   if (request.sshKey !== undefined) await readKeyPair(resolve(request.sshKey));
   return request;
 }
@@ -260,7 +267,7 @@ const isCopyRequest = (given: ClusterRequest | undefined | null): given is CopyC
 
 /** Refuses the options that the snapshot determines. */
 function readCopyRequest(given: CopyClusterRequest): CopyClusterRequest {
-  const replaced = ["variant", "platform", "masters", "agents", "publicAgents"];
+  const replaced = ["variant", "platform", "install", "masters", "agents", "publicAgents"];
   const found = Object.entries(given).filter(
     ([name, value]) => replaced.includes(name) && value !== undefined,
   );

@@ -96,7 +96,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "node-not-found": [
     [
       () => findNode(cluster, "agent_7"),
-      `Cluster "example" has no node "agent_7". → The cluster's nodes are master_0.`,
+      `Cluster "example" has no node "agent_7". → The cluster's nodes are master_0; its groups are all, masters.`,
     ],
     [
       () =>

@@ -63,8 +63,18 @@ interface Edition {
   readonly date: string;
 }
 
+/** A section at the end of a manual page, such as FILES. */
+export interface ManualSection {
+  readonly title: string;
+  readonly entries: readonly (readonly [label: string, text: string])[];
+}
+
 /** The program's manual page in section 1, as roff with the `man` macros (`man ./cluster-cloud.1`). */
-export function manualPage(program: Program, edition: Edition): string {
+export function manualPage(
+  program: Program,
+  edition: Edition,
+  sections: readonly ManualSection[] = [],
+): string {
   const title = program.name.toUpperCase();
   return [
     `.TH ${quoted(title)} 1 ${quoted(edition.date)} ${quoted(`${program.name} ${edition.version}`)}`,
@@ -79,6 +89,10 @@ export function manualPage(program: Program, edition: Edition): string {
     ),
     ".SH COMMANDS",
     ...program.commands.flatMap((command) => commandEntry(program, command)),
+    ...sections.flatMap((section) => [
+      `.SH ${quoted(section.title)}`,
+      ...section.entries.flatMap(([label, text]) => entry(label, text)),
+    ]),
     "",
   ].join("\n");
 }

@@ -31,7 +31,7 @@ import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
 const masterCount = count({ minimum: 1, maximum: mostNodes });
-const ofRelease = { defaultText: "1" };
+const ofRelease = { defaultText: "1, or what the folder says" };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
 export const workspaceDir = option(value(workspaceFolder, "directory"), {
@@ -159,18 +159,17 @@ export const createOptions = (kind: BackendKind) => ({
   }),
   masters: option(masterCount, {
     flag: "--masters",
-    summary:
-      "Number of masters; of a release artifact, 1, 3, 5, 7 or 9; a folder may have another default",
+    summary: "Number of masters; of a release artifact, 1, 3, 5, 7 or 9",
     ...ofRelease,
   }),
   agents: option(nodeCount, {
     flag: "--agents",
-    summary: "Number of agents; a folder may have another default",
+    summary: "Number of agents",
     ...ofRelease,
   }),
   publicAgents: option(nodeCount, {
     flag: "--public-agents",
-    summary: "Number of public agents; a folder may have another default",
+    summary: "Number of public agents",
     ...ofRelease,
   }),
   ...scopeOptions(kind),
@@ -197,6 +196,13 @@ export const createOptions = (kind: BackendKind) => ({
   keepOnFailure: flag({
     flag: "--keep-on-failure",
     summary: "Keep the machines as they are if the creation fails",
+  }),
+  ...declaredIf(!endsByItself(kind), {
+    replace: flag({
+      flag: "--replace",
+      summary:
+        "First remove the cluster of that id, if there is one; refused if it has snapshots. It stays if anything on the command line is wrong",
+    }),
   }),
   summary,
   timeout: timeout("Time limit for the creation; with --wait, it includes the wait"),

@@ -6,7 +6,7 @@ import {
   whileOptionsAreRead,
 } from "../../cli/options/option.ts";
 import { value } from "../../cli/options/value-types.ts";
-import type { BackendKind } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type {
   CreateRequest,
   InstallationRequest,
@@ -96,6 +96,7 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
   const prepared = await prepareCreate(kind, input, context);
   const { request, backend, login } = prepared;
   if (input.dryRun) return await showPlan(prepared, context);
+  if (input.replace) await removeForReplacement(backend, input.clusterId, context);
   const { createOpenCluster } = await import("../../cluster/create.ts");
   await using created = await createOpenCluster(request, prepared, context, context.signal);
   const { cluster } = created;
@@ -108,6 +109,19 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     return waitForCluster(backend, waiting, context, context.signal);
   };
   await finishCreated({ kind, cluster, input }, wait, context);
+}
+
+async function removeForReplacement(
+  backend: Backend<unknown>,
+  clusterId: string,
+  context: Context,
+): Promise<void> {
+  const { signal } = context;
+  const { assertNoSnapshots, destroyCluster } = await import("../../cluster/destroy-clusters.ts");
+  const cluster = await backend.find(clusterId, signal);
+  if (cluster === undefined) return;
+  await assertNoSnapshots(backend, cluster, signal);
+  await destroyCluster(backend, clusterId, context, signal);
 }
 
 function progressText(from: CreateInput["from"]): string {

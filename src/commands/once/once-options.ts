@@ -76,7 +76,14 @@ export const shardClusterId = (id: string, number: number): string => `${id}-${n
 
 /** The options of `create` and `run`, without those that make no sense if the command always waits for, uses and removes the cluster. */
 export function onceOptions(kind: BackendKind) {
-  const { wait: _wait, dryRun: _dryRun, output: _output, verbose, ...create } = createOptions(kind);
+  const {
+    wait: _wait,
+    dryRun: _dryRun,
+    replace: _replace,
+    output: _output,
+    verbose,
+    ...create
+  } = createOptions(kind);
   return {
     ...create,
     ...onceLifetimeOptions(kind),

@@ -65,6 +65,17 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     expect(opened.destroyed).toEqual([]);
   });
 
+  test("with --replace, the cluster of that id is removed first, unless nothing is to be done", async () => {
+    await using opened = await openCreation();
+    await opened.create("--replace");
+    expect(opened.destroyed).toEqual([]);
+    await opened.create("--replace --dry-run");
+    expect(opened.destroyed).toEqual([]);
+    // These machines can't be installed twice.
+    await opened.create("--replace").catch(() => {});
+    expect(opened.destroyed[0]).toBe("mine");
+  });
+
   test("with --wait, says when the cluster is ready", async () => {
     await using opened = await openCreation();
     const summary = join(opened.folder, "summary.md");

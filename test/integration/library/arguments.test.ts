@@ -137,7 +137,7 @@ const operations: readonly (readonly [
   names: readonly string[],
 ])[] = [
   ["installFromPath", [], ["object"]],
-  ["installFromPath", [{ buildArtifact: "a" }], ["clusterConfig", "ipDetectPath"]],
+  ["installFromPath", [{}], ["buildArtifact"]],
   [
     "installFromPath",
     [{ buildArtifact: 7, clusterConfig: [], ipDetectPath: "" }],

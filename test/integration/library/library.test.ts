@@ -322,6 +322,37 @@ test("an artifact of the other variant, or a file that isn't one, is rejected be
   expect(fixture.cloud.answers.answered).toHaveLength(commands);
 });
 
+test("with install, the platform is installed and waited for; if that fails, the cluster is gone", async () => {
+  await using fixture = await openFixture();
+  const version = '{"variant":"none","version":"1.0","name":"etcd"}\n';
+  fixture.cloud.answers.replace([
+    { pattern: "artifact\\.sh --version", stdout: version },
+    { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
+    {
+      pattern: "e2e-readiness",
+      readsStdin: true,
+      stdout: "layout=folder\nstatus=exit 3\nunit=failed\n",
+    },
+    ...answers,
+  ]);
+  const request = { masters: 1, agents: 0, publicAgents: 0, install: true };
+  const creating = Cluster.create(fixture.backend, { ...request, platform: "example:etcd" });
+  expect((await failureOf(creating)).id).toBe("install-failed");
+  expect(leftIn(fixture.cloud)).toEqual(nothing);
+  const without = await failureOf(Cluster.create(fixture.backend, request));
+  expect(without.message).toContain("`install`: pass `platform` too");
+});
+
+test("clusters are listed, and printing one shows its nodes", async () => {
+  await using fixture = await openFixture();
+  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
+  expect(await Cluster.list(fixture.backend)).toEqual([
+    expect.objectContaining({ id: cluster.id, state: "running", variant: "oss" }),
+  ]);
+  const { publicAddress } = cluster.masters[0];
+  expect(Bun.inspect(cluster)).toBe(`Cluster ${cluster.id} { master_0: ${publicAddress} }`);
+});
+
 test("an example is installed as if it were a folder, and one that doesn't exist is a problem", async () => {
   await using fixture = await openFixture();
   const version = '{"variant":"none","version":"1.0","name":"etcd"}\n';
@@ -335,9 +366,9 @@ test("an example is installed as if it were a folder, and one that doesn't exist
     agents: 0,
     publicAgents: 0,
   });
-  const { baseConfig: clusterConfig, ipDetectPath } = cluster;
+  // The configuration and the script have defaults.
   const install = async (buildArtifact: string): Promise<void> =>
-    cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath });
+    cluster.installFromPath({ buildArtifact });
   const failure = await failureOf(install("example:zookeeper"));
   expect(failure.id).toBe("bad-usage");
   expect(failure.message).toContain("example:etcd");

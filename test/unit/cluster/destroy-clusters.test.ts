@@ -1,6 +1,10 @@
 import type { Backend } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
-import { destroyCluster, destroyEach } from "../../../src/cluster/destroy-clusters.ts";
+import {
+  assertNoSnapshots,
+  destroyCluster,
+  destroyEach,
+} from "../../../src/cluster/destroy-clusters.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterName, ClusterRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -67,4 +71,13 @@ test("only after an interruption, the user is told to run the command again", as
   expect(await fail(true)).toEqual([
     'Cluster "example" may be partly removed: run the same command again.',
   ]);
+});
+
+test("a cluster with snapshots is not removed to be replaced", async () => {
+  const backend = { snapshots: { list: async () => [{ name: "clean" }] } };
+  const failure = await failureOf(
+    assertNoSnapshots(backend as unknown as Backend<unknown>, creation("c1"), neverAborted),
+  );
+  expect(failure.id).toBe("bad-usage");
+  expect(failure.message).toContain("clean");
 });

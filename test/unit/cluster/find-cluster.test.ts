@@ -104,10 +104,15 @@ test.each([
   [
     "all that have not ended",
     cluster.nodes,
-    "The cluster's nodes are master_0, master_1.",
+    "The cluster's nodes are master_0, master_1; its groups are all, masters.",
     ["master_0", "master_1"],
   ],
-  ["the only one", [node(0)], "The cluster's nodes are master_0.", ["master_0"]],
+  [
+    "the only one",
+    [node(0)],
+    "The cluster's nodes are master_0; its groups are all, masters.",
+    ["master_0"],
+  ],
   ["none", [node(2, { state: "ended" })], "The cluster has no nodes.", []],
 ])("for an unknown node, it names the nodes that exist: %s", (_, nodes, hint, names) => {
   const facts = { cluster: "nightly", node: "agent_9", nodes: names };
@@ -202,3 +207,10 @@ test.each([
     expect(findNodes(idle, ["masters"])).toHaveLength(1);
   },
 );
+
+test("a node's name in place of the cluster's id gets a hint for that", async () => {
+  const backend = { find: async () => undefined, scope: undefined };
+  const failure = await failureOf(findCluster(backend as never, "agent-0", neverAborted));
+  expect(failure.id).toBe("cluster-not-found");
+  expect(failure.hint).toStartWith("That is the name of a node.");
+});

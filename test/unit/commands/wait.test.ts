@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { ClusterError, type ErrorId } from "../../../src/errors.ts";
+import { readyText } from "../../../src/commands/execute-wait.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
@@ -27,3 +28,10 @@ test.each<[ErrorId, boolean, boolean]>([
     expect(told).toEqual(isNoted ? [note] : []);
   },
 );
+
+test("a cluster that is ready says how long it took since its creation", () => {
+  expect(readyText("a", 40, 300)).toBe(
+    'Cluster "a" is ready after 40 s, 5 min after its creation.',
+  );
+  expect(readyText("a", 40, undefined)).toBe('Cluster "a" is ready after 40 s.');
+});

@@ -167,6 +167,14 @@ test("in the manual page, the paragraphs of a description have no spaces around 
   expect(page).toContain("Copies a file.\n.PP\nCopies a file.\n.PP\nIt never copies two.\n.TP\n");
 });
 
+test("a manual page ends with the sections that it is given", () => {
+  const entries = [["0", "Everything was done"]] as const;
+  const page = manualPage(declared, { version: "1", date: "2025-01-31" }, [
+    { title: "EXIT STATUS", entries },
+  ]);
+  expect(page).toEndWith('.SH "EXIT STATUS"\n.TP\n.B 0\nEverything was done\n');
+});
+
 // Shows R20.
 test("the manual page is roff that prints every text as it is", () => {
   expect(manualPage(declared, { version: "2025.1.31.0", date: "2025-01-31" }))
