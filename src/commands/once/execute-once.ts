@@ -32,7 +32,7 @@ const creationTest = "The cluster is created";
 const commandTestOf = ({ chaos }: OneUse): string => `The command succeeds${chaosTitle(chaos)}`;
 
 /** The options of `create` that `once` doesn't have. */
-const asCreate = { wait: true, dryRun: false, output: "text" } as const;
+const asCreate = { wait: true, dryRun: false, replace: false, output: "text" } as const;
 
 /**
  * Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and the errors of `create`, `wait` and `run`.
