@@ -85,7 +85,7 @@ pick_platform() {
   if [ "$system" = darwin ] && [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || :)" = 1 ]; then machine=arm64; fi
   platform=$system-$machine
   [ "$system" = darwin ] || has_c_library ||
-    refuse "the programs need the GNU C library (2.17 or later), which this system lacks"
+    refuse "the programs need the GNU C library (2.17 or later), which this system lacks, as Alpine does with its musl: use another image, such as debian:12-slim"
 }
 
 has_c_library() {

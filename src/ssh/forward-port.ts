@@ -1,5 +1,6 @@
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import { ClusterError, messageOf } from "../errors.ts";
+import { withinLimit } from "../system/time-limit.ts";
 import type { Connection, PortStream } from "./connection/connection.ts";
 
 export interface Forward {
@@ -9,6 +10,8 @@ export interface Forward {
   /** The port of 127.0.0.1; 0: any that is free. */
   readonly localPort: number;
   readonly connect: (signal: AbortSignal) => Promise<Connection>;
+  /** Milliseconds for each address of the node; absent: ten seconds. */
+  readonly limitMs?: number;
   /** Why one of the connections was not opened. */
   readonly onFailure: (reason: string) => void;
 }
@@ -53,14 +56,24 @@ export async function forwardPort(forward: Forward, signal: AbortSignal): Promis
   };
 }
 
+/** A port that answers at all does so within a round trip. One that drops packets keeps sshd waiting for minutes. */
+const usualLimitMs = 10_000;
+
 async function lead(
-  { host, port, connect }: Pick<Forward, "host" | "port" | "connect">,
+  { host, port, connect, limitMs = usualLimitMs }: Omit<Forward, "localPort" | "onFailure">,
   signal: AbortSignal,
 ): Promise<PortStream> {
   const connection = await connect(signal);
-  return await connection
-    .openPort({ host, port }, signal)
-    .catch(async () => connection.openPort({ host: "127.0.0.1", port }, signal));
+  const open = async (address: string): Promise<PortStream> =>
+    withinLimit(
+      limitMs,
+      async (inner) => connection.openPort({ host: address, port }, inner),
+      () => {
+        throw new Error(`Port ${port} of ${address} did not answer within ${limitMs / 1000} s`);
+      },
+      signal,
+    );
+  return await open(host).catch(async () => open("127.0.0.1"));
 }
 
 function join(socket: Socket, channel: PortStream): void {

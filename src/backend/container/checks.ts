@@ -25,7 +25,7 @@ export function containerChecks(
   signal: AbortSignal,
 ): readonly Check[] {
   const facts = containerFacts(engine, runtime, platform(), signal);
-  const host = hostChecks(facts, platform());
+  const host = hostChecks(facts);
   return [
     engineCheck(facts),
     ...host,

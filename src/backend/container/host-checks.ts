@@ -16,6 +16,7 @@ import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.t
 import type { Engine } from "./engine/engine.ts";
 import { builtImages } from "./launch/node-image.ts";
 import { findRights } from "./launch/system-flags.ts";
+import { type EngineMachine, lookAtMachine } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
 import {
   type Way,
@@ -34,14 +35,16 @@ const inotifyFile = "/proc/sys/fs/inotify/max_user_instances";
 /** A node uses about five inotify instances. The kernel's default is 128 for all processes of root. */
 const usualInotifyInstances = 256;
 
-export function hostChecks(facts: ContainerFacts, platform: NodeJS.Platform): readonly Check[] {
+export function hostChecks(facts: ContainerFacts): readonly Check[] {
   return [
     checkOfEngine("node addresses", facts, (_, { kind }) => checkReach(facts, kind)),
     checkOfEngine("storage driver", facts, judgeStorage),
-    checkOfEngine("image space", facts, checkSpace),
+    checkOfEngine("image space", facts, (engineFacts, engine) =>
+      checkSpace(facts, engineFacts, engine),
+    ),
     checkOfEngine("memory", facts, judgeMemory),
     checkOfEngine("cgroups", facts, (engineFacts) => checkCgroups(facts, engineFacts)),
-    checkOfEngine("inotify", facts, () => checkInotify(platform)),
+    checkOfEngine("inotify", facts, () => checkInotify(facts)),
   ];
 }
 
@@ -60,20 +63,30 @@ function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engi
 }
 
 async function checkSpace(
-  { rootFolder }: EngineFacts,
-  { kind: { name } }: Engine,
+  facts: ContainerFacts,
+  { rootFolder, hasContainerdStore }: EngineFacts,
+  { kind: { name, title } }: Engine,
 ): Promise<Outcome> {
-  const space = await statfs(rootFolder).catch(() => undefined);
-  const folder = outsideLine(rootFolder);
-  if (space === undefined)
-    return skip(`Not checked: ${folder || "its folder"} is not on this machine.`);
-  const free = space.bavail * space.bsize;
-  const text = `${folder} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
+  const isHere = (await isDirect(facts)) && !hasContainerdStore;
+  const space = isHere ? await statfs(rootFolder).catch(() => undefined) : undefined;
+  const free =
+    space === undefined ? (await facts.machine())?.freeBytes : space.bavail * space.bsize;
+  const folder = outsideLine(rootFolder) || "its folder";
+  if (free === undefined) return skip(`Not checked: ${folder} is not on this machine. ${unseen}`);
+  const place = space === undefined ? `${title}'s store of images` : folder;
+  const text = `${place} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
   return fail(`${text}, but images and nodes may need ${neededBytes / 1e9} GB.`, spaceAdvice(name));
 }
 
+/** Whether the engine's computer is this one. What isn't known is looked at by a container, wherever it is. */
+const isDirect = async (facts: ContainerFacts): Promise<boolean> =>
+  (await facts.way().catch(() => undefined))?.reach === "direct";
+
+const unseen = "A container can look as soon as the first create has built a node image.";
+
 function judgeMemory({ memoryBytes }: EngineFacts, { kind: { title } }: Engine): Outcome {
+  if (memoryBytes === 0) return skip(`Not checked: ${title} does not say how much memory it has.`);
   const text = `${(memoryBytes / 1e9).toFixed(1)} GB`;
   if (memoryBytes >= usualMemoryBytes) return pass(text);
   return warn(
@@ -87,26 +100,32 @@ async function checkCgroups(
   facts: ContainerFacts,
   { cgroupVersion }: EngineFacts,
 ): Promise<Outcome> {
-  const way = await facts.way().catch(() => undefined);
   const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion, false)} by default`;
-  if (cgroupVersion === "2" || way?.reach !== "direct")
-    return pass(`Version ${cgroupVersion}: ${nodes}`);
-  if (await isAccessible(systemdTree)) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
+  if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);
+  const isHere = await isDirect(facts);
+  const hasTree = isHere
+    ? await isAccessible(systemdTree)
+    : (await facts.machine())?.hasSystemdTree;
+  if (hasTree === undefined)
+    return skip(`Not checked: whether version 1 has ${systemdTree} there. ${unseen}`);
+  if (hasTree) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
-    `This machine has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
-    `Create it:\n    sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
+    `${isHere ? "This machine" : "The engine's machine"} has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
+    `Create it${isHere ? "" : " there"}:\n    sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
   );
 }
 
-async function checkInotify(platform: NodeJS.Platform): Promise<Outcome> {
-  if (platform !== "linux") return skip("Not checked: the engine runs in a virtual machine.");
-  return judgeInotify(await readOwnText(inotifyFile).catch(() => undefined));
+async function checkInotify(facts: ContainerFacts): Promise<Outcome> {
+  const instances = (await isDirect(facts))
+    ? await readOwnText(inotifyFile).catch(() => undefined)
+    : undefined;
+  return judgeInotify(instances ?? (await facts.machine())?.inotifyInstances);
 }
 
 /** `instances` is the content of the kernel's file; undefined if it can't be read. */
 export function judgeInotify(instances: string | undefined): Outcome {
-  if (instances === undefined) return skip(`Not checked: cannot read ${inotifyFile}.`);
-  const limit = Number(instances);
+  const limit = Number(instances?.trim() || undefined);
+  if (Number.isNaN(limit)) return skip(`Not checked: cannot read ${inotifyFile}. ${unseen}`);
   if (limit >= usualInotifyInstances) return pass(`${limit} instances per user`);
   return warn(
     `${limit} inotify instances per user are enough for only about ${Math.floor(limit / 6)} nodes.`,
@@ -224,6 +243,8 @@ export interface ContainerFacts {
   readonly engine: () => Promise<Engine>;
   readonly engineFacts: () => Promise<EngineFacts>;
   readonly way: () => Promise<Way>;
+  /** What a container sees of the engine's computer; undefined as long as there is no node image. */
+  readonly machine: () => Promise<EngineMachine | undefined>;
   readonly root: () => Promise<string>;
   /** Everything of ours, and what only looks like ours. */
   readonly inventory: () => ReturnType<typeof readInventory>;
@@ -243,6 +264,10 @@ export function containerFacts(
     engineFacts,
     root,
     way: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
+    machine: once(async () => {
+      const image = await ownImage(await engine(), signal);
+      return image === undefined ? undefined : lookAtMachine(await engine(), image, signal);
+    }),
     inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
   };
 }

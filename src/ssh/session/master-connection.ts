@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { minimalEnvironment, runProgram } from "../../system/processes/run-program.ts";
+import { runProgram } from "../../system/processes/run-program.ts";
+import { sshEnvironment } from "../ssh-environment.ts";
 import type { Environment } from "../../system/runtime.ts";
 
 /** An ssh in the background that stays logged in, for later sessions. https://man.openbsd.org/ssh_config#ControlMaster */
@@ -72,7 +73,7 @@ export function masterConnection(
         host,
         "true",
       ] as const;
-      const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
+      const run = { argv, cwd: folder, environment: sshEnvironment(environment) };
       const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
       return await runProgram(run, limit).then(
         ({ status }) => status === 0,
@@ -124,7 +125,7 @@ function inBackground(
   folder: string,
   environment: Environment,
 ): void {
-  const env = { ...minimalEnvironment(environment) };
+  const env = { ...sshEnvironment(environment) };
   const child = spawn(program, words, { cwd: folder, env, detached: true, stdio: "ignore" });
   child.on("error", () => {}).unref();
 }
@@ -171,7 +172,7 @@ async function command(
     "master",
   ] as const;
   try {
-    const run = { argv, cwd: folder, environment: minimalEnvironment(environment) };
+    const run = { argv, cwd: folder, environment: sshEnvironment(environment) };
     return (await runProgram(run, AbortSignal.timeout(answerLimitMs))).status === 0;
   } catch {
     return false;

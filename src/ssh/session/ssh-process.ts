@@ -8,6 +8,7 @@ import type { Environment } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import type { Connection } from "../connection/connection.ts";
 import { findSsh } from "../find-ssh.ts";
+import { sshEnvironment } from "../ssh-environment.ts";
 import type { MasterConnection } from "./master-connection.ts";
 import {
   type SessionScript,
@@ -99,7 +100,7 @@ export function startSsh(
     Bun.spawn([ssh, ...options, request.host, line], {
       stdio: [request.terminal ? stdin : "pipe", stdout, stderr],
       ...(request.master !== undefined && { cwd: request.master.folder }),
-      env: { ...minimalEnvironment(environment), ...mark.environment },
+      env: { ...sshEnvironment(environment), ...mark.environment },
     });
   const delivery: Ssh["delivery"] = {};
   const { token } = transport;

@@ -73,6 +73,29 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await failureOf(fetch(url))).message).toContain("ECONNREFUSED");
   });
 
+  test("a port that drops packets fails after a limit, and says so", async () => {
+    const failures = Promise.withResolvers<string>();
+    const silent = {
+      openPort: (_: unknown, inner: AbortSignal): Promise<never> =>
+        new Promise((_resolve, reject) => {
+          inner.addEventListener("abort", () => reject(inner.reason as Error));
+        }),
+    } as unknown as Connection;
+    await using forward = await forwardPort(
+      {
+        host: "192.0.2.1",
+        port: 8080,
+        localPort: 0,
+        limitMs: 50,
+        connect: async () => silent,
+        onFailure: failures.resolve,
+      },
+      signal,
+    );
+    await failureOf(fetch(`http://127.0.0.1:${forward.localPort}/`));
+    expect(await failures.promise).toContain("Port 8080 of 127.0.0.1 did not answer within 0.05 s");
+  });
+
   test("a local port that is taken is refused", async () => {
     const { port } = server();
     const connectNever = async (): Promise<Connection> => Promise.reject(new Error("never"));

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { engineKinds } from "../../../src/backend/container/engine/engine-kinds.ts";
 import { passageThrough } from "../../../src/backend/container/engine/passage.ts";
+import { sshEnvironment } from "../../../src/ssh/ssh-environment.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import {
   createKnownHosts,
@@ -144,4 +146,40 @@ test("a rootless engine looks for the node where its other commands do", () => {
     "XDG_DATA_HOME=/data",
     "podman",
   ]);
+});
+
+test("the context that `docker context use` chose stays the one in which a node is looked for", async () => {
+  await using folder = await scratchFolder();
+  const argvOf = (environment: Readonly<Record<string, string>>): readonly string[] =>
+    passageThrough(engineKinds.docker, { DOCKER_CONFIG: folder.path, ...environment })("0123").argv;
+  expect(argvOf({})).not.toContain("DOCKER_CONTEXT=far");
+  await writeFile(join(folder.path, "config.json"), '{"currentContext":"far"}');
+  expect(argvOf({}).slice(0, 6)).toEqual([
+    "env",
+    "-u",
+    "DOCKER_HOST",
+    `DOCKER_CONFIG=${folder.path}`,
+    "DOCKER_CONTEXT=far",
+    "docker",
+  ]);
+  // Each of these variables counts more than the file.
+  expect(argvOf({ DOCKER_HOST: "tcp://near" })).not.toContain("DOCKER_CONTEXT=far");
+  expect(argvOf({ DOCKER_CONTEXT: "near" })).not.toContain("DOCKER_CONTEXT=far");
+  const podman = passageThrough(engineKinds.podman, { DOCKER_CONFIG: folder.path })("0123");
+  expect(podman.argv.join(" ")).not.toContain("DOCKER_CONTEXT");
+  await writeFile(join(folder.path, "config.json"), '{"currentContext":"default"}');
+  expect(argvOf({}).join(" ")).not.toContain("DOCKER_CONTEXT");
+});
+
+test("an engine's address with a password stays in the environment, and is in no word of a command", () => {
+  const environment = { CONTAINER_HOST: "ssh://me:geheim@far/run/podman.sock", PATH: "/bin" };
+  const through = passageThrough(engineKinds.podman, environment)("0123abcd");
+  expect(through.argv.join(" ")).not.toContain("geheim");
+  expect(through.environment).toEqual(environment);
+  expect(sshEnvironment(environment)).toEqual(environment);
+  const open = { CONTAINER_HOST: "ssh://far/run/podman.sock", PATH: "/bin" };
+  expect(passageThrough(engineKinds.podman, open)("0123").argv).toContain(
+    `CONTAINER_HOST=${open.CONTAINER_HOST}`,
+  );
+  expect(sshEnvironment(open)).toEqual({ PATH: "/bin" });
 });

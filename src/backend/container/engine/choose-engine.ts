@@ -1,9 +1,5 @@
 import { createServer, isIPv4 } from "node:net";
-import { join } from "node:path";
 import { ClusterError, messageOf, revised } from "../../../errors.ts";
-import { homeFolder } from "../../../store/state-folder.ts";
-import * as read from "../../../model/reader.ts";
-import { readOwnJson } from "../../../system/files/read-text.ts";
 import { ownUserId } from "../../../system/own-user.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
@@ -17,7 +13,7 @@ import {
 } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
-import { ownInterfaces } from "./passage.ts";
+import { dockerContext, ownInterfaces } from "./passage.ts";
 import { outsideLine } from "../../../system/printable.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
@@ -48,7 +44,7 @@ export async function chooseEngine(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      const choice = isPresent(error) ? await chosenBy(name, runtime.environment) : undefined;
+      const choice = isPresent(error) ? chosenBy(name, runtime.environment) : undefined;
       if (choice !== undefined) throw chosenFailure(error, kind, choice);
       if (error.id === "deadline-passed") throw hangs(error, kind);
       failures.push({ kind, error });
@@ -63,17 +59,12 @@ const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
 };
 
 /** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
-async function chosenBy(name: EngineName, environment: Environment): Promise<string | undefined> {
+function chosenBy(name: EngineName, environment: Environment): string | undefined {
   const choosing = choosingVariables[name].find(
     (candidate) => variable(environment, candidate) !== undefined,
   );
   if (choosing !== undefined || name === "podman") return choosing;
-  const folder = variable(environment, "DOCKER_CONFIG") ?? join(homeFolder(environment), ".docker");
-  const context = await readOwnJson(
-    join(folder, "config.json"),
-    read.field("currentContext", read.string),
-  );
-  return ["", "default"].includes(context ?? "") ? undefined : "docker context use";
+  return dockerContext(environment) === undefined ? undefined : "docker context use";
 }
 
 const otherThan = ({ name }: EngineKind): EngineKind =>
@@ -247,8 +238,21 @@ function isOwnAddress(address: string): Promise<boolean> {
 /** Only with cgroups 2 may a container of an ordinary user have control groups, which systemd needs. */
 function assertNotConfined(
   { title, advice }: EngineKind,
-  { isRootless, cgroupVersion }: Pick<EngineFacts, "isRootless" | "cgroupVersion">,
+  {
+    isRootless,
+    cgroupVersion,
+    hasRemappedUsers,
+  }: Pick<EngineFacts, "isRootless" | "cgroupVersion" | "hasRemappedUsers">,
 ): void {
+  if (hasRemappedUsers)
+    throw new ClusterError(
+      "machine-not-set-up",
+      `${title}'s daemon has userns-remap: containers may not be privileged there, and with --userns=host all files of a node would belong to another user than root.`,
+      {
+        hint: "Use a daemon without userns-remap. A rootless one keeps root on a node away from this computer just as well: https://docs.docker.com/engine/security/rootless/",
+        facts: { remapped: true },
+      },
+    );
   if (!isRootless || cgroupVersion === "2") return;
   throw new ClusterError(
     "machine-not-set-up",

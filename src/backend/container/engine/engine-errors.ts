@@ -6,7 +6,7 @@ import type { EngineKind } from "./engine-kind.ts";
 
 /**
  * The engines' command lines have no error codes, only messages. Only this file reads them. No message indicates different
- * things in the two engines. Docker's messages are the same in versions 20 to 28. Podman's were observed in 4.3, and
+ * things in the two engines. Docker's messages are the same since version 20. Podman's were observed in 4.3, and
  * its sources contain them up to 5.
  */
 const meanings = {
@@ -18,6 +18,7 @@ const meanings = {
     /(?:cannot|unable to) connect to podman/,
     /failed to connect: dial/,
   ],
+  otherApi: [/client version \S{1,20} is too (?:old|new)/],
   nameTaken: [
     /is already in use by container/,
     /the container name .{0,500} is already in use/,
@@ -96,6 +97,12 @@ export function engineFailure(
       );
     case "silent":
       return failure("machine-not-set-up", `${title} does not answer`, advice.silent);
+    case "otherApi":
+      return failure(
+        "machine-not-set-up",
+        `The program ${name} and ${title}'s daemon have no version of the API in common`,
+        "Install a docker command line that is as new as the daemon, such as docker-ce-cli from https://docs.docker.com/engine/install/, and unset DOCKER_API_VERSION.",
+      );
     case "noAddresses":
       return failure(
         "capacity-lacking",

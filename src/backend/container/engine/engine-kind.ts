@@ -70,6 +70,10 @@ export interface EngineFacts {
   readonly isRootless: boolean;
   readonly hasAppArmor: boolean;
   readonly hasSelinux: boolean;
+  /** Whether root in a container is another user of the engine's computer, by `userns-remap`. Rootless engines don't count. */
+  readonly hasRemappedUsers: boolean;
+  /** Whether images are containerd's, which are not in the engine's folder. */
+  readonly hasContainerdStore: boolean;
   readonly storageDriver: string;
   /** Where the engine keeps images and containers, on the machine that it runs on. */
   readonly rootFolder: string;

@@ -5,7 +5,7 @@ import { anyMapping, anything, field, isMapping, list } from "../../../model/rea
 /** Docker's names for its machine, which are the kernel's, and what its images say. */
 const imageArchitectures: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
 
-/** Docker's command line from version 20 to 28. */
+/** Docker's command line from version 20 on. */
 const docker: EngineKind = {
   name: "docker",
   title: "Docker",
@@ -29,6 +29,10 @@ const docker: EngineKind = {
       isRootless: has("rootless"),
       hasAppArmor: has("apparmor"),
       hasSelinux: has("selinux"),
+      hasRemappedUsers: has("userns"),
+      hasContainerdStore: (info.DriverStatus ?? []).some(
+        ([, value]) => value === "io.containerd.snapshotter.v1",
+      ),
       storageDriver: info.Driver ?? "",
       rootFolder: info.DockerRootDir ?? "",
       memoryBytes: info.MemTotal ?? 0,
@@ -104,6 +108,8 @@ const podman: EngineKind = {
       isRootless: security.rootless ?? false,
       hasAppArmor: security.apparmorEnabled ?? false,
       hasSelinux: security.selinuxEnabled ?? false,
+      hasRemappedUsers: false,
+      hasContainerdStore: false,
       storageDriver: store.graphDriverName ?? "",
       rootFolder: store.graphRoot ?? "",
       memoryBytes: host.memTotal ?? 0,
@@ -187,6 +193,7 @@ interface DockerInformation {
   readonly CgroupVersion?: string;
   readonly SecurityOptions?: readonly string[] | null;
   readonly Driver?: string;
+  readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly DockerRootDir?: string;
   readonly MemTotal?: number;
 }

@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Passage } from "../../../model/cluster-record.ts";
+import { anyMapping } from "../../../model/reader.ts";
+import { sshEnvironment } from "../../../ssh/ssh-environment.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
-import { minimalEnvironment } from "../../../system/processes/run-program.ts";
+import { homeFolder } from "../../../store/state-folder.ts";
+import { parseJson } from "../../../system/files/read-text.ts";
+import { urlSecrets } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import type { EngineKind } from "./engine-kind.ts";
@@ -35,22 +40,49 @@ const placeNames = [
 /** sshd itself is only the second choice: without a name server it keeps each login waiting. */
 const choice = 'command -v bash >/dev/null && exec bash -c "$0"; exec /usr/sbin/sshd -i';
 
-/** The variables are words of the command, so that it also works in shells without them. */
+/**
+ * The variables are words of the command, so that it also works in shells without them, and after `docker context use`. An address with a password is none:
+ * the command would be printed, and every user sees its words. There it needs the variable of the shell.
+ */
 export function passageThrough(
   { name, title }: Pick<EngineKind, "name" | "title">,
   environment: Environment,
 ): PassageTo {
   const places = placeNames.flatMap((place) => {
     const value = variable(environment, place);
-    return value === undefined ? [] : [`${place}=${value}`];
+    return value === undefined || urlSecrets(value).length > 0 ? [] : [`${place}=${value}`];
   });
+  const isGiven = (place: string): boolean => variable(environment, place) !== undefined;
+  const context =
+    name === "docker" && !isGiven("DOCKER_CONTEXT") ? dockerContext(environment) : undefined;
+  const usesContext =
+    !isGiven("DOCKER_HOST") && (isGiven("DOCKER_CONTEXT") || context !== undefined);
+  // Docker would prefer the address of the shell in which the command runs.
+  if (usesContext) places.unshift("-u", "DOCKER_HOST");
+  if (usesContext && context !== undefined) places.push(`DOCKER_CONTEXT=${context}`);
   const command = [...(places.length === 0 ? [] : ["env", ...places]), name];
   const onNode = ["/bin/sh", "-c", choice, shellText(relay).trim()];
   return (id) => ({
     title,
     argv: [...command, "exec", "--interactive", "--user=0:0", id, ...onNode],
-    environment: minimalEnvironment(environment),
+    environment: sshEnvironment(environment),
   });
+}
+
+/** The context that `docker context use` chose; undefined for the default one. */
+export function dockerContext(environment: Environment): string | undefined {
+  try {
+    const folder =
+      variable(environment, "DOCKER_CONFIG") ?? join(homeFolder(environment), ".docker");
+    const { currentContext } =
+      anyMapping(parseJson(readFileSync(join(folder, "config.json"), "utf8"))) ?? {};
+    return typeof currentContext !== "string" || ["", "default"].includes(currentContext)
+      ? undefined
+      : currentContext;
+  } catch {
+    // Without a home folder or such a file, nothing was chosen.
+    return undefined;
+  }
 }
 
 /** The interfaces of the network that this program is in, bridges without a container included. */

@@ -79,7 +79,7 @@ export async function fileOrigin(
   const here = await readEngineFacts(engine, signal);
   assertSnapshot(file.shown, named, facts.snapshot);
   assertRunsHere({ file, facts }, here, runtime);
-  await assertSpace(file, here);
+  await assertSpace(file, here, runtime);
   const bases = await findBases(engine, { file, facts }, signal);
   checking.done();
   const {
@@ -140,11 +140,18 @@ function assertRunsHere(
 /** The engine keeps a copy of all layers while it unpacks them. */
 async function assertSpace(
   { manifest: { parts } }: ClusterFile,
-  { rootFolder }: EngineFacts,
+  { rootFolder, location, hasContainerdStore }: EngineFacts,
+  { progress }: Runtime,
 ): Promise<void> {
   const needed = 2 * parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const space = await statfs(rootFolder).catch(() => undefined);
-  const free = space === undefined ? Infinity : space.bavail * space.bsize;
+  const isHere = (location === "here" || location === "unknown") && !hasContainerdStore;
+  const space = isHere ? await statfs(rootFolder).catch(() => undefined) : undefined;
+  if (space === undefined) {
+    const amount = `${(needed / 1e9).toFixed(1)} GB`;
+    progress.detail(1, `The engine's free space is not known; unpacking the file takes ${amount}.`);
+    return;
+  }
+  const free = space.bavail * space.bsize;
   if (free >= needed) return;
   const [has, needs] = [free, needed].map((bytes) => (bytes / 1e9).toFixed(1));
   throw new ClusterError(

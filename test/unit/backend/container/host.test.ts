@@ -8,6 +8,10 @@ import {
   hostChecks,
   judgeInotify,
 } from "../../../../src/backend/container/host-checks.ts";
+import {
+  type EngineMachine,
+  readMachine,
+} from "../../../../src/backend/container/look-at-machine.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { Outcome } from "../../../../src/model/check.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -17,20 +21,21 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 interface Machine {
   readonly told?: Partial<EngineFacts>;
   readonly reach?: "direct" | "engine";
-  readonly platform?: NodeJS.Platform;
+  readonly machine?: EngineMachine;
 }
 
 /** What the check of this name says about an engine on such a machine. */
 async function judged(
   name: string,
-  { told = {}, reach = "direct", platform = "linux" }: Machine,
+  { told = {}, reach = "direct", machine }: Machine,
 ): Promise<Outcome> {
   const facts = {
     engine: async () => ({ kind: engineKinds.docker }),
     engineFacts: async () => told,
     way: async () => ({ reach, why: "because" }),
+    machine: async () => machine,
   } as unknown as ContainerFacts;
-  const check = hostChecks(facts, platform).find((each) => each.name === name)!;
+  const check = hostChecks(facts).find((each) => each.name === name)!;
   return check.run(neverAborted);
 }
 
@@ -68,8 +73,14 @@ test("the space is that of the engine's folder", async () => {
 });
 
 test.each([
-  ["/no/such", "skip: Not checked: /no/such is not on this machine."],
-  ["", "skip: Not checked: its folder is not on this machine."],
+  [
+    "/no/such",
+    "skip: Not checked: /no/such is not on this machine. A container can look as soon as the first create has built a node image.",
+  ],
+  [
+    "",
+    "skip: Not checked: its folder is not on this machine. A container can look as soon as the first create has built a node image.",
+  ],
 ])("the space of an engine whose folder is %j isn't judged", async (rootFolder, expected) => {
   expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
 });
@@ -111,7 +122,6 @@ test.each([
 test.each([
   ["2", "direct", "pass: Version 2: nodes run debian-12 by default"],
   ["2", "engine", "pass: Version 2: nodes run debian-12 by default"],
-  ["1", "engine", "pass: Version 1: nodes run centos-7 by default"],
 ] as const)(
   "control groups of version %s, nodes reached %s: %s",
   async (cgroupVersion, reach, expected) => {
@@ -119,8 +129,40 @@ test.each([
   },
 );
 
-test("inotify is looked at on Linux only", async () => {
-  expect(await judged("inotify", { platform: "darwin" })).toMatchObject({ status: "skip" });
+const seen = "space overlay  264212084 32285132  74105780      31% /\ninotify 128\nsystemd no\n";
+
+test("what an engine elsewhere has is what a container sees there, not what this machine has", async () => {
+  const elsewhere = { reach: "engine", machine: readMachine(seen) } as const;
+  // This folder is here too, and says nothing about the engine's.
+  const told = { cgroupVersion: "1", rootFolder: "/proc" } as const;
+  const outcomes = ["image space", "cgroups", "inotify"].map(async (name) =>
+    outcomeText(await judged(name, { ...elsewhere, told })),
+  );
+  expect(await Promise.all(outcomes)).toEqual([
+    "pass: Docker's store of images has 75.8 GB free",
+    expect.stringContaining("fail: The engine's machine has cgroups 1 without /sys/fs/cgroup/sys"),
+    expect.stringContaining("warn: 128 inotify instances"),
+  ]);
+});
+
+test.each(["image space", "cgroups", "inotify", "memory"])(
+  "%s of an engine elsewhere that shows nothing doesn't count as fine",
+  async (name) => {
+    for (const machine of [undefined, readMachine(""), readMachine("space a b c d%\ninotify -1")]) {
+      const told = { cgroupVersion: "1", rootFolder: "/", memoryBytes: 0 } as const;
+      const outcome = await judged(name, { reach: "engine", told, ...(machine && { machine }) });
+      expect(outcome.status).toBe("skip");
+    }
+  },
+);
+
+test("images in containerd's store are not in the engine's folder", async () => {
+  const told = { rootFolder: "/proc", hasContainerdStore: true };
+  const outcome = await judged("image space", { told, machine: readMachine(seen) });
+  expect(outcome.message).toBe("Docker's store of images has 75.8 GB free");
+});
+
+test("inotify of this machine is looked at here", async () => {
   const limit = Number(await Bun.file("/proc/sys/fs/inotify/max_user_instances").text());
   expect((await judged("inotify", {})).status).toBe(limit >= 256 ? "pass" : "warn");
 });
@@ -132,7 +174,14 @@ test.each([
     "warn: 128 inotify instances per user are enough for only about 21 nodes. → " +
       "Allow more:\n    sudo sysctl fs.inotify.max_user_instances=1024",
   ],
-  [undefined, "skip: Not checked: cannot read /proc/sys/fs/inotify/max_user_instances."],
+  [
+    undefined,
+    "skip: Not checked: cannot read /proc/sys/fs/inotify/max_user_instances. A container can look as soon as the first create has built a node image.",
+  ],
+  [
+    "junk",
+    "skip: Not checked: cannot read /proc/sys/fs/inotify/max_user_instances. A container can look as soon as the first create has built a node image.",
+  ],
 ])("where the kernel's limit of inotify instances is %j: %s", (instances, expected) => {
   expect(outcomeText(judgeInotify(instances))).toBe(expected);
 });
@@ -144,8 +193,6 @@ test("without an engine all of them are skipped", async () => {
     engineFacts: missing,
     way: missing,
   } as unknown as ContainerFacts;
-  const outcomes = await Promise.all(
-    hostChecks(facts, "linux").map((check) => check.run(neverAborted)),
-  );
+  const outcomes = await Promise.all(hostChecks(facts).map((check) => check.run(neverAborted)));
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["skip"]));
 });

@@ -38,6 +38,11 @@ test.each([
     "engine-failed",
     "docker create failed: OCI runtime create failed: no such cgroup.",
   ],
+  [
+    "Error response from daemon: client version 1.41 is too old. Minimum supported API version is 1.44, please upgrade your client to a newer version",
+    "machine-not-set-up",
+    "no version of the API in common: client version 1.41 is too old.",
+  ],
   ["", "engine-failed", "docker create failed: it exited with status 1."],
 ])("what the engine says is told with its meaning: %#", (stderr, id, message) => {
   const error = failure(stderr);

@@ -48,6 +48,8 @@ test("Docker's facts are read from what it says of itself", () => {
     isRootless: true,
     hasAppArmor: true,
     hasSelinux: false,
+    hasRemappedUsers: false,
+    hasContainerdStore: false,
     storageDriver: "overlay2",
     rootFolder: "/var/lib/docker",
     memoryBytes: 25276502016,
@@ -70,6 +72,8 @@ test("Podman's facts are read from what it says of itself", () => {
     isRootless: false,
     hasAppArmor: false,
     hasSelinux: false,
+    hasRemappedUsers: false,
+    hasContainerdStore: false,
     storageDriver: "overlay",
     rootFolder: "/var/lib/containers/storage",
     memoryBytes: 25276502016,
@@ -200,6 +204,19 @@ test.each([
 ])("nodes of %s are reached through it", async (_, host, why) => {
   const found = await findReach(engine(podman), podmanWith(host), "linux", neverAborted);
   expect(found).toEqual({ reach: "engine", why });
+});
+
+test("a Docker with userns-remap is refused with the true reason", async () => {
+  const facts = docker.readFacts({ CgroupVersion: "2", SecurityOptions: ["name=userns"] });
+  const error = await failureOf(findReach(engine(docker), facts, "linux", neverAborted));
+  expect(error).toMatchObject({ id: "machine-not-set-up" });
+  expect(error.message).toContain("has userns-remap");
+});
+
+test("Docker says that its images are containerd's", () => {
+  const DriverStatus = [["driver-type", "io.containerd.snapshotter.v1"]];
+  const { hasContainerdStore } = docker.readFacts({ Driver: "overlayfs", DriverStatus });
+  expect(hasContainerdStore).toBe(true);
 });
 
 test("a rootless Podman under cgroups 1 is refused with the true reason", async () => {

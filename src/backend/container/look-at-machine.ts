@@ -1,0 +1,56 @@
+import { ClusterError } from "../../errors.ts";
+import { shellText } from "../../ssh/shell-text.ts";
+import type { Engine } from "./engine/engine.ts";
+import script from "./look-at-machine.sh" with { type: "text" };
+
+/** What a container sees of the computer that its engine runs on. A fact that it didn't find is missing. */
+export interface EngineMachine {
+  /** Where the engine keeps images and containers, whichever store it uses. */
+  readonly freeBytes?: number;
+  readonly inotifyInstances?: string;
+  /** Whether cgroups 1 have the tree that the nodes' systemd needs. */
+  readonly hasSystemdTree?: boolean;
+}
+
+/** Looks with a container of this image, which ends at once. An engine that refuses it shows nothing. */
+export async function lookAtMachine(
+  engine: Engine,
+  image: string,
+  signal: AbortSignal,
+): Promise<EngineMachine> {
+  const words = [
+    "run",
+    "--rm",
+    "--network=none",
+    "--volume=/sys/fs/cgroup:/engine-cgroup:ro",
+    "--entrypoint=/bin/sh",
+    image,
+    "-c",
+    shellText(script).trim(),
+  ];
+  // On a busy machine, Podman loses the output of a container that ends at once.
+  const ask = async (): Promise<string> =>
+    (await engine.ask({ words }, signal)) || engine.ask({ words }, signal);
+  return readMachine(
+    await ask().catch((error: unknown) => {
+      if (error instanceof ClusterError && !signal.aborted) return "";
+      throw error;
+    }),
+  );
+}
+
+export function readMachine(text: string): EngineMachine {
+  const lines = text.split("\n").map((line) => line.trim().split(/\s+/));
+  const factOf = (name: string): readonly string[] => lines.find(([word]) => word === name) ?? [];
+  // The file system's name comes first. It may have spaces, the mount point doesn't.
+  const kilobytes = factOf("space").at(-3) ?? "";
+  const [, inotifyInstances = ""] = factOf("inotify");
+  const [, systemd] = factOf("systemd");
+  return {
+    ...(isNumber(kilobytes) && { freeBytes: Number(kilobytes) * 1024 }),
+    ...(isNumber(inotifyInstances) && { inotifyInstances }),
+    ...(systemd !== undefined && { hasSystemdTree: systemd === "yes" }),
+  };
+}
+
+const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text);
