@@ -1,5 +1,5 @@
 /** Power over nodes, with a backend that only remembers what it was asked. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Backend } from "../../../src/backend/contract.ts";
 import type { Power } from "../../../src/backend/power.ts";
@@ -22,8 +22,6 @@ import { ownClock } from "../../support/install-machine-programs.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
-
-setDefaultTimeout(60_000);
 
 const sudo = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n';
 /** Restarts in a moment. */

@@ -1,5 +1,5 @@
 /** `run --fetch` gets files from a node, whatever the command's exit code and whatever the node sends. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fetchFile } from "../../../src/cluster/fetch.ts";
@@ -14,8 +14,6 @@ import {
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, signal, wireKey } from "../../support/ssh-options.ts";
 import { rawArchive, rawEntry } from "../../support/tar-blocks.ts";
-
-setDefaultTimeout(30_000);
 
 interface Node extends AsyncDisposable {
   readonly server: OpensshServer;

@@ -1,5 +1,5 @@
 /** `run` connects to the last known address, and asks the backend only if nothing is known or if that address leads to no login. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
 import type { Checkout } from "../../../src/platform/checkout/checkout.ts";
@@ -10,8 +10,6 @@ import {
   startOpensshServer,
 } from "../../support/openssh-server.ts";
 import { clusterAt, type Given, gone, never, type Ran, runAt } from "./run-at.ts";
-
-setDefaultTimeout(30_000);
 
 describe.skipIf(opensshLack !== undefined)(
   `running on a cluster that is asked about (${opensshLack ?? "here"})`,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
@@ -12,8 +12,6 @@ import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { type Gate, startGate } from "../../support/ssh-gate.ts";
 import { wireKey } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(60_000);
 
 interface Ran {
   readonly status: number;

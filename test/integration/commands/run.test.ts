@@ -1,5 +1,5 @@
 /** `run` with a real sshd, on which no platform is installed. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,8 +16,6 @@ import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { scriptedClock } from "../../support/scripted-clock.ts";
 import { wireKey } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(30_000);
 
 async function openNode() {
   const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);

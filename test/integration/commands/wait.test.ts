@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { durationText } from "../../../src/system/amounts.ts";
 import { machinesLack } from "../../support/install-machine.ts";
 import { junitOutcomes } from "../../support/junit.ts";
 import { installedCluster } from "./installed-cluster.ts";
@@ -17,7 +18,7 @@ test.skipIf(machinesLack !== undefined)(
     expect(ran.data).toMatchObject({ cluster: { id: "example" }, ready: true });
     const seconds = Number(ran.data?.["seconds"]);
     expect(seconds).toBeWithin(1, 3600);
-    expect(ran.told).toEqual([`Cluster "example" is ready after ${seconds} s.`]);
+    expect(ran.told).toEqual([`Cluster "example" is ready after ${durationText(seconds)}.`]);
     expect(junitOutcomes(await readFile(join(opened.folder, "new", "report.xml")))).toEqual({
       "master_0 is ready": "passed",
       "agent_0 is ready": "passed",

@@ -8,4 +8,4 @@ test("one more limit of containers, and one more option, touch two source files 
   expect(problem).toBeUndefined();
   expect(files).toHaveLength(patches.length);
   for (const [index, { most }] of patches.entries()) expect(files[index]).toBeWithin(1, most + 1);
-}, 300_000);
+});

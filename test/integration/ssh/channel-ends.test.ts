@@ -1,13 +1,11 @@
 /** The ways in which a command's channel can go on and end, with an SSH server in this process. */
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import type { AddressInfo } from "node:net";
 import { Server, type ServerChannel } from "ssh2";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { answerLogin } from "../../support/ssh-login.ts";
 import { connectTo, signal } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(30_000);
 
 const state: { server?: Server } = {};
 afterEach(() => void state.server?.close());

@@ -1,12 +1,10 @@
 /** Real SSH servers on loopback with settings that this program doesn't support. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { failureOf } from "../../support/failure-of.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, signal } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(30_000);
 
 describe.skipIf(opensshLack !== undefined)(
   `real servers that this program can't speak with (${opensshLack ?? "here"})`,

@@ -1,5 +1,5 @@
 /** Login shells and their replacements on a real sshd: noise around answers is ignored, and a command that doesn't run is an error. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
@@ -13,8 +13,6 @@ import {
 } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(30_000);
 
 /** A start-up file of the login shell that prints this much. */
 const startUpFiles = {

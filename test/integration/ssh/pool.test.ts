@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   type ConnectionPool,
   createConnectionPool,
@@ -19,8 +19,6 @@ import {
 } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { connectTo, destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(30_000);
 
 describe.skipIf(opensshLack !== undefined)(
   `a pool over a real sshd (${opensshLack ?? "here"})`,

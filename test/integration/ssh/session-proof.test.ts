@@ -2,7 +2,7 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ClusterError } from "../../../src/errors.ts";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts, renderSshConfig } from "../../../src/ssh/openssh-files.ts";
@@ -11,8 +11,6 @@ import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
-
-setDefaultTimeout(60_000);
 
 interface Outcome {
   readonly status: number | ClusterError;

@@ -1,7 +1,7 @@
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { renderSshConfig, createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import {
   type ConnectionPool,
@@ -24,8 +24,6 @@ import {
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
-
-setDefaultTimeout(30_000);
 
 const bare: SessionSettings = {
   whenExists: undefined,

@@ -67,7 +67,7 @@ test("1000 hostile files: texts, or nothing", async () => {
     );
     for (const value of secrets?.values ?? []) expect(value).toBeString();
   }
-}, 60_000);
+});
 
 /** A value of the configuration for each secret. */
 const configurationOf = (secrets: readonly string[]): string =>

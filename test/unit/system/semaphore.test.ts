@@ -69,4 +69,4 @@ test("an abort of a task that has begun leaves those that wait in the queue", as
   begun.abort(new Error("interrupted"));
   second.resolve("second");
   expect(await Promise.all(running)).toEqual(["first", "second", "last"]);
-}, 5_000);
+});

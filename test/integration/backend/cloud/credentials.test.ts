@@ -119,7 +119,7 @@ test("progress names a source that takes long", async () => {
     (await failureOf(openApi(region, { ...fixture.runtime, progress }, neverAborted))).id,
   ).toBe("no-credentials");
   expect(notes).toEqual(['Waiting for credentials from profile "slow" (CLOUD_PROFILE).']);
-}, 30_000);
+});
 
 test("renewed credentials are masked like the first ones", async () => {
   await using folder = await scratchFolder();

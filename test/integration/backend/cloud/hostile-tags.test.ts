@@ -86,7 +86,7 @@ test("an instance with broken tags and a copied creation id is not terminated wi
   );
   await backend.remove(cluster, neverAborted);
   expect(stateOf(fixture, foreign)).toBe("running");
-}, 120_000);
+});
 
 // Shows R133.
 test("the roll-back terminates this creation's instances, even if their tags have changed", async () => {
@@ -106,7 +106,7 @@ test("the roll-back terminates this creation's instances, even if their tags hav
   );
   expect(leftIn(fixture.cloud)).toEqual({ machines: 0, groups: 0 });
   // Their ids find them. Instances that only tags find would count as invisible for two minutes, past this test's limit.
-}, 100_000);
+});
 
 test("the library ignores an instance with a broken tag, and changes no folder", async () => {
   await using fixture = await openFixture({});

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import {
   containerName,
@@ -34,8 +34,6 @@ import {
   publicKey,
   statuses,
 } from "./scripted-machine.ts";
-
-setDefaultTimeout(60_000);
 
 checks(
   `a creation makes what it describes, is found, and removes everything (${machinesLack ?? "here"})`,

@@ -1,7 +1,7 @@
 /** Clusters that are made from the snapshot of another one, with a scripted engine. */
 import { readContainerOptions } from "../../../../src/backend/container/options.ts";
 import { join } from "node:path";
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
@@ -16,8 +16,6 @@ import {
   publicKey,
   statuses,
 } from "./scripted-machine.ts";
-
-setDefaultTimeout(60_000);
 
 /** Creates a cluster from the snapshot `installed` of another one. */
 async function copyOf(

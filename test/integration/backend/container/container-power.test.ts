@@ -1,6 +1,6 @@
 /** Nodes of scripted engines that stop and start again. */
 import { writeFile } from "node:fs/promises";
-import { expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
 import {
@@ -18,8 +18,6 @@ import {
   openMachine,
   statuses,
 } from "./scripted-machine.ts";
-
-setDefaultTimeout(60_000);
 
 const network = `cluster-e2e-own-${creationId}`;
 

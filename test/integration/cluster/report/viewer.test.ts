@@ -1,5 +1,5 @@
 /** The report as a person uses it: in Chromium, on a wide screen and a phone, in the dark, on paper, and without its script. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
@@ -7,8 +7,6 @@ import { renderReport } from "../../../../src/cluster/report/render-report.ts";
 import type { ClusterEvent, NewEvent } from "../../../../src/model/event.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
-
-setDefaultTimeout(120_000);
 
 const chromium = Bun.which("chromium");
 const isSkipped = chromium === null && process.env["CI"] === undefined;

@@ -1,5 +1,5 @@
 import { type Socket, createServer } from "node:net";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { openConnection } from "../../../../src/ssh/connection/open-connection.ts";
 import { fingerprint, generateKeyPair } from "../../../../src/ssh/keys.ts";
@@ -13,8 +13,6 @@ import {
 } from "../../../support/openssh-server.ts";
 import { connectTo, optionsFor, signal, wireKey } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
-
-setDefaultTimeout(30_000);
 
 describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "here"})`, () => {
   const hold: { server?: OpensshServer } = {};

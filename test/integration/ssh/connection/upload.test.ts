@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { UploadTarget } from "../../../../src/ssh/connection/connection.ts";
 import { factsOfFile } from "../../../support/facts-of-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -12,8 +12,6 @@ import {
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { connectTo, signal } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
-
-setDefaultTimeout(30_000);
 
 const megabyte = 1024 * 1024;
 

@@ -1,13 +1,5 @@
 /** Sessions that share a login: what they print and how they end is the same as with a login of their own. */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, openSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -34,8 +26,6 @@ import {
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { destinationOf, signal, wireKey } from "../../../support/ssh-options.ts";
 import { until } from "../../../support/until.ts";
-
-setDefaultTimeout(60_000);
 
 interface Node extends AsyncDisposable {
   readonly server: OpensshServer;

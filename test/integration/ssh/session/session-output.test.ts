@@ -1,5 +1,5 @@
 /** A command's output on this program's own streams, which ssh shares with the caller. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createKnownHosts, renderSshConfig } from "../../../../src/ssh/openssh-files.ts";
@@ -12,8 +12,6 @@ import {
 } from "../../../support/openssh-server.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { destinationOf, wireKey } from "../../../support/ssh-options.ts";
-
-setDefaultTimeout(60_000);
 
 const lack = opensshLack ?? streamsLack;
 const kinds = Object.keys(streamKinds) as (keyof typeof streamKinds)[];

@@ -4,7 +4,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { OpenOrigin } from "../../../../../src/backend/container/copies/copy-origin.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { openEngine } from "../../../../../src/backend/container/engine/engine.ts";
@@ -26,8 +26,6 @@ import {
   rawArchive,
   rawEntry,
 } from "../../../../support/tar-blocks.ts";
-
-setDefaultTimeout(30_000);
 
 const state: { world?: ContainerWorld } = {};
 const world = (): ContainerWorld => state.world!;
