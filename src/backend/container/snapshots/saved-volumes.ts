@@ -78,7 +78,7 @@ export const readVolumeWords = ({
     rights,
     mounts,
     image,
-    argv: ["tar", "--create", "--format=posix", "--sparse", ...tarWords, "."],
+    argv: ["tar", "--create", "--format=posix", ...tarWords, "."],
   });
 };
 

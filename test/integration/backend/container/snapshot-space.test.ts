@@ -1,15 +1,13 @@
-/** What nodes print about their disk before a snapshot, with this computer's own tools, and archives of volumes with holes. */
+/** What nodes print about their disk before a snapshot, with this computer's own tools, and archives of volumes. */
 import { expect, test } from "bun:test";
-import { mkdir, stat, truncate, writeFile } from "node:fs/promises";
+import { truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import listSparse from "../../../../src/backend/container/snapshots/list-sparse.sh" with { type: "text" };
 import measureSpace from "../../../../src/backend/container/snapshots/measure-space.sh" with { type: "text" };
-import {
-  readVolumeWords,
-  writeVolumeWords,
-} from "../../../../src/backend/container/snapshots/saved-volumes.ts";
+import { readVolumeWords } from "../../../../src/backend/container/snapshots/saved-volumes.ts";
 import { readNeeds } from "../../../../src/backend/container/snapshots/assert-space.ts";
 import { shellText } from "../../../../src/ssh/shell-text.ts";
+import { checkedTar } from "../../../../src/system/files/checked-tar.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 async function sparseFile(path: string, bytes: number): Promise<void> {
@@ -49,27 +47,15 @@ test("sparse files are found, the largest first; full files are not", async () =
   expect(paths).toEqual(["two words", "one"]);
 });
 
-test("an archive of a volume keeps holes, there and back", async () => {
+test("an archive of a volume with a sparse file passes the check of those who read it", async () => {
   await using scratch = await scratchFolder();
-  const [from, to] = [join(scratch.path, "from"), join(scratch.path, "to")];
-  await mkdir(from);
-  await mkdir(to);
-  await sparseFile(join(from, "s"), 2e9);
-  const volume = { rights: [], image: "image", volume: "volume" };
-  const commandIn = (words: readonly string[], folder: string): string[] => {
-    const [program] = words.flatMap((word) => /^--entrypoint=(.*)$/.exec(word)?.slice(1) ?? []);
-    const given = words.slice(words.indexOf("image") + 1);
-    return [
-      program!,
-      ...given.map((word) => (word.startsWith("--directory=") ? `--directory=${folder}` : word)),
-    ];
-  };
-  const reader = Bun.spawn(commandIn(readVolumeWords(volume), from), { stdout: "pipe" });
-  const archive = await reader.stdout.bytes();
-  expect(archive.length).toBeLessThan(1e6);
-  const writer = Bun.spawn(commandIn(writeVolumeWords(volume), to), { stdin: archive });
-  expect(await writer.exited).toBe(0);
-  const restored = await stat(join(to, "s"));
-  expect(restored.size).toBe(2e9);
-  expect(restored.blocks).toBeLessThan(1000);
+  await sparseFile(join(scratch.path, "s"), 30e6);
+  const words = readVolumeWords({ rights: [], image: "image", volume: "volume" });
+  const given = words.slice(words.indexOf("image") + 1);
+  const own = given.map((word) =>
+    word.startsWith("--directory=") ? `--directory=${scratch.path}` : word,
+  );
+  const reader = Bun.spawn(["tar", ...own], { stdout: "pipe" });
+  const sizes = await Array.fromAsync(checkedTar(reader.stdout), ({ length }) => length);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(30e6);
 });
