@@ -47,6 +47,29 @@ async function writePlatform(folder: string): Promise<string> {
   return page;
 }
 
+/** The same engine over its socket, as in a container that has the host's, and in a context that `docker context use` chose. */
+async function expectOtherWays(): Promise<void> {
+  const { folder, engine, environment } = here();
+  const { DOCKER_HOST: tcp, ...others } = environment;
+  const agentName = ["run", "-c", id, "--node", "agent_0", "hostname"];
+  const socket = { ...others, DOCKER_HOST: `unix://${engine.socket}` };
+  const overSocket = await run("cluster-container", agentName, { environment: socket });
+  expect(overSocket).toMatchObject({ status: 0, stdout: "agent-0\n" });
+  const inContext = { ...others, DOCKER_CONFIG: join(folder.path, "docker") };
+  const docker = (...argv: readonly string[]) =>
+    Bun.$`docker ${argv}`.env({ PATH: process.env["PATH"]!, ...inContext }).quiet();
+  await docker("context", "create", "away", "--docker", `host=${tcp}`);
+  await docker("context", "use", "away");
+  const shown = await run("cluster-container", ["inspect", "-c", id, "--output", "ssh-config"], {
+    environment: inContext,
+  });
+  expect(shown.stdout).toContain("DOCKER_CONTEXT=away");
+  const config = join(folder.path, "context.ssh");
+  await writeFile(config, shown.stdout);
+  await docker("context", "use", "default");
+  expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
+}
+
 beforeAll(async () => {
   if (computerLack !== undefined) return;
   const folder = await temporaryFolder();
@@ -67,7 +90,7 @@ beforeAll(async () => {
     CI: "true",
   };
   state.elsewhere = { folder, engine, relay, environment };
-}, 60_000);
+});
 
 afterAll(async () => {
   const { elsewhere } = state;
@@ -78,7 +101,7 @@ afterAll(async () => {
   await elsewhere.engine[Symbol.asyncDispose]();
   elsewhere.relay.close();
   await elsewhere.folder[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 test.skipIf(computerLack !== undefined)(
   "a cluster in a Docker elsewhere is made, used, copied and removed through it",
@@ -107,6 +130,7 @@ test.skipIf(computerLack !== undefined)(
     const there = await ask(`run -c ${id} --node agent_0 sha256sum /root/sent`);
     expect(there.stdout).toContain(sum);
 
+    await expectOtherWays();
     const localPort = await freePort();
     const forwarding = begin(`forward -c ${id} master_0 ${localPort}:8000`);
     await forwarding.said("until Ctrl-C");

@@ -162,7 +162,7 @@ test("a service is killed and comes back, is paused, or is kept dead until it he
     status: 1,
     stderr: expect.stringContaining("nobody.service does not run on it"),
   });
-}, 120_000);
+});
 
 test("what a node or a container lacks is an error that says so, and nothing is half done", async () => {
   await onNode("agent_0", "mv /usr/sbin/nft /root/nft");

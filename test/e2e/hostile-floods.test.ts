@@ -29,11 +29,11 @@ beforeAll(async () => {
     artifact,
   ]);
   expect(created.status, created.stderr).toBe(0);
-}, 300_000);
+});
 
 afterAll(async () => {
   await state.cloud?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 async function onMaster(line: string): Promise<void> {
   const ran = await cloud().run(["run", "--no-test-env", line]);
@@ -59,7 +59,7 @@ test("a fetched folder with 20,000 links arrives", async () => {
   ]);
   expect(ran.status, ran.stderr).toBe(0);
   expect(await readdir(target)).toHaveLength(20_000);
-}, 200_000);
+});
 
 test("Ctrl-C while a folder with 90,000 links is fetched leaves nothing", async () => {
   await linksOnMaster(90_000);
@@ -77,7 +77,7 @@ test("Ctrl-C while a folder with 90,000 links is fetched leaves nothing", async 
   const ended = await running.ended;
   expect(ended.signal, ended.stderr).toBe("SIGINT");
   expect(await readdir(parent).catch(() => [])).toEqual([]);
-}, 200_000);
+});
 
 test.each([
   ["ends", `head -c 600000 /dev/zero | tr '\\0' .; echo x; exit 1`],
@@ -122,7 +122,7 @@ test("import refuses a file that is nested deeply, one without an end, and ends 
   await writer.write("{");
   running.interrupt("SIGINT");
   expect((await running.ended).signal).toBe("SIGINT");
-}, 60_000);
+});
 
 test("sync refuses a checkout with more paths than anybody can follow, and can be interrupted", async () => {
   const folder = await deepCheckout(40);
@@ -136,7 +136,7 @@ test("sync refuses a checkout with more paths than anybody can follow, and can b
     running.interrupt("SIGINT");
     expect((await running.ended).signal).toBe("SIGINT");
   }
-}, 120_000);
+});
 
 /** Resolves when the process has used 0.3 s of processor time. Its start takes a tenth of that. */
 async function worked(processId: number): Promise<void> {
@@ -174,4 +174,4 @@ test("a wait whose first master sends 20,000 secrets that begin alike ends, and 
   running.interrupt("SIGINT");
   const ended = await running.ended;
   expect(ended.signal, ended.stderr).toBe("SIGINT");
-}, 180_000);
+});
