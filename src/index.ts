@@ -39,6 +39,7 @@ export type {
   NodeWait,
 } from "./library/cluster-node.ts";
 export { Cluster } from "./library/cluster.ts";
+export type { ChaosRequest, ClusterChaos } from "./library/cluster-chaos.ts";
 export type { ClusterFault } from "./library/cluster-fault.ts";
 export type { Fault } from "./cluster/faults/faults.ts";
 export type { FaultRequest } from "./platform/faults/fault-kinds.ts";

@@ -1,5 +1,5 @@
 import { faultProblems } from "../cluster/faults/plan-fault.ts";
-import { type Fault, endFaults } from "../cluster/faults/faults.ts";
+import { type Fault, beginFault, endFaults } from "../cluster/faults/faults.ts";
 import {
   type Shape,
   among,
@@ -18,7 +18,7 @@ import {
   faultKinds,
   faultRows,
 } from "../platform/faults/fault-kinds.ts";
-import { type Cancellation, inLibraryWords, readCancellation } from "./call-options.ts";
+import { type Cancellation, inLibraryWords, readCancellation, signalOf } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** A fault that has begun. Disposing of it heals it, so `await using` does so at the end of its scope. */
@@ -65,14 +65,26 @@ const own = faultKinds.flatMap((kind) =>
   Object.entries(faultRows[kind].options).map(([name, { type }]) => [name, optional(checks[type])]),
 );
 
+/** The options of all kinds of faults. */
+export const optionShape = Object.fromEntries(own) as Shape<FaultOptionValues>;
+
 const shape: Shape<FaultRequest & Cancellation> = {
   kind: required(among(faultKinds)),
   durationMs: required(milliseconds),
   nodes: optional(names),
-  ...(Object.fromEntries(own) as Shape<FaultOptionValues>),
+  ...optionShape,
   cancelSignal: optional(signal),
 };
 
 /** Throws `bad-usage` with every problem. */
-export const readFaultRequest = (given: FaultRequest & Cancellation): FaultRequest & Cancellation =>
-  readArguments(given, shape, faultProblems);
+export async function beginForLibrary(
+  open: OpenCluster,
+  given: FaultRequest & Cancellation,
+): Promise<ClusterFault> {
+  const { cancelSignal: _, ...request } = readArguments(given, shape, faultProblems);
+  const begin = { clusterId: open.record.id, request };
+  const begun = await inLibraryWords(async () =>
+    beginFault(open.backend, begin, open.runtime, signalOf(given)),
+  );
+  return new ClusterFault(begun.fault, open);
+}

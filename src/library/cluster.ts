@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { SnapshotRecord } from "../model/snapshot.ts";
 import { findNodes } from "../cluster/find-cluster.ts";
 import type { FaultRequest } from "../platform/faults/fault-kinds.ts";
-import { type Fault, beginFault, endFaults, listFaults } from "../cluster/faults/faults.ts";
+import { type Fault, endFaults, listFaults } from "../cluster/faults/faults.ts";
 import type { PowerAction } from "../cluster/power.ts";
 import { type SavedLogs, saveLogs } from "../cluster/logs/save-logs.ts";
 import { createSnapshot, listSnapshots, restoreSnapshot } from "../cluster/snapshots.ts";
@@ -30,7 +30,8 @@ import {
   signalOf,
   waitShape,
 } from "./call-options.ts";
-import { ClusterFault, readFaultRequest } from "./cluster-fault.ts";
+import { type ChaosRequest, ClusterChaos, readChaosRequest } from "./cluster-chaos.ts";
+import { type ClusterFault, beginForLibrary } from "./cluster-fault.ts";
 import {
   type PowerOptions,
   type StopOptions,
@@ -359,14 +360,12 @@ export class Cluster implements AsyncDisposable {
    * heals it earlier. If it can't begin on all its nodes, none has it. Throws `bad-usage`, `node-not-found`, `machine-failed`, `remote-command-failed`.
    */
   async fault(request: FaultRequest & Cancellation): Promise<ClusterFault> {
-    const { cancelSignal: _, ...fault } = readFaultRequest(request);
-    const signal = signalOf(request);
-    const open = this.#open;
-    const begin = { clusterId: this.id, request: fault };
-    const begun = await inLibraryWords(async () =>
-      beginFault(open.backend, begin, open.runtime, signal),
-    );
-    return new ClusterFault(begun.fault, open);
+    return await beginForLibrary(this.#open, request);
+  }
+
+  /** Begins faults at random, the same for the same seed, until the result is disposed of. Throws `bad-usage`; what fails later, the result throws. */
+  chaos(request: ChaosRequest): ClusterChaos {
+    return new ClusterChaos(readChaosRequest(request), this.#open);
   }
 
   /** The faults of all nodes that answer, also those that another program has begun. */

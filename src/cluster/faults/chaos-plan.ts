@@ -37,6 +37,13 @@ export interface ChaosOptions extends FaultOptionValues {
   readonly only?: readonly number[] | undefined;
 }
 
+/** What is used without further options. */
+export const usualChaos = {
+  everyMs: 30_000,
+  kinds: ["partition"],
+  targets: ["one", "minority"],
+} as const satisfies Partial<ChaosOptions>;
+
 export interface ChaosStep {
   /** Counted from 1. */
   readonly number: number;

@@ -1,19 +1,17 @@
 /** Chaos in one text, such as `seed=7,every=30s,kinds=partition,process,targets=one,unit=etcd`. */
 import { BadValue } from "../../cli/options/option.ts";
 import { parseDuration } from "../../cli/options/value-types.ts";
-import { type ChaosOptions, chaosProblems, chaosTargets } from "../../cluster/faults/chaos-plan.ts";
+import {
+  type ChaosOptions,
+  chaosProblems,
+  chaosTargets,
+  usualChaos,
+} from "../../cluster/faults/chaos-plan.ts";
 import { quoted } from "../../errors.ts";
 import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import { faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
 
 export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-
-/** What is used without further options. */
-export const usualChaos = {
-  everyMs: 30_000,
-  kinds: ["partition"],
-  targets: ["one", "minority"],
-} as const;
 
 const kindOptions: readonly (readonly [name: string, option: FaultOption])[] = faultKinds.flatMap(
   (kind) => Object.entries(faultRows[kind].options),

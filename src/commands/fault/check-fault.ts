@@ -1,5 +1,5 @@
 import type { Problems } from "../../cli/options/problems.ts";
-import { type ChaosOptions, chaosProblems } from "../../cluster/faults/chaos-plan.ts";
+import { type ChaosOptions, chaosProblems, usualChaos } from "../../cluster/faults/chaos-plan.ts";
 import { faultProblems } from "../../cluster/faults/plan-fault.ts";
 import type { FaultRequest } from "../../platform/faults/fault-kinds.ts";
 
@@ -17,7 +17,12 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
   if (takesNone && nodes.length > 0) problems.add(`NODE: ${action} takes no nodes`);
   if (action !== "random" && given.dryRun) problems.add("--dry-run: only for random");
   if (action === undefined || action === "list" || action === "heal") return;
-  const { everyMs = 30_000, kinds = ["partition"], targets = ["one"], seed = 0 } = given;
+  const {
+    everyMs = usualChaos.everyMs,
+    kinds = usualChaos.kinds,
+    targets = usualChaos.targets,
+    seed = 0,
+  } = given;
   const found =
     action === "random"
       ? chaosProblems({ ...given, everyMs, kinds, targets, seed })

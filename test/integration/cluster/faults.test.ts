@@ -163,6 +163,22 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
       cluster.fault({ kind: "network", durationMs: 60_000, delayMs: "1" as never }),
     );
     expect((await wrong).id).toBe("bad-usage");
+    const given = { seed: 7, everyMs: 5_000, kinds: ["partition"], targets: ["majority"] } as const;
+    {
+      await using faults = cluster.chaos(given);
+      expect(faults.seed).toBe(7);
+      await until("a fault shows", async () => (await cuts()).includes(true), {
+        limitMs: 100_000,
+      });
+    }
+    expect([await cuts(), await cluster.faults()]).toEqual([[false, false, false], []]);
+    const once = cluster.chaos({ ...given, only: [1], durationMs: 1_000 });
+    await once.stop();
+    await once.wait();
+    const small = cluster.chaos({ ...given, targets: ["one"] });
+    expect((await failureOf(small.wait())).id).toBe("bad-usage");
+    expect(() => cluster.chaos({ ...given, seed: -1 })).toThrow("seed");
+    expect(() => cluster.chaos({ ...given, kinds: ["process"] })).toThrow("unit");
   });
 
   // Shows R124.
