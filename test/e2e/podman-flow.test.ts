@@ -7,15 +7,13 @@ import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { podmanLack } from "./support/container-engine.ts";
 import { run } from "./support/executable.ts";
+import { expectRootlessRefused, silentDocker } from "./support/refused-engines.ts";
 import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers; artifact?: string } = {};
 const containers = (): TestContainers => state.containers!;
 const id = (): string => containers().id("flow");
-
-const silentDocker =
-  'echo "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?" >&2; exit 1';
 
 const createWords = (clusterId: string, ...more: readonly string[]) => [
   ..."create -vv --variant oss --node-image".split(" "),
@@ -264,29 +262,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(doctor.stdout).toMatch(/✔ engine +Podman /);
   });
 
-  test("a Podman without root is refused plainly, named or found", async () => {
-    const { engine, folder } = containers();
-    const rootless = `[ "$1" != info ] || { ${Bun.which("podman")} "$@" | sed 's/"rootless": false/"rootless": true/; s/"cgroupVersion": "v2"/"cgroupVersion": "v1"/'; exit; }`;
-    const PATH = await pathWithEngine(folder, "podman", () => rootless);
-    const [docker] = (await pathWithEngine(folder, "docker", () => silentDocker)).split(":");
-    const environment = {
-      ...engine.environment,
-      XDG_STATE_HOME: join(folder, "state"),
-      PATH: `${docker}:${PATH}`,
-    };
-    const found = await run("cluster-container", ["list"], { environment });
-    expect({ status: found.status, stdout: found.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(found.stderr).toContain("Docker does not answer");
-    expect(found.stderr).toContain("Podman runs rootless under cgroups 1 here");
-    expect(found.stderr).toMatch(
-      /^For Docker: .*systemctl start docker.*\n {2}For Podman: .*sudo cluster-container/m,
-    );
-    const named = await containers().run(createWords(containers().id("rootless")), {
-      environment: { PATH },
-    });
-    expect({ status: named.status, stdout: named.stdout }).toEqual({ status: 5, stdout: "" });
-    expect(named.stderr).toContain("Podman runs rootless under cgroups 1 here");
-  });
+  test("a Podman without root is refused plainly, named or found", async () =>
+    expectRootlessRefused(containers(), createWords(containers().id("rootless"))));
 
   test("a Podman that does not run is told of, and what to do", async () => {
     const environment = { CONTAINER_HOST: "unix:///nowhere.sock" };

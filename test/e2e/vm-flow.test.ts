@@ -1,11 +1,12 @@
 /** The main flow on virtual machines: from the download of their image to a job on the agent, and their removal. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
 import { expectClosedCopies, expectDifferentCopies, expectOtherUuids } from "./support/copies.ts";
 import { expectEqualClocks } from "./support/node-clocks.ts";
+import { continueBesideSource, continueElsewhere, continueFailed } from "./support/vm-snapshots.ts";
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
 
@@ -328,166 +329,16 @@ test("clocks agree to 50 ms after a pause, and after this computer slept", async
 });
 
 // Shows R120.
-test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () => {
-  const copy = vms().id("copy");
-  const onCopy = (...words: readonly string[]) =>
-    vms().run(["run", "-c", copy, "--no-test-env", ...words]);
-  const from = ["create", "--from", `${id()}:installed`, "--lifetime", "2h", "-c", copy];
-  const refused = await vms().run([...from, "--masters", "3", state.artifact!]);
-  expect({ status: refused.status, stderr: refused.stderr }).toEqual({
-    status: 2,
-    stderr: expect.stringMatching(
-      /--masters: cannot be combined with --from[^]*PLATFORM: cannot be combined with/,
-    ),
-  });
-  const planned = await vms().run([...from, "--dry-run"]);
-  expect(planned.stdout).toContain(`snapshot "installed" of cluster "${id()}"`);
-  expect(await vms().files(copy)).toEqual([]);
-  const summary = join(vms().folder, "summary.md");
-  const created = await vms().run([...from, "--wait", "--summary"], {
-    GITHUB_STEP_SUMMARY: summary,
-  });
-  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
-    status: 0,
-    stdout: `${copy}\n`,
-  });
-  expect(await Bun.file(summary).text()).toContain("### Cluster ready");
-  expect(await onCopy("systemctl is-active cluster-e2e-deadline")).toMatchObject({
-    stdout: "active\n",
-  });
-  expect((await onNode("systemctl is-active cluster-e2e-deadline")).stdout).not.toBe("active\n");
-  const srun = ["srun", "-N1", "hostname"];
-  expect(await vms().run(["run", "-c", copy, ...srun])).toMatchObject({ stdout: "agent-0\n" });
-  expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
-  expect((await vms().run(["list", "--quiet"])).stdout.split("\n")).toEqual(
-    expect.arrayContaining([copy, id()]),
-  );
-  const [own, source] = [await vms().inspect(copy), await vms().inspect(id())];
-  const hostsOf = (key: string): string => key.replace(/id_ed25519$/, "known_hosts");
-  const keysOf = async (key: string) => (await Bun.file(hostsOf(key)).text()).match(/AAAA\S+/g)!;
-  expect(
-    new Set([...(await keysOf(own.sshKey.path)), ...(await keysOf(source.sshKey.path))]).size,
-  ).toBe(4);
-  const config = join(vms().folder, "copy.ssh");
-  const shown = (await vms().run(["inspect", "-c", copy, "--output", "ssh-config"])).stdout;
-  for (const { reference } of own.nodes) {
-    const logIn = async (key: string) => {
-      await Bun.write(config, shown.replaceAll(own.sshKey.path, key));
-      return Bun.$`ssh -F ${config} -o BatchMode=yes ${reference} true`.quiet().nothrow();
-    };
-    expect((await logIn(own.sshKey.path)).exitCode).toBe(0);
-    const foreign = await logIn(source.sshKey.path);
-    expect({ status: foreign.exitCode, stderr: foreign.stderr.toString() }).toEqual({
-      status: 255,
-      stderr: expect.stringContaining("Permission denied"),
-    });
-  }
-  const [, sourceKey] = (await Bun.$`ssh-keygen -y -f ${source.sshKey.path}`.text()).split(" ");
-  const asked = Date.now() / 1000;
-  const left = await onCopy(`sudo grep -rlF ${sourceKey} /root /home /etc/ssh; date +%s`);
-  expect(Number(left.stdout.trim())).toBeWithin(asked - 10, Date.now() / 1000 + 10);
-  expect((await vms().run(["doctor"])).stdout).not.toContain("Left over");
-  expect(await vms().run(["destroy", "-c", copy])).toMatchObject({
-    status: 0,
-    stdout: `${copy}\n`,
-  });
-  expect((await vms().machines(copy)).size).toBe(0);
-  expect(
-    (await vms().files(copy)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
-  ).toEqual([]);
-  expect(await vms().run(["run", "-c", id(), ...srun])).toMatchObject({ stdout: "agent-0\n" });
-});
+test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () =>
+  continueBesideSource(vms(), id(), state.artifact!));
 
 // Shows R121.
-test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () => {
-  const file = join(vms().folder, "cluster.zst");
-  const saved = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
-  expect({ status: saved.status, stdout: saved.stdout }, saved.stderr).toEqual({
-    status: 0,
-    stdout: `${file}\n`,
-  });
-  expect(saved.stderr).toContain("holds the secrets of the cluster");
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
-  const again = await vms().run(["snapshot", "save", "installed", file, "-c", id()]);
-  expect(again).toMatchObject({ status: 2, stderr: expect.stringContaining("pass --replace") });
-  const folder = join(vms().folder, "second");
-  const elsewhere = {
-    XDG_STATE_HOME: join(folder, "state"),
-    XDG_CACHE_HOME: join(folder, "cache"),
-  };
-  const there = (...words: readonly string[]) => vms().run([...words], elsewhere);
-  const copy = vms().id("elsewhere");
-  const created = await there("create", "--from", file, "-c", copy, "--wait");
-  expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
-    status: 0,
-    stdout: `${copy}\n`,
-  });
-  const onAgent = async (cluster: string, run: typeof there) =>
-    (
-      await run(
-        "run",
-        "-c",
-        cluster,
-        "--no-test-env",
-        "--node",
-        "agent_0",
-        "cat /proc/sys/kernel/random/boot_id",
-      )
-    ).stdout;
-  expect(await onAgent(copy, there)).toBe(
-    await onAgent(id(), async (...words) => vms().run(words)),
-  );
-  expect(await there("run", "-c", copy, "srun", "-N1", "hostname")).toMatchObject({
-    stdout: "agent-0\n",
-  });
-  expect((await there("list", "--quiet")).stdout).toBe(`${copy}\n`);
-  expect(await there("destroy", "-c", copy)).toMatchObject({ status: 0, stdout: `${copy}\n` });
-  const left = await readdir(folder, { recursive: true });
-  expect(
-    left.filter((name) => /machines|disk|memory|cluster\.json|\.part$|\/draft$/.test(name)),
-  ).toEqual([]);
-});
+test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () =>
+  continueElsewhere(vms(), id()));
 
 // Shows R121.
-test("once saves a cluster in which its command failed, and from the file its processes continue", async () => {
-  const [own, again] = [vms().id("failing"), vms().id("again")];
-  const file = join(vms().folder, "out", "failed.zst");
-  const words = [
-    "once",
-    "--from",
-    `${id()}:installed`,
-    "-c",
-    own,
-    "--no-test-env",
-    "--save-on-failure",
-    file,
-  ];
-  const ran = await vms().run([
-    ...words,
-    "--",
-    "nohup sh -c 'sleep 86400; :' >/dev/null 2>&1 & echo $!; exit 7",
-  ]);
-  expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
-    status: 7,
-    stdout: expect.stringMatching(/^\d+\n$/),
-  });
-  expect(ran.stderr).toContain("Bring the cluster back as it was: cluster-vm create --from");
-  expect((await vms().machines(own)).size).toBe(0);
-  expect(
-    (await vms().files(own)).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
-  ).toEqual([]);
-  const created = await vms().run(["create", "--from", file, "-c", again]);
-  expect(created.status, created.stderr).toBe(0);
-  const command = await vms().run([
-    "run",
-    "-c",
-    again,
-    "--no-test-env",
-    `cat /proc/${ran.stdout.trim()}/cmdline`,
-  ]);
-  expect(command.stdout, command.stderr).toContain("sleep 86400");
-  expect((await vms().run(["destroy", "-c", again])).status).toBe(0);
-});
+test("once saves a cluster in which its command failed, and from the file its processes continue", async () =>
+  continueFailed(vms(), id()));
 
 // Shows R41.
 test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {

@@ -5,28 +5,18 @@
  * Usage: bun run test/support/hostile-parsers.ts NAME
  */
 
-import { passageThrough } from "../../src/backend/container/engine/passage.ts";
-import { createServer } from "node:net";
-import { join } from "node:path";
-import { Readable } from "node:stream";
 import { callFailure } from "../../src/backend/cloud/api/api-errors.ts";
 import { type CloudApi, collectPages } from "../../src/backend/cloud/api/api.ts";
 import { UnreadableAnswer, judgeResponse } from "../../src/backend/cloud/api/request-handler.ts";
-import { toClusters as toCloudClusters } from "../../src/backend/cloud/records.ts";
-import { toTags } from "../../src/backend/cloud/tags.ts";
 import { readContainerFacts } from "../../src/backend/container/files/file-facts.ts";
 import { engineFailure } from "../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../src/backend/container/engine/engine-kinds.ts";
 import { readBuildFailure } from "../../src/backend/container/launch/node-image.ts";
-import { labelNames, parseNodeSettings } from "../../src/backend/container/records/labels.ts";
-import { readContainers } from "../../src/backend/container/records/read-containers.ts";
-import { toClusters as toContainerClusters } from "../../src/backend/container/records/records.ts";
-import { toSnapshots } from "../../src/backend/container/snapshots/read-snapshots.ts";
+import { parseNodeSettings } from "../../src/backend/container/records/labels.ts";
 import { parseClusterParts } from "../../src/backend/shared/cluster-file.ts";
 import { parseClusterFacts } from "../../src/backend/vm/cluster-facts.ts";
 import { readVmFacts } from "../../src/backend/vm/files/file-facts.ts";
 import { findSum } from "../../src/backend/vm/images/image-verification.ts";
-import { monitorName, runOnMonitor } from "../../src/backend/vm/qemu/monitor.ts";
 import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
 import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-files.ts";
 import { parseHandOver } from "../../src/cluster/export-cluster.ts";
@@ -41,7 +31,6 @@ import {
   parseState,
   parseSums,
 } from "../../src/platform/checkout/checkout-manifest.ts";
-import { parseSecrets } from "../../src/platform/cluster-secrets.ts";
 import { parseConfiguration } from "../../src/platform/configuration/configuration-file.ts";
 import { parsePlatformFile, parsePlatformHead } from "../../src/platform/folder/platform-file.ts";
 import { parseObservation } from "../../src/platform/faults/node-faults.ts";
@@ -55,19 +44,33 @@ import { createOutputTail } from "../../src/ssh/connection/command-output.ts";
 import { readServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { parseKey } from "../../src/ssh/keys.ts";
 import { parseKnownHosts } from "../../src/ssh/openssh-files.ts";
-import { checkedTar } from "../../src/system/files/checked-tar.ts";
-import { unpackTar } from "../../src/system/files/read-tar.ts";
 import { ArchiveProblem } from "../../src/system/files/tar.ts";
-import { maskUrl } from "../../src/system/mask-url.ts";
 import { Masker } from "../../src/system/masker.ts";
 import { parseJson } from "../../src/system/files/read-text.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
+import { maskUrl } from "../../src/system/mask-url.ts";
 import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
-import { scratchFolder } from "./scratch-folder.ts";
-import { opened, packet, runTrue, sshString, startMaster, u32 } from "./ssh-master.ts";
-import { type RawEntry, paxRecord, rawArchive } from "./tar-blocks.ts";
+import { packet } from "./ssh-master.ts";
+import { type RawEntry } from "./tar-blocks.ts";
+import {
+  frame,
+  hideSecrets,
+  node,
+  readEngine,
+  readImages,
+  readInstances,
+  unpack,
+  link,
+  longLinks,
+  longNames,
+  checkLayer,
+  askQemu,
+  readMaster,
+  masterPackets,
+  context,
+  ended,
+} from "./hostile-inputs.ts";
 
-const { signal } = new AbortController();
 const each = async (texts: readonly string[], parse: (text: string) => unknown): Promise<void> => {
   for (const text of texts) {
     try {
@@ -80,172 +83,6 @@ const each = async (texts: readonly string[], parse: (text: string) => unknown):
     }
   }
 };
-
-const frame = (name: string, text: string): string =>
-  `${name} ${Buffer.from(text).toString("base64")}\n`;
-const hex = (index: number, length: number): string => index.toString(16).padStart(length, "0");
-
-async function hideSecrets(text: string): Promise<void> {
-  const masker = new Masker();
-  const secrets = await parseSecrets(frame("configuration", text) + frame("secret-0", text));
-  for (const value of secrets?.values ?? []) masker.hide(value);
-  masker.text(text.slice(0, 1_000_000));
-}
-
-const node = (index: number) => ({
-  [labelNames.clusterId]: `c${index}`,
-  [labelNames.creationId]: hex(index, 16),
-  [labelNames.role]: "master",
-  [labelNames.index]: "0",
-  [labelNames.counts]: "master=1 agent=0 public_agent=0",
-});
-
-function readEngine(
-  count: number,
-  labelsOf: (index: number) => Readonly<Record<string, string>>,
-): void {
-  const indexes = Array.from({ length: count }, (_, index) => index);
-  const nameOf = (labels: Readonly<Record<string, string>>): string =>
-    `cluster-e2e-${labels[labelNames.clusterId]}-${labels[labelNames.creationId]}`;
-  const networks = indexes.map((index) => {
-    const labels = labelsOf(index);
-    return { id: hex(index, 64), name: nameOf(labels), labels };
-  });
-  const containers = indexes.map((index) => {
-    const Labels = labelsOf(index);
-    const Networks = { [nameOf(Labels)]: { IPAddress: "192.0.2.1" } };
-    const Name = `/cluster-e2e-${Labels[labelNames.clusterId]}-master_0`;
-    return { Id: hex(index, 64), Name, Config: { Labels }, NetworkSettings: { Networks } };
-  });
-  const read = readContainers({ networks, containers });
-  if (read.containers.length !== count)
-    throw new Error("the containers are not what they should be");
-  const passageTo = passageThrough(engineKinds.docker, {});
-  toContainerClusters({ ...read, abandoned: new Set() }, { root: "/state", passageTo });
-}
-
-function readImages(count: number, snapshotOf: (index: number) => string): void {
-  const parts = Array.from({ length: count }, (_, index) => {
-    const labels = {
-      ...node(1),
-      [labelNames.index]: String(index % 1000),
-      [labelNames.snapshot]: snapshotOf(index),
-    };
-    const name = `${labels[labelNames.creationId]}-${snapshotOf(index)}-master_${index % 1000}`;
-    return { labels, name };
-  });
-  const images = parts.map(({ labels, name }) => ({
-    Config: { Labels: labels },
-    RepoTags: [`localhost/cluster-e2e-snapshot:${name}`],
-  }));
-  toSnapshots(
-    images,
-    parts.map(({ labels, name }) => ({ Name: `cluster-e2e-snapshot-${name}`, Labels: labels })),
-  );
-}
-
-function readInstances(count: number, clusterIdOf: (index: number) => string): void {
-  const instances = Array.from({ length: count }, (_, index) => ({
-    InstanceId: `i-${hex(index, 17)}`,
-    Tags: toTags(
-      "x",
-      {
-        clusterId: clusterIdOf(index),
-        creationId: hex(1, 16),
-        role: "master",
-        variant: "oss",
-        sshUser: "admin",
-      },
-      [],
-    ),
-  }));
-  toCloudClusters(instances, { region: "us-west-2", root: "/state" });
-}
-
-async function unpack(entries: readonly RawEntry[]): Promise<void> {
-  await using scratch = await scratchFolder();
-  async function* archive(): AsyncGenerator<Uint8Array, void, undefined> {
-    yield rawArchive({ name: "./", type: "5", mode: 0o755 }, ...entries);
-  }
-  const limits = { entries: 100_000, totalBytes: size };
-  await unpackTar(archive(), join(scratch.path, "target"), limits, signal).catch(
-    (error: unknown) => {
-      if (!(error instanceof ArchiveProblem)) throw error;
-    },
-  );
-}
-
-const link = (name: string, linkTarget: string): RawEntry => ({
-  name: `./${name}`,
-  type: "2",
-  linkTarget,
-});
-const longLinks = (count: number, target: (index: number) => string): readonly RawEntry[] =>
-  Array.from({ length: count }, (_, index) => [
-    { name: "pax", type: "x", contents: paxRecord("linkpath", target(index)) },
-    link(`l${index}`, "x"),
-  ]).flat();
-
-const longNames = (
-  count: number,
-  name: (index: number) => string,
-  type = "0",
-): readonly RawEntry[] =>
-  Array.from({ length: count }, (_, index) => [
-    { name: "pax", type: "x", contents: paxRecord("path", name(index)) },
-    { name: "x", type, linkTarget: "x" },
-  ]).flat();
-
-async function checkLayer(entries: readonly RawEntry[]): Promise<void> {
-  try {
-    for await (const _ of checkedTar(Readable.from([rawArchive(...entries)]))) continue;
-  } catch (error) {
-    if (!(error instanceof ArchiveProblem)) throw error;
-  }
-}
-
-async function askQemu(answer: string): Promise<void> {
-  await using folder = await scratchFolder();
-  const server = createServer((socket) => socket.on("error", () => {}).end(answer));
-  await new Promise<void>((resolve) => server.listen(join(folder.path, monitorName), resolve));
-  try {
-    await runOnMonitor(folder.path, [{ execute: "query-status" }], signal);
-  } finally {
-    server.close();
-  }
-}
-
-async function readMaster(bytes: Buffer): Promise<void> {
-  await using master = await startMaster(opened, (socket) => void socket.end(bytes));
-  await runTrue(master.path);
-}
-
-/** Packets of a session, in forms that cost most. */
-const masterPackets: readonly Buffer[] = [
-  packet(94, sshString("")),
-  packet(94, sshString("x")),
-  packet(94, sshString("x".repeat(32_768))),
-  packet(95, u32(1), sshString("x")),
-  packet(93, u32(0xffffffff)),
-  packet(91, u32(7, 2 ** 20, 32_768)),
-  packet(96),
-  packet(99),
-  packet(98, sshString("exit-status"), Buffer.from([0]), u32(3)),
-  packet(98, sshString("exit-signal"), Buffer.from([0]), sshString("x".repeat(1_000_000))),
-  packet(98, sshString("x"), Buffer.from([1])),
-  packet(98, sshString("x".repeat(1_000_000)), Buffer.from([0])),
-];
-
-const context = {
-  action: "DescribeInstances",
-  region: "us-west-2",
-  credentialSource: "a test",
-  renewal: "Renew them.",
-  clockOffSeconds: 0,
-  endpoint: undefined,
-  proxy: undefined,
-};
-const ended = (text: string) => ({ status: 1, stdout: text, stderr: text });
 const docker = engineKinds.docker;
 
 const parsers: Readonly<Record<string, () => Promise<void>>> = {

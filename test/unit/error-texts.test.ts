@@ -25,14 +25,8 @@ import { usedHereOnly } from "../../src/cluster/export-cluster.ts";
 import { findNode } from "../../src/cluster/find-cluster.ts";
 import { listSnapshots } from "../../src/cluster/snapshots.ts";
 import { type ErrorId, errorTable } from "../../src/errors.ts";
-import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
-import {
-  answerFailure,
-  artifactUnreachable,
-} from "../../src/platform/artifact/artifact-request.ts";
-import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
 import { syncPlan } from "../../src/platform/checkout/checkout.ts";
-import { assertNotFailed, deadlinePassed } from "../../src/platform/readiness/not-ready.ts";
+import { deadlinePassed } from "../../src/platform/readiness/not-ready.ts";
 import {
   channelRefused,
   connectionClosed,
@@ -49,8 +43,6 @@ import {
   errorOf,
   failed,
   type Failing,
-  genconf,
-  head,
   master,
   qemuSays,
   search,
@@ -58,6 +50,7 @@ import {
   sync,
   target,
 } from "./error-causes.ts";
+import { installTexts } from "./install-error-texts.ts";
 
 const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> = {
   "bad-usage": [
@@ -265,88 +258,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
       "master_0 (i-1) stopped before it could be used: the reason is not known. → Try again.",
     ],
   ],
-  "artifact-unreachable": [
-    [
-      () =>
-        artifactUnreachable("https://host/a.sh", "the server redirects more than 10 times.", {}),
-      "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 400),
-      "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 401),
-      "Cannot read the artifact https://host/a.sh: the server requires a login (HTTP 401). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 403),
-      "Cannot read the artifact https://host/a.sh: the server denies access (HTTP 403). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 410),
-      "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check ARTIFACT_URL.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 404),
-      "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check ARTIFACT_URL.",
-    ],
-    [
-      () => answerFailure("https://host/a.sh", 503),
-      "Cannot read the artifact https://host/a.sh: the server failed (HTTP 503). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
-    ],
-  ],
-  "artifact-invalid": [
-    [
-      () => head("<html>"),
-      "a.sh is not a release artifact: it is a web page. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
-    ],
-    [
-      () => head(""),
-      "a.sh is not a release artifact: it is empty. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
-    ],
-    [
-      () => head("PK"),
-      "a.sh is not a release artifact: it does not begin like a script (#!). → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
-    ],
-    [
-      () => parseArtifactVersion("nothing"),
-      `The output of the artifact's --version contains neither a version nor a variant: "nothing" → Make sure that it is a release artifact (an installer generator script), or download it again.`,
-    ],
-    [
-      () => parseArtifactVersion('{"version": "1", "variant": "odd"}'),
-      'The artifact reports the unknown variant "odd". → ',
-    ],
-  ],
-  "variant-mismatch": [
-    [
-      () => assertVariant("oss", "enterprise", "a.sh"),
-      "The artifact a.sh is the oss variant, but `variant` is enterprise. → Pass `variant oss`, or use the enterprise artifact.",
-    ],
-  ],
-  "configuration-refused": [
-    [
-      async () => genconf(1, "resolvers: must be a list\n", ""),
-      "The artifact refused the cluster configuration:\n  resolvers: must be a list → Change `extraConfig` or `genconfDir` accordingly.",
-    ],
-  ],
-  "install-failed": [
-    [
-      () =>
-        assertNotFailed([failed("the install script exited with status 7", ["no such package"])]),
-      "The installation failed on master_0: the install script exited with status 7.\nThe last lines of its log:\n    no such package → The whole log is /var/lib/cluster-e2e/install.log on that node.",
-    ],
-    [
-      () => assertNotFailed([failed("the installer was interrupted", []), failed("it hangs", [])]),
-      "The installation failed on master_0 (and on master_0): the installer was interrupted. → The whole log is /var/lib/cluster-e2e/install.log on that node.",
-    ],
-  ],
-  "not-installed": [
-    [
-      async () => sync(0, "# layout cluster\n# version\n", ""),
-      "The platform is not installed on master_0 yet: the installation has not begun. → Run the wait command, then sync again.",
-    ],
-  ],
+  ...installTexts,
   "connection-failed": [
     [
       () => sshFails({ code: "ECONNREFUSED" }),

@@ -3,7 +3,7 @@ import { onlySsh } from "../../support/only-ssh.ts";
 import type { Ended } from "../../e2e/support/executable.ts";
 import type { Expected, Fault, Struck } from "../fault.ts";
 import type { ContainerWorld, EngineFault } from "../worlds/container-world.ts";
-import type { EngineAnswer } from "../worlds/scripted-engine.ts";
+import type { EngineAnswer } from "../worlds/engine-answers.ts";
 import { usualAnswers } from "../worlds/cloud-world.ts";
 import { created, failed, struck } from "./cloud-injections.ts";
 

@@ -8,12 +8,8 @@ import { serveOnLoopback } from "../../support/loopback-server.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { usualAnswers } from "./cloud-world.ts";
 import { createWordsWith, newFolder, ProgramWorld } from "./program-world.ts";
-import {
-  type EngineAnswer,
-  refusalBy,
-  ScriptedEngine,
-  type ScriptedEngineName,
-} from "./scripted-engine.ts";
+import { type EngineAnswer, refusalBy, type ScriptedEngineName } from "./engine-answers.ts";
+import { ScriptedEngine } from "./scripted-engine.ts";
 
 export interface EngineFault {
   /** The beginning of the words, such as `network create`. */

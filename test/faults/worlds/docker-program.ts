@@ -2,7 +2,7 @@
  * The `docker` or `podman` on the PATH of a container world: passes its words and its stdin on to the scripted engine,
  * and ends as that says. Usage: docker-program.ts URL WORDS…
  */
-import type { EngineAnswer } from "./scripted-engine.ts";
+import type { EngineAnswer } from "./engine-answers.ts";
 
 const [url = "", ...words] = process.argv.slice(2);
 // Archives take the real program a moment, in which it can be interrupted.

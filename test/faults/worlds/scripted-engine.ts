@@ -4,14 +4,13 @@ import { InProcessMachine } from "../../local-cloud/machines/in-process-machine.
 import type { LoopbackBlock } from "../../local-cloud/machines/loopback-block.ts";
 import type { ScriptedAnswers } from "../../local-cloud/machines/scripted-answers.ts";
 import { ScriptedImages } from "./scripted-images.ts";
-
-export interface EngineAnswer {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** It ends as if it had been killed. */
-  readonly isKilled: boolean;
-}
+import {
+  type EngineAnswer,
+  type ScriptedEngineName,
+  answered,
+  information,
+  refusalBy,
+} from "./engine-answers.ts";
 
 interface Container {
   readonly id: string;
@@ -31,48 +30,7 @@ interface Network {
   readonly range: string;
 }
 
-const answered = (stdout: string): EngineAnswer => ({
-  status: 0,
-  stdout,
-  stderr: "",
-  isKilled: false,
-});
 const shutDownMs = 1_000;
-const prefixes = { docker: "Error response from daemon", podman: "Error" } as const;
-
-export const refusalBy =
-  (name: ScriptedEngineName) =>
-  (said: string): EngineAnswer => ({
-    status: name === "docker" ? 1 : 125,
-    stdout: "",
-    stderr: `${prefixes[name]}: ${said}\n`,
-    isKilled: false,
-  });
-
-/** What each engine says of itself, in its own form. */
-const information = {
-  docker: {
-    ServerVersion: "24.0.7",
-    OperatingSystem: "Debian",
-    Architecture: "x86_64",
-    CgroupVersion: "2",
-    Driver: "overlay2",
-    DockerRootDir: "/var/lib/docker",
-    MemTotal: 8e9,
-  },
-  podman: {
-    host: {
-      arch: "amd64",
-      cgroupVersion: "v2",
-      distribution: { distribution: "debian", version: "12" },
-      memTotal: 8e9,
-    },
-    store: { graphDriverName: "overlay", graphRoot: "/var/lib/containers/storage" },
-    version: { Version: "4.9.3" },
-  },
-} as const;
-
-export type ScriptedEngineName = keyof typeof information;
 
 export class ScriptedEngine implements AsyncDisposable {
   /** Whether containers have been told to shut down, which takes them a moment. */

@@ -11,11 +11,11 @@ const textOf = async (file: string): Promise<string> => await readFile(join(root
 
 /** Tests that run a QEMU without any system in it, for a second or two. */
 const emptyQemus = [
-  "checks",
   "machines/forwards",
   "machines/name-server",
   "machines/offline-network",
   "machines/private-network",
+  "qemu/accelerator",
   "qemu/monitor",
   "qemu/x86-probe",
 ].map((name) => `test/integration/backend/vm/${name}.test.ts`);

@@ -12,7 +12,7 @@ import type { Creation, CreationRequest } from "../../../../src/backend/contract
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationDirectory } from "../../../../src/store/creation-folder.ts";
 import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
-import type { EngineAnswer } from "../../../faults/worlds/scripted-engine.ts";
+import type { EngineAnswer } from "../../../faults/worlds/engine-answers.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -1,128 +1,19 @@
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { NodeFacts, StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import { ipDetect, privateAddress } from "../../../../src/backend/vm/machines/private-network.ts";
+import { ipDetect } from "../../../../src/backend/vm/machines/private-network.ts";
 import {
-  type MachinePlan,
-  machineArguments,
   networkConfiguration,
   writeInstanceId,
   writeSeed,
 } from "../../../../src/backend/vm/machines/machine-arguments.ts";
-import {
-  hasDefaultRoute,
-  hasOnlyIpv6NameServers,
-} from "../../../../src/backend/vm/machines/host-ipv6.ts";
-import {
-  type Failure,
-  type MachineLife,
-  machineFiles,
-} from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { parseDescription } from "../../../../src/backend/vm/qemu/firmware.ts";
-import { qemuMessage } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { observeCluster, toCluster } from "../../../../src/backend/vm/records.ts";
-import { unmarked } from "../../../../src/outside-text.ts";
-import { readBootId } from "../../../../src/system/processes/process-identity.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-
-const zeros = "0".repeat(32);
-const router = "fd000000000000000000000000000001";
-const directory = "/state/vm/a,b-c1";
-
-const node = (place: number): NodeFacts => ({
-  id: `vm-0123abcd-${place}`,
-  role: place === 0 ? "master" : "agent",
-  index: Math.max(0, place - 1),
-  privateAddress: privateAddress(place),
-  ports: { ssh: 4000 + place, http: 5000 + place, https: 6000 + place },
-});
-
-function words(
-  place: number,
-  count: number,
-  accelerator: "kvm" | "tcg" = "tcg",
-  {
-    name = "x64",
-    webUi,
-    cpuModel,
-    ...more
-  }: Partial<
-    Pick<
-      MachinePlan,
-      "webUi" | "memory" | "isOfTemplate" | "node" | "hasIpv6" | "options" | "opensPortsLater"
-    >
-  > & {
-    readonly name?: string;
-    readonly cpuModel?: string;
-  } = {},
-): string {
-  const architecture = architectureOf(name);
-  const options = { memoryMegabytes: 2048, cpus: 3, diskMegabytes: 20_480, cpuModel };
-  const files = machineFiles(directory, node(place));
-  return machineArguments({
-    architecture,
-    accelerator,
-    // As builds for macOS.
-    isSandboxed: accelerator === "tcg",
-    options,
-    files,
-    node: node(place),
-    webUi,
-    place,
-    sockets: { folder: "/tmp/a,b", count },
-    isOfTemplate: false,
-    hasIpv6: true,
-    ...more,
-  }).join(" ");
-}
+import { directory, words, observed } from "./machine-cluster.ts";
 
 test("machines get no route of IPv6 where this computer has none", () => {
   expect(words(0, 1, "tcg", { hasIpv6: false })).toContain("user,id=outside,ipv6=off,hostfwd=");
   expect(words(0, 1)).not.toContain("ipv6");
-});
-
-test.each([
-  [
-    "a default route",
-    `${zeros} 00 ${zeros} 00 ${router} 00000400 00000003 00000000 00000003     eth0`,
-    true,
-  ],
-  [
-    "the route of loopback that rejects",
-    `${zeros} 00 ${zeros} 00 ${zeros} ffffffff 00000001 00000000 00200200       lo`,
-    false,
-  ],
-  [
-    "an unreachable default",
-    `${zeros} 00 ${zeros} 00 ${zeros} 00000400 00000001 00000000 00000201     eth0`,
-    false,
-  ],
-  [
-    "only its own networks",
-    `fe800000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0`,
-    false,
-  ],
-  ["nothing", "", false],
-] as const)("whether this computer has IPv6 is read from its routes: %s", (_, table, has) => {
-  expect(
-    hasDefaultRoute(
-      `fd000000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0\n${table}\n`,
-    ),
-  ).toBe(has);
-});
-
-test.each([
-  ["nameserver ::1\n", true],
-  ["# comment\nsearch example.com\nnameserver\tfe80::1%eth0\nnameserver 2001:db8::53", true],
-  ["nameserver ::1\nnameserver 192.0.2.1\n", false],
-  ["nameserver 127.0.0.53\noptions edns0\n", false],
-  ["#nameserver ::1\n", false],
-  ["nameserver example.com\n", false],
-  ["", false],
-])("a computer with %j has only name servers with IPv6 addresses: %p", (resolver, expected) => {
-  expect(hasOnlyIpv6NameServers(resolver)).toBe(expected);
 });
 
 test("a machine is reached at ports of loopback, and boots from its own disk", () => {
@@ -289,36 +180,6 @@ test("the console also gets what BIOS says; UEFI uses the serial console", () =>
   expect(words(0, 1, "tcg", { name: "arm64" })).not.toContain("isa-debugcon");
 });
 
-/** As edk2's packages describe it. */
-const description = (more: object = {}) => ({
-  mapping: {
-    device: "flash",
-    executable: { filename: "/fw/code.fd", format: "raw" },
-    "nvram-template": { filename: "/fw/vars.qcow2", format: "qcow2" },
-  },
-  targets: [{ architecture: "aarch64", machines: ["virt-*"] }],
-  features: ["verbose-static"],
-  ...more,
-});
-
-test("firmware is taken from its description", () => {
-  const arm64 = architectureOf("arm64");
-  expect(parseDescription(JSON.stringify(description()), arm64)).toEqual({
-    program: { path: "/fw/code.fd", format: "raw" },
-    variables: { path: "/fw/vars.qcow2", format: "qcow2" },
-  });
-  const unfit = [
-    { features: ["secure-boot"] },
-    { targets: [{ architecture: "x86_64", machines: ["pc-q35-*"] }] },
-    { targets: "aarch64" },
-    { mapping: { device: "memory", filename: "/fw/code.fd" } },
-    { mapping: { device: "flash", executable: { filename: "/fw/code.fd", format: "raw" } } },
-  ];
-  for (const more of unfit)
-    expect(parseDescription(JSON.stringify(description(more)), arm64)).toBeUndefined();
-  expect(parseDescription("{", arm64)).toBeUndefined();
-});
-
 test("machines are this computer's kind, of two that are known", () => {
   expect(() => architectureOf("riscv64")).toThrow(
     "Virtual machines are supported on x64 and arm64, but this machine is riscv64.",
@@ -358,129 +219,6 @@ test("ip-detect prints the private address, not the one that all nodes have", as
     .nothrow()
     .quiet();
   expect(without.exitCode).toBe(1);
-});
-
-const stored: StoredCluster = {
-  directory,
-  facts: {
-    schemaVersion: 1,
-    clusterId: "a,b",
-    creationId: "c1",
-    variant: "oss",
-    distribution: "debian-12",
-    counts: { master: 1, agent: 1, public_agent: 0 },
-    createdAt: "2026-01-01T00:00:00.000Z",
-    createdBy: "1",
-    nodes: [node(0), node(1)],
-  },
-};
-
-const calm = { isRestarted: false, isAbandoned: false };
-const observed = (lives: readonly MachineLife[], fate = calm) => toCluster(stored, lives, fate);
-
-test("a cluster's state is that of its machines", () => {
-  expect(observed(["running", "running"])).toMatchObject({
-    state: "running",
-    region: undefined,
-    backend: "vm",
-  });
-  expect(observed(["running", "unstarted"]).state).toBe("starting");
-  expect(observed(["running", "ended"]).state).toBe("incomplete");
-  expect(observed(["killed", "ended"]).state).toBe("stopped");
-  expect(observed(["paused", "paused"]).state).toBe("incomplete");
-});
-
-test("why a machine ended is told apart", () => {
-  const reasons = (lives: readonly MachineLife[], fate = calm) =>
-    observed(lives, fate).nodes.map(({ stateReason }) => stateReason);
-  expect(reasons(["ended", "killed"])).toEqual([
-    "the machine powered off",
-    "its QEMU was killed, perhaps because memory ran out",
-  ]);
-  const restarted = { isRestarted: true, isAbandoned: false };
-  expect(reasons(["running", "killed"], restarted)).toEqual([
-    undefined,
-    "this computer has restarted since",
-  ]);
-});
-
-test.each([
-  ["another", "this computer has restarted since"],
-  ["this", "its QEMU was killed, perhaps because memory ran out"],
-  ["no known", "its QEMU was killed, perhaps because memory ran out"],
-])(
-  "a machine that %s start of this computer saw, and that is gone: %s",
-  async (start, stateReason) => {
-    await using folder = await scratchFolder();
-    for (const each of stored.facts.nodes) {
-      const files = machineFiles(folder.path, each);
-      await mkdir(files.folder, { recursive: true });
-      await writeFile(files.started, "");
-      await writeFile(files.pid, "4194305\n");
-    }
-    const bootId = { another: "another", this: await readBootId() }[start];
-    const { nodes } = await observeCluster({
-      directory: folder.path,
-      facts: { ...stored.facts, bootId },
-    });
-    expect(nodes.map((each) => each.stateReason)).toEqual([stateReason, stateReason]);
-  },
-);
-
-test("why QEMU stopped a machine is told in its own words", () => {
-  const failed = (failure: Failure["failure"], said?: string) =>
-    observed([{ failure, said }, "running"]).nodes[0];
-  expect(
-    failed("internal-error", "KVM internal error. Suberror: 1; emulation failure"),
-  ).toMatchObject({
-    state: "ended",
-    stateReason:
-      "QEMU stopped it with an internal error (KVM internal error. Suberror: 1; emulation failure)",
-  });
-  expect(failed("internal-error")).toMatchObject({
-    stateReason: "QEMU stopped it with an internal error",
-  });
-  expect(failed("io-error", "full")).toMatchObject({
-    stateReason: "QEMU stopped it because of a disk error (full)",
-  });
-  expect(failed("guest-panicked")).toMatchObject({ stateReason: "its kernel panicked" });
-  expect(failed("crashed", "out of handles")).toMatchObject({
-    stateReason: "its QEMU crashed (out of handles)",
-  });
-});
-
-test("of what QEMU wrote, the lines that say what is wrong are kept", () => {
-  const written = `qemu-system-x86_64: warning: never mind
-KVM internal error. Suberror: 1
-extra data[0]: 0x0000000000000001
-emulation failure
-EAX=0000001f EBX=00000003
-ES =0028 00000000 ffffffff 00c09300 DPL=0 DS   [-WA]
-Code=eb de ff <cf> c3
-qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)
-`;
-  expect(unmarked(qemuMessage(written, 5)!)).toBe(
-    "KVM internal error. Suberror: 1; emulation failure",
-  );
-  expect(unmarked(qemuMessage(written, 1)!)).toBe("KVM internal error. Suberror: 1");
-  expect(qemuMessage("qemu-system-x86_64: warning: never mind\n", 5)).toBeUndefined();
-  expect(
-    unmarked(
-      qemuMessage("qemu-system-x86_64: -accel kvm: failed to initialize kvm: No such file\n", 1)!,
-    ),
-  ).toBe("failed to initialize kvm: No such file");
-});
-
-test("what a create that was killed had not started is not said to start", () => {
-  const { state, nodes } = observed(["running", "unstarted"], {
-    isRestarted: false,
-    isAbandoned: true,
-  });
-  expect(state).toBe("incomplete");
-  expect(nodes[1]).toMatchObject({
-    state: "ended",
-    stateReason: "the machine was never started: its create was interrupted",
-  });
 });
 
 test("nodes say where they are reached", () => {
