@@ -230,6 +230,8 @@ export interface CreationRequest<Options> {
   readonly openPorts: readonly number[];
   /** Stored with the machines, and reachable from this machine; undefined: not known yet. */
   readonly webUi: WebUi | undefined;
+  /** Stored with the machines; see ClusterRecord. */
+  readonly platform?: string | undefined;
   /** Milliseconds from the claim until the machines end by themselves; absent: as usual for the backend. */
   readonly lifetimeMs?: number | undefined;
 }

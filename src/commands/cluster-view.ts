@@ -6,6 +6,7 @@ import {
   countNodes,
   nodeReference,
 } from "../model/cluster-record.ts";
+import { platformNameOf } from "../model/parse-values.ts";
 
 export type ClusterView = ReturnType<typeof clusterView>;
 
@@ -19,6 +20,7 @@ export function clusterView(cluster: ClusterRecord, nowMs: number) {
     backend,
     region,
     variant,
+    platform: platformNameOf(cluster.platform ?? ""),
     distribution,
     state,
     createdAt,
@@ -37,6 +39,8 @@ export const nodeView = (node: NodeRecord) => ({
   id: node.id,
   role: node.role,
   state: node.state,
+  hostname: node.hostname,
+  containerName: node.containerName,
   publicAddress: node.publicAddress,
   privateAddress: node.privateAddress,
   sshUser: node.ssh.user,
@@ -55,7 +59,9 @@ export function listText(
   { isOfAllScopes, endsByItself, columns }: Listing,
 ): string {
   if (views.length === 0) return "";
-  const head = ["ID", "STATE", "VARIANT", "MASTERS", "AGENTS", "PUBLIC AGENTS"];
+  const isOfVariants = views.every(({ variant }) => variant !== "none");
+  const what = isOfVariants ? "VARIANT" : "PLATFORM";
+  const head = ["ID", "STATE", what, "MASTERS", "AGENTS", "PUBLIC AGENTS"];
   const hasEnds = views.some(({ secondsLeft }) => secondsLeft !== undefined);
   const timeHead = endsByItself
     ? ["TIME LEFT", "COST AT MOST"]
@@ -73,11 +79,16 @@ function row(view: ClusterView): string[] {
   return [
     view.id,
     view.state,
-    view.variant,
+    platformCell(view),
     String(view.counts.masters),
     String(view.counts.agents),
     String(view.counts.publicAgents),
   ];
+}
+
+function platformCell({ platform, variant }: ClusterView): string {
+  if (platform !== undefined) return `${platform.name} ${platform.version}`;
+  return variant === "none" ? "–" : variant;
 }
 
 function timeCells(view: ClusterView, head: readonly string[]): readonly string[] {

@@ -80,12 +80,17 @@ function webText(facts: Pick<Facts, "webUi" | "nodes">): string {
   return facts.webUi ?? absent;
 }
 
+function platformLines({ platform, variant }: Facts): readonly (readonly [string, string])[] {
+  if (platform === undefined) return variant === "none" ? [] : [["Variant", variant]];
+  return [["Platform", `${platform.name} ${platform.version} (when the cluster was created)`]];
+}
+
 export function inspectText(facts: Facts, columns: number, nowMs: number): string {
   const through = throughOf(facts);
   const lines: (readonly [string, string])[] = [
     ["Cluster", facts.id],
     ["State", `${facts.state} (machines only; run \`wait\` to check the platform)`],
-    ["Variant", facts.variant],
+    ...platformLines(facts),
     ["Distribution", facts.distribution],
     ...(facts.region === undefined ? [] : [["Region", facts.region] as const]),
     ...(facts.expiresAt === undefined ? [] : [["Ends", endText(facts.expiresAt, nowMs)] as const]),

@@ -36,6 +36,15 @@ export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme,
   return endpoint === undefined ? webPorts : { ...webPorts, [endpoint.scheme]: endpoint.port };
 }
 
+/** A platform without variants as tags and labels store it: its name, its TCP ports and its version. See `platformText`. */
+export interface PlatformName {
+  readonly name: string;
+  /** As of the creation: an upgrade doesn't change it. */
+  readonly version: string;
+  /** TCP ports that users' machines reach, besides 22; absent: too many for a tag. */
+  readonly ports?: readonly number[];
+}
+
 export type Counts = Readonly<Record<Role, number>>;
 
 /**
@@ -51,6 +60,10 @@ export interface NodeRecord {
   /** Counted per role in launch order; never changes. */
   readonly index: number;
   readonly state: NodeState;
+  /** The name that the node was given on the network; absent where this program doesn't choose it. */
+  readonly hostname?: string;
+  /** The engine's name for the node's container; absent where nodes aren't containers. */
+  readonly containerName?: string;
   /** Absent while the machine has none. */
   readonly publicAddress: string | undefined;
   readonly privateAddress: string | undefined;
@@ -102,6 +115,8 @@ export interface ClusterRecord {
   readonly maximumCost?: number;
   /** According to the platform when the cluster was created; absent if it wasn't known yet. */
   readonly webUi?: WebUi;
+  /** What was installed, in the form in which tags and labels store it; absent if it has variants, or wasn't known yet. */
+  readonly platform?: string;
   /** How many nodes were created; absent if that isn't known. */
   readonly requested?: Counts;
   /** In role order (master, agent, public_agent), then by index. */
@@ -118,6 +133,9 @@ type NodeName = Pick<NodeRecord, "role" | "index">;
 
 /** `master_0`, `agent_2`, `public_agent_0`. */
 export const nodeReference = (node: NodeName): string => `${node.role}_${node.index}`;
+
+/** The name that containers and virtual machines are given on the network. It must not contain an underscore. */
+export const nodeHostname = (node: NodeName): string => nodeReference(node).replaceAll("_", "-");
 
 /** The words that name several nodes, wherever a command takes nodes; undefined: nodes of every role. */
 export const nodeGroups: Readonly<Record<string, Role | undefined>> = {

@@ -1,5 +1,6 @@
 import {
   type Counts,
+  type PlatformName,
   type Role,
   type Variant,
   type WebUi,
@@ -31,6 +32,28 @@ export const parseWebUi = read.refined(
   read.matching(/^(?:none|https?(?::[1-9]\d{0,4}\/(?!\/)[A-Za-z0-9._~%/-]{0,199})?)$/),
   (text) => text as WebUi,
 );
+
+const platformPattern =
+  /^([a-z0-9-]{1,40}) (-|\?|[1-9]\d{0,4}(?:,[1-9]\d{0,4}){0,99}) ([\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,50})$/u;
+
+/** A tag holds 256 characters, and a name and a version have 91 at most. */
+const mostPortsLength = 160;
+
+/** Returns `slurm 80,6817 24.05`, `-` for no ports and `?` for too many; undefined if it could not be read back. */
+export function platformText({ name, version, ports = [] }: PlatformName): string | undefined {
+  const list = ports.join(",") || "-";
+  return parsePlatform(`${name} ${list.length > mostPortsLength ? "?" : list} ${version}`);
+}
+
+export const parsePlatform = read.matching(platformPattern);
+
+/** Reads the text of `platformText`. */
+export function platformNameOf(text: string): PlatformName | undefined {
+  const [, name, list = "", version] = platformPattern.exec(text) ?? [];
+  if (name === undefined || version === undefined) return undefined;
+  const ports = list === "-" ? [] : list.split(",").map(Number);
+  return { name, version, ...(list !== "?" && { ports }) };
+}
 
 /** A node's number within its role. A cluster has 1,000 nodes at most. */
 export const parseIndex = wholeNumber({ least: 0, most: 999 });

@@ -5,6 +5,7 @@ import {
   parseIndex,
   parseIpv4,
   parseMoment,
+  parsePlatform,
   parsePort,
   parseRegion,
   parseRole,
@@ -62,11 +63,12 @@ export function parseLastRecord(found: unknown, directory: string): ClusterRecor
     cluster.creationId !== name.creationId
   )
     return undefined;
-  const { webUi, nodes, ...others } = cluster;
+  const { webUi, platform, nodes, ...others } = cluster;
   if (nodes.length === 0) return undefined;
   return {
     ...others,
     ...(webUi !== undefined && { webUi }),
+    ...(platform !== undefined && { platform }),
     nodes: nodes.toSorted(byRoleAndIndex),
     directory,
   };
@@ -88,6 +90,7 @@ const readFile = read.object({
     createdAt: read.lenient(parseMoment),
     expiresAt: read.lenient(parseMoment),
     webUi: read.lenient(parseWebUi),
+    platform: read.lenient(parsePlatform),
     nodes: read.list(
       read.object({
         id: read.matching(/^i-[0-9a-f]{1,32}$/),

@@ -180,6 +180,9 @@ test("inspect and web show addresses that work from here, and ssh-config logs in
   const cluster = await containers().inspect(id());
   expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
   expect((await fetch(cluster.webUi)).status).toBe(200);
+  const { hostname, containerName } = cluster.nodes.find((node) => node.reference === "agent_1")!;
+  expect(hostname).toBe("agent-1");
+  expect(await Bun.$`docker exec ${containerName} hostname`.text()).toBe("agent-1\n");
   const opened = await containers().run(["web", "-c", id()]);
   expect(opened).toMatchObject({ status: 0, stdout: `${cluster.webUi}\n` });
   const config = join(containers().folder, "cluster.ssh");

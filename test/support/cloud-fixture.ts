@@ -44,7 +44,7 @@ export interface CloudFixture extends AsyncDisposable {
   ): Promise<ClusterRecord>;
 }
 
-type Request = CreationRequest<CloudOptions> &
+type Request = Omit<CreationRequest<CloudOptions>, "platform"> &
   Omit<CreateRequest<CloudOptions>, "machines" | "installation">;
 
 export interface RequestChanges extends Partial<Request> {

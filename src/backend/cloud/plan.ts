@@ -89,6 +89,7 @@ export function newRequestedResources(
     counts: countsText(request.counts),
     variant: request.variant,
     ...(request.webUi !== undefined && { webUi: request.webUi }),
+    ...(request.platform !== undefined && { platform: request.platform }),
     distribution: options.image === undefined ? request.distribution : `image ${options.image.id}`,
     sshUser: resolved.image.user,
     expiresAt: expiresAt.toISOString(),

@@ -16,7 +16,7 @@ import type { OwnLaunches } from "./launch/saved-requests.ts";
 export interface Machine
   extends
     Pick<NodeRecord, "id" | "role" | "index" | "state" | "publicAddress" | "privateAddress">,
-    Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "expiresAt"> {
+    Pick<ClusterRecord, "creationId" | "variant" | "webUi" | "platform" | "expiresAt"> {
   readonly clusterId: string;
   readonly sshUser: string;
   readonly counts: Counts | undefined;
@@ -120,11 +120,11 @@ function readMachine(instance: Instance): Machine | string {
     { kind: "tag", names: tagNames, texts: tags },
     {
       required: ["clusterId", "creationId", "role", "variant", "sshUser"],
-      optional: ["counts", "distribution", "webUi", "expiresAt", "indexBase"],
+      optional: ["counts", "distribution", "webUi", "platform", "expiresAt", "indexBase"],
     },
   );
   if (typeof known === "string") return known;
-  const { indexBase, webUi, ...others } = known;
+  const { indexBase, webUi, platform, ...others } = known;
   const index = parseIndex((indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0));
   if (index === undefined) return "its number is too high for a node";
   const id = parseInstanceId(instance.InstanceId);
@@ -135,6 +135,7 @@ function readMachine(instance: Instance): Machine | string {
     id,
     ...others,
     ...(webUi !== undefined && { webUi }),
+    ...(platform !== undefined && { platform }),
     index,
     ...addresses,
     state: nodeState(instance),

@@ -81,7 +81,7 @@ export interface ClusterReading {
 function toCluster(members: readonly Machine[], folder: RegionFolder): ClusterRecord {
   const [eldest] = members;
   if (eldest === undefined) throw new TypeError("A cluster without machines");
-  const { clusterId, creationId, variant, webUi, launchedAt: createdAt } = eldest;
+  const { clusterId, creationId, variant, webUi, platform, launchedAt: createdAt } = eldest;
   const nodes = members.map(toNode).toSorted(byRoleAndIndex);
   const cost = maximumCost(eldest.instanceType, nodes.length);
   return {
@@ -97,6 +97,7 @@ function toCluster(members: readonly Machine[], folder: RegionFolder): ClusterRe
     expiresAt: eldest.expiresAt ?? (createdAt && new Date(createdAt.getTime() + lifetimeMs)),
     ...(cost !== undefined && { maximumCost: cost }),
     ...(webUi !== undefined && { webUi }),
+    ...(platform !== undefined && { platform }),
     nodes,
     directory: creationDirectory(folder.root, clusterId, creationId),
   };

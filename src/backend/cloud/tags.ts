@@ -11,6 +11,8 @@ export const tagNames = {
   variant: "cluster-e2e:variant",
   /** Such as `http`, `https:8443/ui` or `none`, if the creation knew it. */
   webUi: "cluster-e2e:web-ui",
+  /** Such as `slurm 80,6817 24.05`, if the creation knew it and it has no variants. */
+  platform: "cluster-e2e:platform",
   distribution: "cluster-e2e:distribution",
   sshUser: "cluster-e2e:ssh-user",
   /** RFC 3339. */

@@ -53,11 +53,12 @@ export class ContainerCreation extends ContainerMachines implements Creation {
 
   protected get facts(): ClusterFacts {
     const { request, resolved } = this.#plan;
-    const { counts, variant, webUi, options } = request;
+    const { counts, variant, webUi, platform, options } = request;
     return {
       counts,
       variant,
       webUi,
+      platform,
       distribution: resolved.distribution,
       isOffline: options.offline,
     };

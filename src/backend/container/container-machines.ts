@@ -39,7 +39,7 @@ const silentMs = 20_000;
 /** The facts in the labels of a cluster's network. */
 export interface ClusterFacts extends Pick<
   CreationRequest<never>,
-  "counts" | "variant" | "distribution" | "webUi"
+  "counts" | "variant" | "distribution" | "webUi" | "platform"
 > {
   /** Whether nodes reach each other and nothing else. */
   readonly isOffline: boolean;
@@ -80,7 +80,7 @@ export abstract class ContainerMachines {
 
   /** The labels of the network and of all nodes. */
   protected labelsOf(name: CreationName, reach: Reach): LabelValues {
-    const { counts, variant, distribution, webUi, isOffline } = this.facts;
+    const { counts, variant, distribution, webUi, platform, isOffline } = this.facts;
     const { expiresAt } = this.begun;
     const known = {
       ...name,
@@ -93,6 +93,7 @@ export abstract class ContainerMachines {
     return {
       ...known,
       ...(webUi !== undefined && { webUi }),
+      ...(platform !== undefined && { platform }),
       ...(isOffline && { offline: "yes" }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
     };

@@ -3,6 +3,7 @@ import {
   parseCountsObject,
   parseDistribution,
   parseMoment,
+  parsePlatform,
   parseSnapshotName,
   parseVariant,
   parseWebUi,
@@ -23,6 +24,7 @@ export const savedClusterFields = {
   distribution: parseDistribution,
   counts: parseCountsObject,
   webUi: read.optional(parseWebUi),
+  platform: read.optional(parsePlatform),
 };
 
 export type SavedCluster = read.FieldValues<typeof savedClusterFields>;

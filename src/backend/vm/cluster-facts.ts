@@ -10,6 +10,7 @@ import {
   parseDistribution,
   parseIndex,
   parseIpv4,
+  parsePlatform,
   parsePort,
   parseRole,
   parseVariant,
@@ -76,6 +77,7 @@ const readFacts = read.object({
   distribution: parseDistribution,
   counts: parseCountsObject,
   webUi: read.optional(parseWebUi),
+  platform: read.optional(parsePlatform),
   createdAt: read.optional(parseTime),
   /** When the machines end by themselves. */
   expiresAt: read.optional(parseTime),

@@ -4,6 +4,7 @@ import {
   type NodeRecord,
   byRoleAndIndex,
   localClusterState,
+  nodeHostname,
 } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
@@ -90,6 +91,7 @@ export function toCluster(
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     ...endOf(facts),
     ...(facts.webUi !== undefined && { webUi: facts.webUi }),
+    ...(facts.platform !== undefined && { platform: facts.platform }),
     nodes,
     directory,
   };
@@ -102,6 +104,7 @@ function toNode(node: NodeFacts, life: MachineLife, fate: Fate): NodeRecord {
     role: node.role,
     index: node.index,
     ...lifeAsState(life, fate),
+    hostname: nodeHostname(node),
     publicAddress: undefined,
     privateAddress: node.privateAddress,
     ssh: { host, port: node.ports.ssh, user: sshUser },

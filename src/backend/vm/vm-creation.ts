@@ -1,7 +1,12 @@
 import { hardwareOf } from "./hardware.ts";
 import { assertFreeSpace } from "../../system/files/private-file.ts";
 import { hasErrorId } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeHostname,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type {
@@ -21,7 +26,6 @@ import { type ImageFacts, obtainImage } from "./images/image-store.ts";
 import { nameServerScripts } from "./machines/host-ipv6.ts";
 import {
   type LaunchPlan,
-  hostname,
   launchMachines,
   lookAtMachines,
   readOwnCluster,
@@ -97,7 +101,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { root, request } = this.#plan;
-    const { clusterId, options, counts, variant, webUi } = request;
+    const { clusterId, options, counts, variant, webUi, platform } = request;
     await assertIdIsFree(root, clusterId, []);
     const image = await this.#prepareImage(signal);
     const facts = {
@@ -106,6 +110,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
       distribution: options.image === undefined ? request.distribution : "own image",
       counts,
       webUi,
+      platform,
     };
     const { accelerator } = this.#plan.resolved;
     const more = { accelerator, sockets: undefined, template: undefined, areBooting: false };
@@ -202,7 +207,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { request, resolved } = this.#plan;
     const hosts = facts.nodes.map((node) => ({
       address: node.privateAddress,
-      name: hostname(node),
+      name: nodeHostname(node),
     }));
     const { isSandboxed } = resolved;
     const { offline } = request.options;

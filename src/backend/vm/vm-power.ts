@@ -1,6 +1,11 @@
 import { access, rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeHostname,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { poll } from "../../system/retry.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -10,7 +15,7 @@ import { lockMachines } from "../shared/lock-machines.ts";
 import { type ClusterFacts, machinesOf, writeClusterFacts } from "./cluster-facts.ts";
 import { assertLayersUnchanged } from "./images/base-layers.ts";
 import { assertBootsAgain } from "./machines/boot-problem.ts";
-import { hostname, readOwnCluster, startMachines } from "./machines/launch.ts";
+import { readOwnCluster, startMachines } from "./machines/launch.ts";
 import { endMachines, isRunning, machineFiles } from "./machines/machine-process.ts";
 import {
   makeSocketsFolder,
@@ -42,7 +47,7 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
     stopsClocks: true,
     assertBoots: async ({ directory }, node) => {
       const files = machineFiles(directory, node);
-      const machine = { files, hostname: hostname(node), name: nodeReference(node) };
+      const machine = { files, hostname: nodeHostname(node), name: nodeReference(node) };
       await assertBootsAgain(machine, qemu.architecture, clock);
     },
     pause: async (cluster, nodes, signal) => tell(cluster, nodes, "stop", signal),

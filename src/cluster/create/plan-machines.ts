@@ -6,6 +6,7 @@ import type {
 } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
+import { platformText } from "../../model/parse-values.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import {
   imagePreparation,
@@ -57,7 +58,8 @@ export async function planMachines<Options>(
     );
   if ("from" in machines) return planCopy(backend, { clusterId, ...machines, lifetimeMs }, signal);
   const { platform, ...others } = machines;
-  const known = install ?? (platform && { ...installedLater, layout: folderLayout(platform) });
+  const known =
+    install ?? (platform && { ...installedLater, platform, layout: folderLayout(platform) });
   return backend.plan(
     { clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) },
     signal,
@@ -66,17 +68,18 @@ export async function planMachines<Options>(
 
 type MachineNeeds = Pick<
   CreationRequest<never>,
-  "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi"
+  "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi" | "platform"
 >;
 
-type Known = Pick<InstallPlan, "layout" | "variant" | "configuration">;
+type Known = Pick<InstallPlan, "layout" | "platform" | "variant" | "configuration">;
 
 const installedLater = {
   variant: "none",
   configuration: { kind: "complete", values: {} },
 } as const;
 
-function needsOf({ layout = layouts[0], variant, configuration }: Known): MachineNeeds {
+function needsOf(known: Known): MachineNeeds {
+  const { layout = layouts[0], platform, variant, configuration } = known;
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
   return {
     needsCgroups1: layoutNeeds(layout, "cgroups-1"),
@@ -84,6 +87,9 @@ function needsOf({ layout = layouts[0], variant, configuration }: Known): Machin
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webUi: webUiOf(layout, webSchemeOf(variant, configuration.values, securityMode)),
+    platform:
+      platform &&
+      platformText({ name: platform.name, version: platform.version, ports: layout.publicPorts }),
   };
 }
 

@@ -41,7 +41,7 @@ export function faultProblems(request: FaultRequest): readonly string[] {
     ...(lacks ? [`${row.needs.map(inCode).join(" or ")}: required by ${kind}`] : []),
     ...(row.problems?.(request) ?? []),
     ...(row.takesNodes && nodes.length === 0 ? [`${kind}: name the nodes`] : []),
-    ...(!row.takesNodes && nodes.length > 0 ? [`${kind}: name its sides, no other nodes`] : []),
+    ...(!row.takesNodes && nodes.length > 0 ? [`${kind}: takes no nodes besides its sides`] : []),
     ...(durationMs >= 1000 && durationMs <= longestMs
       ? []
       : ["`durationMs`: must be from 1 s to 24 h"]),

@@ -137,7 +137,7 @@ function runtimeVariablesCheck(inherited: readonly string[]): Check {
         "BUN_OPTIONS is set, which can make this program run other code.",
         "Find out who set it, and unset it: unset BUN_OPTIONS",
       )
-    : pass("No variable changes how this program runs");
+    : pass("No environment variable changes how this program runs");
   return localCheck("runtime", async () => outcome);
 }
 

@@ -1,4 +1,5 @@
 import { type ClusterRecord, countNodes } from "../../model/cluster-record.ts";
+import { platformNameOf } from "../../model/parse-values.ts";
 import { plainLine } from "../../system/printable.ts";
 import { endText, nodesText } from "../../system/amounts.ts";
 
@@ -13,6 +14,7 @@ interface Summary {
 /** Returns the Markdown for a cluster. Values from tags and nodes are escaped: they can't contain Markdown or HTML. */
 export function renderCluster({ title, cluster, more }: Summary, nowMs: number): string {
   const { expiresAt, maximumCost } = cluster;
+  const platform = platformNameOf(cluster.platform ?? "");
   const rows: readonly (Row | false)[] = [
     [
       "Place",
@@ -21,6 +23,7 @@ export function renderCluster({ title, cluster, more }: Summary, nowMs: number):
     cluster.variant === "none"
       ? ["Distribution", cluster.distribution]
       : ["Variant", `${cluster.variant}, ${cluster.distribution}`],
+    platform !== undefined && ["Platform", `${platform.name} ${platform.version}`],
     ["Nodes", nodesText(countNodes(cluster.nodes))],
     expiresAt !== undefined && ["Ends", endText(expiresAt, nowMs)],
     maximumCost !== undefined && ["Cost", `at most $${maximumCost.toFixed(2)}`],

@@ -36,6 +36,10 @@ export interface InspectedNode {
   readonly reference: string;
   readonly id: string;
   readonly role: string;
+  /** Absent in the cloud. */
+  readonly hostname?: string;
+  /** Present on containers only. */
+  readonly containerName?: string;
   readonly publicAddress: string;
   readonly privateAddress: string;
 }

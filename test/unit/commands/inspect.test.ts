@@ -72,6 +72,25 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(stdout).toEndWith("i-1");
 });
 
+test("names the platform and its version instead of a variant, and in JSON what other programs call a node", async () => {
+  const node = { ...master, hostname: "master-0", containerName: "cluster-e2e-example-master_0" };
+  const record = { ...exampleCluster([node, agent], "none"), platform: "slurm 80,6817 24.05" };
+  const { stdout, data } = await inspect(record);
+  expect(linesOf(stdout)[2]).toEqual(["Platform", "slurm 24.05 (when the cluster was created)"]);
+  expect(stdout).not.toContain("Variant");
+  expect(data).toMatchObject({
+    cluster: {
+      platform: { name: "slurm", version: "24.05", ports: [80, 6817] },
+      nodes: [
+        { hostname: "master-0", containerName: "cluster-e2e-example-master_0" },
+        { hostname: undefined, containerName: undefined },
+      ],
+    },
+  });
+  const unknown = await inspect(exampleCluster([master], "none"));
+  expect(unknown.stdout).not.toMatch(/Variant|Platform/);
+});
+
 test("the names that shells offer are those of groups with nodes, and of the nodes", async () => {
   const { stdout } = await inspect(cluster, " --output names");
   expect(stdout.split("\n")).toEqual(["all", "masters", "agents", "master_0", "agent_0"]);

@@ -45,6 +45,22 @@ test("a line per cluster, with the machines that have not ended, its time left a
   expect(told).toEqual([]);
 });
 
+test("a platform is named with its version, and in JSON with its ports; one of an earlier version isn't known", async () => {
+  const bare = { ...timeless, variant: "none" as const };
+  const slurm = { ...bare, id: "slurm", platform: "slurm 80,6817 24.05" };
+  const { stdout, data } = await list("", { list: async () => [slurm, bare, timeless] });
+  expect(rowsOf(stdout).map((row) => row.slice(0, 3))).toEqual([
+    ["ID", "STATE", "PLATFORM"],
+    ["slurm", "running", "slurm 24.05"],
+    ["timeless", "running", "–"],
+    ["timeless", "running", "oss"],
+  ]);
+  const platform = { name: "slurm", version: "24.05", ports: [80, 6817] };
+  expect(data).toMatchObject({ clusters: [{ platform, variant: "none" }, {}, {}] });
+  const { stdout: json } = await list(" --output json", { list: async () => [bare] });
+  expect(json).not.toContain("platform");
+});
+
 test("a page has room for a row of a cluster in the cloud", async () => {
   const { stdout } = await list("", { list: async () => [cluster] }, cloudKind, 80);
   const lines = stdout.split("\n");

@@ -10,12 +10,15 @@ import {
   parseIndex,
   parseIpv4,
   parseMoment,
+  parsePlatform,
   parsePort,
   parseRegion,
   parseRole,
   parseUserName,
   parseVariant,
   parseWebUi,
+  platformNameOf,
+  platformText,
 } from "../../../src/model/parse-values.ts";
 import { hostileTexts } from "../../support/hostile-text.ts";
 
@@ -181,4 +184,33 @@ test("the hostile texts hold what they promise, and are the same for the same se
     expect(all).toContain(piece);
   expect(Math.max(...texts.map((text) => text.length))).toBeGreaterThanOrEqual(50_000);
   expect(texts.length).toBe(20_000);
+});
+
+test.each([
+  [{ name: "slurm", version: "24.05", ports: [80, 6817] }, "slurm 80,6817 24.05"],
+  [{ name: "bare", version: "1", ports: [] }, "bare - 1"],
+  [{ name: "etcd", version: "3.5, größer – β", ports: [1] }, "etcd 1 3.5, größer – β"],
+])("the platform %j is stored as %p, and read back", (platform, text) => {
+  expect(platformText(platform)).toBe(text);
+  expect(platformNameOf(text)).toEqual(platform);
+});
+
+test("a platform fits into a tag with any ports, which are left out if they are too many", () => {
+  const ports = Array.from({ length: 100 }, (_, index) => 60_000 + index);
+  const text = platformText({ name: "n".repeat(40), version: "v".repeat(50), ports })!;
+  expect(text.length).toBeLessThanOrEqual(256);
+  expect(platformNameOf(text)).toEqual({ name: "n".repeat(40), version: "v".repeat(50) });
+});
+
+test("no text becomes a platform that moves the cursor or forges a line", () => {
+  for (const text of [
+    "",
+    "slurm 24.05",
+    "slurm 0 1",
+    "SLURM - 1",
+    "slurm - 1\u001B[2J",
+    "a - 1\nb",
+  ])
+    expect(platformNameOf(text)).toBeUndefined();
+  for (const text of texts) expect(parsePlatform(text) ?? "").not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
 });

@@ -27,6 +27,7 @@ const cluster = {
   createdAt: "2026-01-01T00:00:00.000Z",
   expiresAt: "2026-01-01T02:00:00.000Z",
   webUi: "http",
+  platform: "etcd 2379 3.5",
   nodes: [node],
   directory: "/elsewhere",
 };

@@ -53,10 +53,11 @@ export async function snapshotOrigin(
     readEngineFacts(engine, signal),
   ]);
   const [{ counts, settings, labels }] = nodes;
-  const { id: cluster, variant, distribution, webUi } = source;
+  const { id: cluster, variant, distribution, webUi, platform } = source;
+  const isOffline = labels.offline !== undefined;
   const summary = { cluster, snapshot, createdAt: createdAt({ images: nodes })?.toISOString() };
   return {
-    facts: { counts, variant, distribution, webUi, isOffline: labels.offline !== undefined },
+    facts: { counts, variant, distribution, webUi, platform, isOffline },
     settings,
     engineFacts,
     title: snapshotTitle(summary),

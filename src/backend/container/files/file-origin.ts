@@ -90,12 +90,13 @@ export async function fileOrigin(
     variant,
     distribution,
     webUi,
+    platform,
     isOffline = false,
     nodes,
   } = facts;
   const summary = { cluster, snapshot, createdAt };
   return {
-    facts: { counts, variant, distribution, webUi, isOffline },
+    facts: { counts, variant, distribution, webUi, platform, isOffline },
     settings: settingsOf(nodes[0]),
     engineFacts: here,
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,

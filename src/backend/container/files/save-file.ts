@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
-import { parseVariant, parseWebUi } from "../../../model/parse-values.ts";
+import { parsePlatform, parseVariant, parseWebUi } from "../../../model/parse-values.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
@@ -134,6 +134,7 @@ function factsOf({ source: { nodes, snapshot }, images, base, here }: Saving): C
     distribution: labels.distribution ?? "unknown",
     counts,
     webUi: parseWebUi(labels.webUi),
+    platform: parsePlatform(labels.platform),
     isOffline: labels.offline !== undefined,
     architecture: images[0]?.architecture ?? "",
     cgroupVersion: here.cgroupVersion,

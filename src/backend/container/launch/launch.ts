@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import { type Counts, roles, webPortsOf } from "../../../model/cluster-record.ts";
+import { type Counts, nodeHostname, roles, webPortsOf } from "../../../model/cluster-record.ts";
 import { parseWebUi } from "../../../model/parse-values.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { KeyPair } from "../../../ssh/keys.ts";
@@ -107,8 +107,6 @@ export async function createNode(
   }
 }
 
-const hostnameOf = ({ role, index }: NodeName): string => `${role.replace("_", "-")}-${index}`;
-
 function createWords(
   { consoleWords }: EngineKind,
   plan: LaunchPlan,
@@ -116,7 +114,7 @@ function createWords(
 ): readonly string[] {
   const { options, system } = plan;
   const [program = "", ...rest] = system.command;
-  const hostname = hostnameOf({ role, index });
+  const hostname = nodeHostname({ role, index });
   return [
     "create",
     `--name=${containerName(plan.clusterId, { role, index })}`,
@@ -216,7 +214,7 @@ export const hostsFiles = (
   {
     name: `${nodeState.slice(1)}/hosts`,
     mode: 0o644,
-    text: nodes.map((node) => `${node.address} ${hostnameOf(node)}\n`).join(""),
+    text: nodes.map((node) => `${node.address} ${nodeHostname(node)}\n`).join(""),
   },
 ];
 

@@ -29,6 +29,7 @@ export interface NetworkFacts {
   readonly variant: Variant | undefined;
   readonly distribution: string | undefined;
   readonly webUi?: WebUi | undefined;
+  readonly platform?: string | undefined;
   readonly expiresAt?: Date | undefined;
   readonly reach: Reach;
 }
@@ -197,7 +198,7 @@ const readFacts = (texts: LabelValues) =>
     { kind: "label", names: labelNames, texts },
     {
       required: ["clusterId", "creationId"],
-      optional: ["counts", "variant", "distribution", "webUi", "expiresAt"],
+      optional: ["counts", "variant", "distribution", "webUi", "platform", "expiresAt"],
     },
   );
 

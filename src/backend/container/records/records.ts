@@ -5,6 +5,7 @@ import {
   type NodeState,
   byRoleAndIndex,
   localClusterState,
+  nodeHostname,
   webPortsOf,
 } from "../../../model/cluster-record.ts";
 import {
@@ -19,7 +20,7 @@ import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { PassageTo } from "../engine/passage.ts";
 import { endStatus } from "../launch/self-reboot.ts";
-import { networkName } from "./labels.ts";
+import { containerName, networkName } from "./labels.ts";
 import {
   type ContainerReading,
   type NetworkFacts,
@@ -73,7 +74,8 @@ function toCluster(
   containers: readonly NodeContainer[],
   { root, ...circumstances }: RecordPlace & Pick<Circumstances, "isAbandoned">,
 ): ClusterRecord {
-  const { clusterId, creationId, variant, distribution, counts, webUi, expiresAt } = network;
+  const { clusterId, creationId, variant, distribution, counts } = network;
+  const { webUi, platform, expiresAt } = network;
   const nodes = containers
     .map((container) => toNode(container, { ...circumstances, network }))
     .toSorted(byRoleAndIndex);
@@ -89,6 +91,7 @@ function toCluster(
     createdAt: earliest(containers),
     expiresAt,
     ...(webUi !== undefined && { webUi }),
+    ...(platform !== undefined && { platform }),
     nodes,
     directory: creationDirectory(root, clusterId, creationId),
   };
@@ -112,6 +115,8 @@ function toNode(
     role: container.role,
     index: container.index,
     state,
+    hostname: nodeHostname(container),
+    containerName: containerName(container.clusterId, container),
     privateAddress: container.platformAddress ?? container.address,
     ...wayTo(container, circumstances),
     ...((state === "ended" || state === "stopped") && {

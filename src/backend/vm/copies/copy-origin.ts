@@ -5,7 +5,7 @@ import type { Accelerator } from "../options.ts";
 export interface CopyOrigin {
   readonly facts: Pick<
     ClusterFacts,
-    "variant" | "distribution" | "counts" | "webUi" | "expiresAt" | "base"
+    "variant" | "distribution" | "counts" | "webUi" | "platform" | "expiresAt" | "base"
   >;
   /** In the order in which they were launched. */
   readonly nodes: readonly Omit<NodeFacts, "id" | "ports">[];

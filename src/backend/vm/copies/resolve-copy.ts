@@ -2,7 +2,7 @@ import { constants, copyFile, mkdir, rename } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
-import { nodeReference } from "../../../model/cluster-record.ts";
+import { nodeHostname, nodeReference } from "../../../model/cluster-record.ts";
 import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
@@ -13,7 +13,7 @@ import type { CopyRequest } from "../../contract.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
-import { hostname, readOwnCluster } from "../machines/launch.ts";
+import { readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { megabytesOf } from "../plan.ts";
@@ -216,11 +216,11 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
     await copyIfPresent(from.flash.program, to.flash.program);
     const hosts = copy.hosts.map((each) => ({
       address: each.privateAddress,
-      name: hostname(each),
+      name: nodeHostname(each),
     }));
     await writeSeed(to.seed, {
       instanceId: (await readInstanceId(from.seed)) ?? origin.node.id,
-      hostname: hostname(node),
+      hostname: nodeHostname(node),
       place,
       // It gets its host key where no process of the node can read it.
       boot: { user: sshUser, publicKey, hostKey: undefined, deadline, hosts, lingers: true },

@@ -70,13 +70,14 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
 
   async claim({ creationId, directory }: CreationFolder, signal: AbortSignal): Promise<void> {
     const { facts: source, nodes } = this.#plan.origin;
-    const { variant, distribution, counts, webUi } = source;
+    const { variant, distribution, counts, webUi, platform } = source;
     const { machines } = this.#start;
     const facts = {
       variant,
       distribution,
       counts,
       webUi,
+      platform,
       machines,
       ...(await this.newFacts(creationId, nodes)),
     };

@@ -194,7 +194,8 @@ async function factsOf(
   { stored, snapshot, saved }: FileSource,
   { list, below }: Layers,
 ): Promise<VmFileFacts> {
-  const { clusterId, variant, distribution, counts, webUi, expiresAt, nodes } = stored.facts;
+  const { clusterId, variant, distribution, counts, expiresAt, nodes } = stored.facts;
+  const { webUi, platform } = stored.facts;
   const instanceIds = await Promise.all(
     nodes.map(
       async (node) => (await readInstanceId(machineFiles(stored.directory, node).seed)) ?? node.id,
@@ -209,6 +210,7 @@ async function factsOf(
     distribution,
     counts,
     webUi,
+    platform,
     expiresAt,
     architecture: qemu.architecture.name,
     qemuVersion,

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { type Server, createServer } from "node:net";
 import { ClusterError } from "../../../errors.ts";
-import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
+import { type ClusterRecord, nodeHostname, nodeReference } from "../../../model/cluster-record.ts";
 import { createKnownHosts } from "../../../ssh/openssh-files.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
@@ -191,13 +191,9 @@ export async function makeMachineFolder(
 ): Promise<MachineFiles> {
   const files = machineFiles(directory, node);
   await mkdir(files.folder, { recursive: true, mode: 0o700 });
-  await writeSeed(files.seed, { instanceId: node.id, hostname: hostname(node), place, boot });
+  await writeSeed(files.seed, { instanceId: node.id, hostname: nodeHostname(node), place, boot });
   return files;
 }
-
-/** A hostname must not contain an underscore. */
-export const hostname = (node: Pick<NodeFacts, "role" | "index">): string =>
-  nodeReference(node).replaceAll("_", "-");
 
 export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): NodePorts => ({
   ssh,
@@ -301,7 +297,7 @@ export async function lookAtMachines(
   for (const node of cluster.nodes.filter(({ id }) => !up.has(id))) {
     const machine = {
       files: machineFiles(directory, node),
-      hostname: hostname(node),
+      hostname: nodeHostname(node),
       name: nodeReference(node),
     };
     await assertBoots(machine, architecture, clock);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
-import { nodeReference } from "../../../model/cluster-record.ts";
+import { nodeHostname, nodeReference } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { timeLimit } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
@@ -11,7 +11,7 @@ import { freshEntropy, reseedScript } from "../../../ssh/reseed.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
 import { createDisk } from "../images/image-store.ts";
 import { privateAddress } from "../machines/private-network.ts";
-import { type LaunchPlan, hostname, makeMachineFolder, startMachines } from "../machines/launch.ts";
+import { type LaunchPlan, makeMachineFolder, startMachines } from "../machines/launch.ts";
 import { macAddresses } from "../machines/machine-arguments.ts";
 import { consoleNames, machineFiles } from "../machines/machine-process.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
@@ -99,7 +99,7 @@ function identityScript(
   const [old, own] = [macAddresses(templateNames.place), macAddresses(place)];
   const renames: readonly (readonly [string, string])[] = [
     [templateNames.instance, node.id],
-    [templateNames.hostname, hostname(node)],
+    [templateNames.hostname, nodeHostname(node)],
     [old.outside, own.outside],
     [old.inside, own.inside],
     [privateAddress(templateNames.place).replaceAll(".", "\\."), privateAddress(place)],
@@ -109,7 +109,7 @@ function identityScript(
     NOW: (clock.now() / 1000).toFixed(3),
     ENTROPY: freshEntropy(),
     RESEED: reseedScript,
-    NAME: hostname(node),
+    NAME: nodeHostname(node),
     MACHINE_ID: randomUUID().replaceAll("-", ""),
     BOOT_ID: randomUUID(),
     RENEW_NAMES: shellText(renewNamesFile, { ROOT: "/", UUID: randomUUID() }),

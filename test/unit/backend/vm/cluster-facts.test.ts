@@ -34,6 +34,7 @@ const facts = {
   distribution: "own image",
   counts: { master: 1, agent: 0, public_agent: 0 },
   webUi: "http",
+  platform: "etcd 2379 3.5",
   createdAt: "2026-01-01T00:00:00.000Z",
   expiresAt: "2026-01-01T04:00:00.000Z",
   createdBy: "0.0.0+abc",
@@ -43,7 +44,14 @@ const facts = {
 
 test("cluster.json is read back, also one that lacks what it may lack", () => {
   expect(parseClusterFacts(facts, directory)).toEqual(facts as never);
-  const { webUi: _, createdAt: __, bootId: ___, expiresAt: ____, ...least } = facts;
+  const {
+    webUi: _,
+    platform: _____,
+    createdAt: __,
+    bootId: ___,
+    expiresAt: ____,
+    ...least
+  } = facts;
   expect(parseClusterFacts(least, directory)).toMatchObject(least);
   expect(endOf(parseClusterFacts(least, directory)!).expiresAt).toBeUndefined();
 });

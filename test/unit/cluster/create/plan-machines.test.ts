@@ -89,8 +89,21 @@ test("for an unknown artifact, the ports of all releases are open, each once", a
 
 test("a platform that is installed later counts like one that is installed now", async () => {
   const platform = { ...leastFacts, web, packages: debian };
-  const expected = { needsApt: true, openPorts: [8443], webUi: "https:8443/ui" };
+  const expected = {
+    needsApt: true,
+    openPorts: [8443],
+    webUi: "https:8443/ui",
+    platform: "meter 8443 1.0",
+  };
   expect(await planned(undefined, { machines: { ...machines, platform } })).toMatchObject(expected);
+});
+
+test("machines know the platform that is installed now, with its ports; a release is known by its variant", async () => {
+  const facts = { ...leastFacts, web, ports: [7] };
+  expect(await planned({ ...folder(facts), platform: facts })).toMatchObject({
+    platform: "meter 8443,7 1.0",
+  });
+  expect(await planned({ layout: clusterLayout })).toMatchObject({ platform: undefined });
 });
 
 test("a backend whose clusters end at a time of their own takes no lifetime", async () => {

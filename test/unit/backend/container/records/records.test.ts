@@ -142,6 +142,20 @@ test("a web UI on a port of its own is known by its label, and reached there", (
   expect(cluster!.nodes[0]!.web).toMatchObject({ httpPort: 8080, httpsPort: 443 });
 });
 
+test("the platform is known by its label, and each node by its container's name and its hostname", () => {
+  const readIt = (labels: object) => {
+    const known = { ...network(first), labels: { ...shared(first), ...labels } };
+    const reading = readContainers({ containers: [container({})], networks: [known] });
+    return toClusters({ ...reading, abandoned: new Set() }, place);
+  };
+  const [cluster] = readIt({ [labelNames.platform]: "slurm 80,6817 24.05" });
+  expect(cluster).toMatchObject({
+    platform: "slurm 80,6817 24.05",
+    nodes: [{ hostname: "master-0", containerName: "cluster-e2e-default-master_0" }],
+  });
+  expect(readIt({})[0]).not.toHaveProperty("platform");
+});
+
 test("a node of a copy is shown with the address by which the others know it", () => {
   const [node] = read(container({ labels: { [labelNames.platformAddress]: "10.89.0.2/24" } }))[0]!
     .nodes;
