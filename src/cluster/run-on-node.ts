@@ -150,7 +150,7 @@ async function carryOut(
     firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
     signal,
   );
-  const recordRun = runRecorder(cluster, request.words, [node], runtime);
+  using recorder = runRecorder(cluster, request.words, [node], runtime);
   const connect = async (inner: AbortSignal): Promise<Connection> =>
     connections.connect(node, inner);
   using _held = request.isTerminal
@@ -164,11 +164,11 @@ async function carryOut(
   const ended = await endOf(session, connect);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) {
-    recordRun(undefined);
+    recorder.end(undefined, "it never began");
     return ended;
   }
   const commandStatus = await ended.report(signal);
-  recordRun(commandStatus);
+  recorder.end(commandStatus);
   const open = async (inner: AbortSignal): Promise<FetchSource> =>
     fetchSource(cluster, node, request, await connect(inner));
   const status = await fetchFiles(

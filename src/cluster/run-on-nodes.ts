@@ -118,9 +118,10 @@ export async function runOnNodes(
       return await failed(cluster, { node, error }, signal);
     }
   };
-  const recordRun = runRecorder(cluster, request.words, request.nodes, runtime);
+  using recorder = runRecorder(cluster, request.words, request.nodes, runtime);
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
-  recordRun(Math.max(0, ...outcomes.map(({ status }) => status)));
+  const problem = outcomes.find(({ error }) => error !== undefined)?.error?.message;
+  recorder.end(Math.max(0, ...outcomes.map(({ status }) => status)), problem);
   if (request.keepsLogins) await logins.keep([...loggedIn]);
   return outcomes;
 }

@@ -32,8 +32,17 @@ const kinds = {
     by: read.optional(read.oneOf("nodes", "command")),
     seconds: read.optional(read.number),
   },
-  /** A command on nodes, secrets masked. `status` is the highest of all nodes. */
-  run: { command: text, nodes, course, status: read.optional(read.integer) },
+  /**
+   * A command on nodes, or on this computer if there are none, secrets masked. `status` is the highest of all nodes; without it, `text` says why there is
+   * none.
+   */
+  run: {
+    command: text,
+    nodes,
+    course,
+    status: read.optional(read.integer),
+    text: read.optional(text),
+  },
   /** The verdict on a node, whenever it changes. */
   check: { node, isReady: read.boolean, text },
   /** The command line that made the cluster, secrets masked. */

@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, writeFileSync } from "node:fs";
+import {
+  type Stats,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readSync,
+  writeFileSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterEvent, readEvent } from "../model/event.ts";
@@ -17,7 +25,7 @@ export const eventsFile = (directory: string): string => join(directory, "events
  */
 export function appendEvent(directory: string, event: ClusterEvent): void {
   const flags =
-    constants.O_WRONLY |
+    constants.O_RDWR |
     constants.O_APPEND |
     constants.O_CREAT |
     constants.O_NOFOLLOW |
@@ -26,7 +34,7 @@ export function appendEvent(directory: string, event: ClusterEvent): void {
     const descriptor = openSync(eventsFile(directory), flags, 0o600);
     try {
       const information = fstatSync(descriptor);
-      const line = `${JSON.stringify(event)}\n`;
+      const line = `${isTorn(descriptor, information) ? "\n" : ""}${JSON.stringify(event)}\n`;
       if (information.isFile() && information.size + line.length <= mostBytes)
         writeFileSync(descriptor, line);
     } finally {
@@ -35,6 +43,13 @@ export function appendEvent(directory: string, event: ClusterEvent): void {
   } catch {
     // A full disk, a folder that is read-only, or a cluster that was created on another computer.
   }
+}
+
+/** Whether the last line was not written to its end, because the disk was full or the program was killed. */
+function isTorn(descriptor: number, information: Stats): boolean {
+  if (!information.isFile() || information.size === 0) return false;
+  const last = Buffer.alloc(1);
+  return readSync(descriptor, last, 0, 1, information.size - 1) === 1 && last.toString() !== "\n";
 }
 
 /** Returns the events in the order in which they were written. Skips lines that are no events; a file that can't be read has none. */

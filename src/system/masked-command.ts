@@ -1,6 +1,6 @@
 /**
  * Masks what looks like a secret in a command line: values of options and variables whose names say so (`--password x`,
- * `MYSQL_PWD=x`), headers, `-u user:password`, and user parts of URLs. Secrets that the program knows are masked elsewhere.
+ * `MYSQL_PWD=x`), values of `--env`, headers, `-u user:password`, and user parts of URLs. Secrets that the program knows are masked elsewhere.
  */
 
 const longest = 4000;
@@ -10,6 +10,7 @@ const secretName =
   /pass(?:wd|word|phrase|code)?(?![a-z])|pwd|(?:^|[-_])pw(?![a-z])|secret|token|credential|auth|cookie|api-?_?key|access-?_?key|private-?_?key|(?:^|[-_])key(?![a-z])/i;
 const headerName =
   /^(?:--?[\w-]{1,20}=?)?["']?(?:proxy-|x-)?(?:authorization|cookie|[\w-]{0,30}(?:token|key|auth|secret)):/i;
+const variableOption = /^--?env(?:=.|$)/;
 const userOption = /^--?(?:u|(?:proxy-)?user(?:name)?)$/;
 
 /** Takes time in proportion to the words, of which it looks at 4,000 characters. */
@@ -30,7 +31,7 @@ interface Piece {
 
 function maskLine(line: string, level: number): string {
   // What the next word is: the value of a secret option, or a user with a password.
-  let next: "secret" | "user" | undefined;
+  let next: "secret" | "user" | "variable" | undefined;
   return piecesOf(line)
     .map(({ text, isWord }) => {
       if (!isWord) return text;
@@ -39,6 +40,13 @@ function maskLine(line: string, level: number): string {
       if (expected === "secret" && !/^-{1,2}[a-z]/i.test(text)) return hidden;
       if (expected === "user") return text.replace(/:.*/s, `:${hidden}`);
       const bare = unquoted(text);
+      const isVariable = variableOption.test(bare);
+      if (expected === "variable" || (isVariable && bare.includes("=")))
+        return text.replace(/^((?:["']?-[^=]*=)?[^=]*=).*/s, `$1${hidden}`);
+      if (isVariable) {
+        next = "variable";
+        return text;
+      }
       if (/^--?[\w-]+$/.test(bare) && secretName.test(bare)) next = "secret";
       else if (userOption.test(bare)) next = "user";
       // The value may be a word of its own, as in `"password": "x"`.

@@ -23,7 +23,8 @@ export async function markNodes(
   if (running.length === 0 || !(await clusterKey(cluster)).isHere) return;
   await using connections = openConnections(cluster.directory, runtime);
   const mark = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
-    const argv = ["logger", "-t", "cluster-e2e", text];
+    // Without a journal that reads, `logger` waits for ever, also after its login has ended.
+    const argv = ["timeout", String(limitMs / 1000), "logger", "-t", "cluster-e2e", "--", text];
     await (await connections.connect(node, inner)).run({ argv, limitMs }, inner).catch(() => {});
   };
   const markAll = async (inner: AbortSignal): Promise<void> =>

@@ -81,25 +81,35 @@ export function checkRecorder(
   };
 }
 
-/** Records that a command begins on nodes. Returns what records its end: its status, or that it never began. */
+interface RunRecorder extends Disposable {
+  /** Records the end: the command's status, and why it says nothing about the command, if it doesn't. */
+  readonly end: (status: number | undefined, text?: string) => void;
+}
+
+/** Records that a command begins on nodes, or on this computer if there are none. Disposal records that it did not run to its end, unless an end is recorded. */
 export function runRecorder(
   { directory }: Pick<ClusterRecord, "directory">,
   words: readonly string[],
   nodes: readonly NodeRecord[],
   runtime: Recorder,
-): (status: number | undefined) => void {
+): RunRecorder {
   const run = {
     kind: "run",
     command: maskedCommand(words),
     nodes: nodes.map(nodeReference),
   } as const;
   recordEvent(directory, { ...run, course: "begun" }, runtime);
-  return (status) =>
-    recordEvent(
-      directory,
-      { ...run, course: status === 0 ? "done" : "failed", ...(status !== undefined && { status }) },
-      runtime,
-    );
+  const state = { hasEnded: false };
+  const end: RunRecorder["end"] = (status, text) => {
+    if (state.hasEnded) return;
+    state.hasEnded = true;
+    const reason = text === undefined ? {} : { text };
+    const known = status === undefined ? {} : { status };
+    const course = status === 0 ? "done" : "failed";
+    recordEvent(directory, { ...run, course, ...known, ...reason }, runtime);
+  };
+  const unfinished = "it was interrupted, or the connection to the node was lost";
+  return { end, [Symbol.dispose]: () => end(undefined, unfinished) };
 }
 
 /** Records the nodes' states. */

@@ -1,5 +1,5 @@
 /** Collects what a report says, from the cluster's nodes or, if they are gone, from what its folder holds. */
-import { readdir } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, NamedText } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
@@ -19,6 +19,7 @@ import { readCases } from "./read-cases.ts";
 import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
 import { notice, windowsOf } from "./notice.ts";
 import { type ReportParts, renderReport } from "./render-report.ts";
+import { statusText } from "./timeline.ts";
 
 export interface ReportRequest {
   /** Undefined if the cluster is gone. */
@@ -28,8 +29,8 @@ export interface ReportRequest {
   readonly file: string;
   /** A JUnit file of the tests that ran. */
   readonly junit: string | undefined;
-  /** Where else logs may be, such as the folder of `--logs-dir`. */
-  readonly logsFolder?: string | undefined;
+  /** Where else logs may be: the folder of `--logs-dir`, in which only files that are newer than `sinceMs` are this run's. */
+  readonly logsFolder?: { readonly path: string; readonly sinceMs: number } | undefined;
   /** How it ended, if the caller knows. */
   readonly result?: { readonly isGood: boolean; readonly text: string } | undefined;
   readonly facts: ReportParts["facts"];
@@ -38,7 +39,7 @@ export interface ReportRequest {
 
 const nodesLimitMs = 60_000;
 const tailBytes = 2_000_000;
-const mostFiles = 2000;
+const [mostFiles, mostLogBytes] = [2000, 128_000_000];
 
 /** Writes the report, which only this user can read. Throws the errors of the file system. */
 export async function writeReport(
@@ -61,7 +62,9 @@ export async function writeReport(
   ) as typeof own;
   const found = { texts, events: await readEvents(directory), nowMs: runtime.clock.now() };
   const xml = request.junit === undefined ? "" : await readTail(request.junit, 16 * tailBytes);
-  await writePrivateFile(file, renderReport(reportParts({ ...request, ...shown, ...found, xml })));
+  const parts = reportParts({ ...request, ...shown, ...found, xml });
+  const cases = parts.cases.map((each) => ({ ...each, name: runtime.progress.mask(each.name) }));
+  await writePrivateFile(file, renderReport({ ...parts, cases }));
   step.done();
 }
 
@@ -85,26 +88,42 @@ async function nodeTexts(
   return maskedTexts(texts, progress);
 }
 
-/** The last logs that a command saved, which are masked. */
+/** The last logs that a command saved, which are masked. Files that are links or older than the run are not its own. */
 async function savedTexts({ directory, logsFolder }: ReportRequest): Promise<readonly NamedText[]> {
-  const namesIn = async (folder: string): Promise<readonly string[]> =>
-    (await readdir(folder).catch(() => []))
-      .toSorted((a, b) => (a < b ? -1 : 1))
-      .slice(0, mostFiles);
   const saved = (await namesIn(directory)).filter((name) => name.startsWith("logs-"));
   const last = saved.at(-1);
-  const folders = [logsFolder, last && join(directory, last), directory];
-  for (const folder of folders.filter((each) => each !== undefined)) {
-    const names = (await namesIn(folder)).filter((name) => logName.test(name));
-    if (names.length === 0) continue;
-    return await Promise.all(
-      names.map(async (name) => ({
-        name,
-        text: withoutPrivateKeys(await readTail(join(folder, name), tailBytes, { noLinks: true })),
-      })),
-    );
+  const folders = [
+    logsFolder,
+    ...(last === undefined ? [] : [{ path: join(directory, last), sinceMs: 0 }]),
+    { path: directory, sinceMs: 0 },
+  ];
+  for (const { path, sinceMs } of folders.filter((each) => each !== undefined)) {
+    const texts = await textsIn(path, sinceMs);
+    if (texts.length > 0) return texts;
   }
   return [];
+}
+
+const namesIn = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder).catch(() => [])).toSorted((a, b) => (a < b ? -1 : 1));
+
+async function textsIn(folder: string, sinceMs: number): Promise<readonly NamedText[]> {
+  const files: { readonly name: string; readonly path: string }[] = [];
+  for (const name of (await namesIn(folder)).filter((each) => logName.test(each))) {
+    const path = join(folder, name);
+    const facts = await lstat(path).catch(() => undefined);
+    const isOwn = facts?.isFile() === true && facts.nlink === 1 && facts.mtimeMs >= sinceMs;
+    if (isOwn) files.push({ name, path });
+    if (files.length === mostFiles) break;
+  }
+  const bytes = Math.min(tailBytes, Math.floor(mostLogBytes / Math.max(1, files.length)));
+  const texts: NamedText[] = [];
+  // One after the other: together, they would take twice their size.
+  for (const { name, path } of files) {
+    const text = await readTail(path, bytes, { noLinks: true });
+    texts.push({ name, text: withoutPrivateKeys(text) });
+  }
+  return texts;
 }
 
 interface Collected extends Omit<ReportRequest, "junit"> {
@@ -121,9 +140,9 @@ export function reportParts(given: Collected): ReportParts {
   const lines = mergedLines(texts, nowMs);
   const times = events.map(({ at }) => Date.parse(at));
   const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
-  const run = events.findLast(({ kind }) => kind === "run");
+  const run = events.findLast((event) => event.kind === "run");
   const runBegan = events.find((each) => each.kind === "run" && each.course === "begun");
-  const nodes = cluster?.nodes.map(nodeReference) ?? [...new Set(lines.map(({ node }) => node))];
+  const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts);
   const last = events.findLast((event) => event.kind === "result");
   const result = given.result ?? last;
   const state = result === undefined ? "" : result.isGood ? ": succeeded" : ": failed";
@@ -131,9 +150,9 @@ export function reportParts(given: Collected): ReportParts {
     title: `Cluster ${clusterId}${state}`,
     isGood: result?.isGood,
     result: [
-      ...(run?.kind === "run"
-        ? [`${run.command}\n${run.nodes.join(", ")}: ${statusText(run.status)}`]
-        : []),
+      ...(run === undefined
+        ? []
+        : [`${run.command}\n${run.nodes.join(", ") || "this computer"}: ${statusText(run)}`]),
       ...(result === undefined || result.text === "" ? [] : [result.text]),
     ].join("\n"),
     facts: given.facts,
@@ -154,8 +173,9 @@ export function reportParts(given: Collected): ReportParts {
   };
 }
 
-const statusText = (status: number | undefined): string =>
-  status === undefined ? "the command never ended" : `status ${status}`;
+const nodesOf = (texts: readonly NamedText[]): readonly string[] => [
+  ...new Set(texts.flatMap(({ name }) => logName.exec(name)?.[1] ?? [])),
+];
 
 const marginMs = 1000;
 

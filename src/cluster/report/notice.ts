@@ -3,13 +3,7 @@ import type { ClusterEvent } from "../../model/event.ts";
 import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { type FaultKind, faultRows } from "../../platform/faults/fault-kinds.ts";
 import type { LogLine } from "../logs/log-lines.ts";
-
-interface Sign {
-  readonly id: Noticeable;
-  readonly what: string;
-  /** Takes linear time. */
-  readonly shape: RegExp;
-}
+import { signs } from "./signs.ts";
 
 const power = "power";
 const explainedByPower: readonly Noticeable[] = ["clock-jump", "failed-unit", "reboot"];
@@ -21,41 +15,6 @@ const explainedBy = (kind: string): readonly Noticeable[] =>
     : Object.hasOwn(faultRows, kind)
       ? faultRows[kind as FaultKind].explains
       : [];
-
-const signs: readonly Sign[] = [
-  {
-    id: "oom",
-    what: "out of memory",
-    shape:
-      /out of memory: kill|oom-kill:|invoked oom-killer|killed by the OOM killer|result 'oom-kill'/i,
-  },
-  {
-    id: "panic",
-    what: "kernel error",
-    shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault|Kernel panic/,
-  },
-  { id: "core-dump", what: "core dump", shape: /dumped core|core dumped|code=dumped/ },
-  { id: "full-disk", what: "full disk", shape: /no space left on device|\bENOSPC\b/i },
-  {
-    id: "clock-jump",
-    what: "clock jump",
-    shape: /Time has been changed|clock (?:has )?jumped|Time jumped (?:for|back)ward/i,
-  },
-  {
-    id: "failed-unit",
-    what: "failed unit",
-    shape:
-      /\.(?:service|mount|scope|socket|timer): Failed with result|entered failed state|\.service: Main process exited, code=(?:killed|dumped)/,
-  },
-  { id: "reboot", what: "restart of the node", shape: /^-- (?:Reboot|Boot [0-9a-f]{8})/ },
-];
-
-const errorShape =
-  /\b(?:error|errors|fatal|panic|failed|failure|critical|traceback|exception|segfault|refused|denied|unreachable|split.?brain)\b|\b(?:lost|no|without|loses) (?:the |a )?(?:leader|quorum|majority)\b/i;
-const harmless = /\b(?:0|no) (?:error|failure)s?\b|error[-_]log|errors?[=:] ?(?:0|none|null)\b/i;
-
-export const isError = ({ text }: LogLine): boolean =>
-  errorShape.test(text) && !harmless.test(text);
 
 export interface Noticed {
   readonly line: LogLine;
@@ -77,23 +36,23 @@ export interface Window {
 const afterMs = 15_000;
 const beforeMs = 2_000;
 
+/** More lines of one kind on one node are not looked at. */
+const mostOfKind = 500;
+
 /** Returns the first line of each kind on each node that nothing explains, and the first that something does, in order. */
 export function notice(lines: readonly LogLine[], windows: readonly Window[]): readonly Noticed[] {
   const found = new Map<string, Noticed>();
+  const counts = new Map<string, number>();
   for (const line of lines) {
-    const kind = signs.find(({ shape }) => shape.test(line.text));
-    if (kind === undefined) continue;
-    // What began last is the likeliest cause.
-    const explanation = windows.findLast(
-      ({ kind: cause, nodes, startMs, endMs }) =>
-        explainedBy(cause).includes(kind.id) &&
-        nodes.includes(line.node) &&
-        line.ms !== undefined &&
-        line.ms >= startMs - beforeMs &&
-        line.ms <= endMs + afterMs,
-    )?.text;
-    const key = `${line.node} ${kind.what} ${explanation === undefined}`;
-    if (!found.has(key)) found.set(key, { line, what: kind.what, explanation });
+    const sign = signs.find(({ shape }) => shape.test(line.text));
+    if (sign === undefined) continue;
+    const own = `${line.node} ${sign.id}`;
+    const count = (counts.get(own) ?? 0) + 1;
+    counts.set(own, count);
+    if (count > mostOfKind) continue;
+    const explanation = explanationOf(sign.id, line, windows);
+    const key = `${own} ${explanation === undefined}`;
+    if (!found.has(key)) found.set(key, { line, what: sign.what, explanation });
   }
   return [...found.values()].toSorted(
     (a, b) =>
@@ -102,30 +61,49 @@ export function notice(lines: readonly LogLine[], windows: readonly Window[]): r
   );
 }
 
-/** The windows of faults and power changes that events describe. One without an end lasts until `untilMs`. */
+/** Returns what explains such a line: of all that may, what began last is the likeliest cause. */
+const explanationOf = (
+  sign: Noticeable,
+  { node, ms }: Pick<LogLine, "node" | "ms">,
+  windows: readonly Window[],
+): string | undefined =>
+  windows.findLast(
+    ({ kind, nodes, startMs, endMs }) =>
+      ms !== undefined &&
+      ms >= startMs - beforeMs &&
+      ms <= endMs + afterMs &&
+      explainedBy(kind).includes(sign) &&
+      nodes.includes(node),
+  )?.text;
+
+/** The windows of faults and power changes that events describe. One without an end lasts until `untilMs`, but a power change no longer than a boot. */
 export function windowsOf(events: readonly ClusterEvent[], untilMs: number): readonly Window[] {
-  const open = new Map<string, Window>();
-  for (const event of events) {
+  const windows: { -readonly [Key in keyof Window]: Window[Key] }[] = [];
+  const open = new Map<string, (typeof windows)[number]>();
+  for (const event of events.filter(({ kind }) => kind === "fault" || kind === "power")) {
     if (event.kind !== "fault" && event.kind !== "power") continue;
     const ms = Date.parse(event.at);
     const isFault = event.kind === "fault";
-    const key = isFault ? event.id : `${event.action} ${event.nodes.join(" ")} ${ms}`;
+    const key = isFault ? event.id : `${event.action} ${event.nodes.join(" ")}`;
     if (event.course === "begun") {
       const limitMs = isFault ? ms + (event.seconds ?? Infinity) * 1000 : ms + powerMs;
-      open.set(key, {
+      const window = {
         kind: isFault ? event.fault : power,
         text: isFault ? event.text : event.action,
         nodes: event.nodes,
         startMs: ms,
         endMs: Math.min(limitMs, Math.max(untilMs, ms)),
-      });
-    } else if (isFault && (event.course === "healed" || event.course === "failed")) {
+      };
+      open.set(key, window);
+      windows.push(window);
+    } else if (event.course !== "shown") {
       const begun = open.get(key);
-      if (begun !== undefined) open.set(key, { ...begun, endMs: Math.min(begun.endMs, ms) });
+      const boots = !isFault && /^(?:Start|Restart|Resume)$/.test(event.action);
+      if (begun !== undefined) begun.endMs = Math.min(begun.endMs, ms + (boots ? bootMs : 0));
     }
   }
-  return [...open.values()];
+  return windows;
 }
 
-/** Long enough for a node to boot. */
-const powerMs = 5 * 60_000;
+/** How long a power change takes at most, and how long nodes boot once it is done. */
+const [powerMs, bootMs] = [5 * 60_000, 45_000];

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
-import { isError } from "./notice.ts";
+import { isError } from "./signs.ts";
 import script from "./viewer.js" with { type: "text" };
 import style from "./viewer.css" with { type: "text" };
 import { type TimelineParts, drawTimeline, timeText } from "./timeline.ts";
@@ -20,32 +20,48 @@ export interface ReportParts extends TimelineParts {
   readonly gaps: readonly string[];
 }
 
-/** Less than 5 MB, with everything around the log. */
-const logBytes = 4_000_000;
+/** Less than 5 MB. */
+const pageBytes = 4_900_000;
 const errorBytes = 1_500_000;
 const nearMs = 5_000;
 const mostNoticed = 40;
 const mostFirst = 100;
+const [mostRows, longestValue] = [60, 4000];
 
 const escaped = (text: string): string => Bun.escapeHTML(text);
+const shortened = (text: string): string =>
+  escaped(text.length > longestValue ? `${text.slice(0, longestValue)}…` : text);
 const hashOf = (text: string): string =>
   `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
 export function renderReport(parts: ReportParts): string {
-  const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
-  const { svg, lanes } = drawTimeline(parts);
-  const { html, left } = renderLog(parts);
+  const timeline = drawTimeline(parts);
+  const around = renderPage(parts, timeline, { html: "", gaps: parts.gaps });
+  const { html, left } = renderLog(parts, pageBytes - Buffer.byteLength(around));
+  const because = "because this file has a limit";
   const gaps = [
     ...parts.gaps,
-    ...(left > 0 ? [`${numbered(left, "line")} of the logs, because this file has a limit`] : []),
+    ...(timeline.left > 0
+      ? [`${numbered(timeline.left, "item")} of the timeline, ${because}`]
+      : []),
+    ...(left > 0 ? [`${numbered(left, "line")} of the logs, ${because}`] : []),
   ];
+  return renderPage(parts, timeline, { html, gaps });
+}
+
+function renderPage(
+  parts: ReportParts,
+  { svg, lanes }: ReturnType<typeof drawTimeline>,
+  { html, gaps }: { readonly html: string; readonly gaps: readonly string[] },
+): string {
+  const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>${escaped(parts.title)}</title><style>${style}</style></head><body>
 <h1 class="${parts.isGood === undefined ? "" : parts.isGood ? "good-text" : "bad-text"}">${escaped(parts.title)}</h1>
-${parts.result === "" ? "" : `<pre>${escaped(parts.result)}</pre>`}
+${parts.result === "" ? "" : `<pre>${shortened(parts.result)}</pre>`}
 ${renderFindings(parts)}
 <h2>Timeline</h2>
 <div class="chart"><div class="names">${lanes.map((lane) => `<div>${escaped(lane)}</div>`).join("")}</div><div class="scroll">${svg}</div></div>
@@ -69,12 +85,21 @@ const section = (title: string, content: string): string =>
 const table = (rows: readonly (readonly [string, string])[]): string =>
   rows.length === 0
     ? ""
-    : `<table>${rows.map(([name, value]) => `<tr><th>${escaped(name)}</th><td><code>${escaped(value)}</code></td></tr>`).join("\n")}</table>`;
+    : `<table>${rows
+        .slice(-mostRows)
+        .map(
+          ([name, value]) =>
+            `<tr><th>${shortened(name)}</th><td><code>${shortened(value)}</code></td></tr>`,
+        )
+        .join("\n")}</table>`;
 
 const list = (items: readonly string[]): string =>
   items.length === 0
     ? ""
-    : `<ul>${items.map((each) => `<li>${escaped(each)}</li>`).join("\n")}</ul>`;
+    : `<ul>${items
+        .slice(-mostRows)
+        .map((each) => `<li>${shortened(each)}</li>`)
+        .join("\n")}</ul>`;
 
 /** What was noticed, what nothing explains first, and the first error of each node. */
 function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): string {
@@ -91,28 +116,36 @@ function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): s
     .map(({ line, what, explanation }) => item(line, what, explanation));
   const run = events.find(({ kind }) => kind === "run");
   const runMs = run === undefined ? -Infinity : Date.parse(run.at);
-  const firsts = nodes.slice(0, mostFirst).flatMap((node) => {
-    const own = lines.filter((line) => line.node === node && isError(line));
-    const first =
-      own.find(({ ms }) => ms !== undefined && ms >= runMs) ??
-      own.find(({ ms }) => ms !== undefined) ??
-      own[0];
-    return first === undefined ? [] : [item(first, "")];
-  });
+  const firsts = firstErrors(lines, nodes.slice(0, mostFirst), runMs).map((line) => item(line, ""));
   const lists = (items: readonly string[]): string =>
     items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
   return `${section("Noticed", lists(found))}\n${section("First error of each node", lists(firsts))}`;
 }
 
-/** Renders as many lines as fit: errors first, then what came near something noticed, then the newest of each node. */
-function renderLog({ lines, noticed, span, nodes }: ReportParts): { html: string; left: number } {
+/** The first error of each node since the command began, or before, or without a time. */
+function firstErrors(
+  lines: readonly LogLine[],
+  nodes: readonly string[],
+  runMs: number,
+): readonly LogLine[] {
+  const first = new Map<string, { readonly line: LogLine; readonly rank: number }>();
+  for (const line of lines.filter((each) => isError(each.text))) {
+    const rank = line.ms === undefined ? 2 : line.ms < runMs ? 1 : 0;
+    if (rank < (first.get(line.node)?.rank ?? Infinity)) first.set(line.node, { line, rank });
+  }
+  return nodes.flatMap((node) => first.get(node)?.line ?? []);
+}
+
+/** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node. */
+function renderLog(
+  { lines, noticed, span, nodes }: ReportParts,
+  logBytes: number,
+): { html: string; left: number } {
   const rendered: (string | undefined)[] = Array.from({ length: lines.length });
-  const important = new Set(noticed.map(({ line }) => line));
-  const moments = noticed.flatMap(({ line }) => line.ms ?? []);
   const used = { bytes: 0 };
   const take = (index: number, most: number): number => {
     const line = lines[index];
-    if (line === undefined || rendered[index] !== undefined) return 0;
+    if (line === undefined || used.bytes >= most || rendered[index] !== undefined) return 0;
     const text = renderLine(line, span.startMs);
     const bytes = Buffer.byteLength(text) + 1;
     if (used.bytes + bytes > most) return 0;
@@ -120,11 +153,12 @@ function renderLog({ lines, noticed, span, nodes }: ReportParts): { html: string
     used.bytes += bytes;
     return bytes;
   };
-  for (const [index, line] of lines.entries())
-    if (important.has(line) || isError(line)) take(index, errorBytes);
+  const important = new Set(noticed.map(({ line }) => line));
+  for (const [index, line] of lines.entries()) if (important.has(line)) take(index, errorBytes);
+  for (const [index, { text }] of lines.entries()) if (isError(text)) take(index, errorBytes);
+  const isNear = nearTo(noticed.flatMap(({ line }) => line.ms ?? []));
   for (const [index, { ms }] of lines.entries())
-    if (ms !== undefined && moments.some((moment) => Math.abs(moment - ms) <= nearMs))
-      take(index, (errorBytes + logBytes) / 2);
+    if (isNear(ms)) take(index, (errorBytes + logBytes) / 2);
   const shares = new Map(
     nodes.map((node) => [node, (logBytes - used.bytes) / Math.max(1, nodes.length)]),
   );
@@ -137,9 +171,21 @@ function renderLog({ lines, noticed, span, nodes }: ReportParts): { html: string
   return { html: shown.join("\n"), left: lines.length - shown.length };
 }
 
+/** Returns whether a moment is near one of these. The moments that it is asked for must grow. */
+function nearTo(moments: readonly number[]): (ms: number | undefined) => boolean {
+  const sorted = moments.toSorted((a, b) => a - b);
+  let next = 0;
+  return (ms) => {
+    if (ms === undefined) return false;
+    while (next < sorted.length && (sorted[next] ?? 0) + nearMs < ms) next += 1;
+    const moment = sorted[next];
+    return moment !== undefined && Math.abs(moment - ms) <= nearMs;
+  };
+}
+
 function renderLine(line: LogLine, startMs: number): string {
   const { ms, node, unit, text } = line;
   const time = ms === undefined ? "" : `<time>${timeText(ms)}</time> `;
   const offset = ms === undefined ? "" : ` data-t="${ms - startMs}"`;
-  return `<p${offset}${isError(line) ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
+  return `<p${offset}${isError(text) ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
 }

@@ -23,63 +23,89 @@ interface Bar extends Span {
 }
 
 const [laneHeight, axisHeight] = [26, 22];
-const mostBars = 3000;
 const ticks = 48;
+const longestText = 300;
+/** A page with more of either would be slow to show. */
+const [mostLanes, timelineBytes] = [500, 1_200_000];
 const escaped = (text: string): string => Bun.escapeHTML(text);
 
-/** Also returns the lanes' names, which stay in sight beside the drawing. */
-export function drawTimeline(parts: TimelineParts): { svg: string; lanes: readonly string[] } {
-  const { span, nodes, windows, cases } = parts;
+interface Timeline {
+  readonly svg: string;
+  /** The lanes' names, which stay in sight beside the drawing. */
+  readonly lanes: readonly string[];
+  /** How many bars and marks are not drawn. */
+  readonly left: number;
+}
+
+/** Draws what is noticed, then faults, commands and steps, then nodes' states, until a limit is reached. */
+export function drawTimeline(parts: TimelineParts): Timeline {
+  const { span, windows, cases, events } = parts;
   const own: readonly (readonly [name: string, bars: readonly Bar[]])[] = [
-    ["steps", barsOf(parts.events, span, "phase")],
-    ["commands", barsOf(parts.events, span, "run")],
+    ["steps", barsOf(events, span, "phase")],
+    ["commands", barsOf(events, span, "run")],
     [
       "tests",
       cases.map((each) => ({ ...each, text: each.name, style: each.hasFailed ? "bad" : "good" })),
     ],
   ];
   const rows = own.filter(([, bars]) => bars.length > 0);
+  const nodes = parts.nodes.slice(0, mostLanes);
   const lanes = [...rows.map(([name]) => name), ...nodes];
-  const topOf = (lane: string): number => axisHeight + lanes.indexOf(lane) * laneHeight;
+  const tops = new Map(lanes.map((lane, index) => [lane, axisHeight + index * laneHeight]));
+  const states = statesOf(parts);
   const box = placer(span);
-  const drawn = [
+  const limit = { bytes: timelineBytes, left: 0 };
+  const marks = fitting(limit, parts.noticed, ({ line, what, explanation }) => {
+    const top = tops.get(line.node);
+    return line.ms === undefined || top === undefined
+      ? []
+      : [mark(box.at(line.ms), top, `${what}: ${line.text}`, explanation === undefined)];
+  });
+  const shades = fitting(limit, windows, ({ kind, text, startMs, endMs, nodes: affected }) => {
+    const bar = { startMs, endMs, text, style: kind === "power" ? "power" : "fault" };
+    return affected.flatMap((node) => {
+      const top = tops.get(node);
+      return top === undefined ? [] : [box(bar, top, laneHeight)];
+    });
+  });
+  const bars = rows.flatMap(([name, all]) =>
+    fitting(limit, all.toReversed(), (bar) => [box(bar, (tops.get(name) ?? 0) + 5, 16)]),
+  );
+  const stateBars = nodes.flatMap((node) =>
+    fitting(limit, (states.get(node) ?? []).toReversed(), (bar) => [
+      box(bar, (tops.get(node) ?? 0) + 9, 8),
+    ]),
+  );
+  const frame = [
     ...axis(span, lanes.length),
-    ...lanes.map(
-      (lane) => `<line class="lane" x1="0" x2="100%" y1="${topOf(lane)}" y2="${topOf(lane)}"/>`,
-    ),
-    ...nodes.flatMap((node) => statesOf(node, parts).map((bar) => box(bar, topOf(node) + 9, 8))),
-    ...windows.flatMap(({ kind, text, startMs, endMs, nodes: affected }) =>
-      nodes
-        .filter((node) => affected.includes(node))
-        .map((node) =>
-          box(
-            { startMs, endMs, text, style: kind === "power" ? "power" : "fault" },
-            topOf(node),
-            laneHeight,
-          ),
-        ),
-    ),
-    ...rows.flatMap(([name, bars]) =>
-      bars.slice(-mostBars).map((bar) => box(bar, topOf(name) + 5, 16)),
-    ),
-    ...parts.noticed.flatMap(({ line, what, explanation }) =>
-      line.ms === undefined || !nodes.includes(line.node)
-        ? []
-        : [
-            mark(
-              box.at(line.ms),
-              topOf(line.node),
-              `${what}: ${line.text}`,
-              explanation === undefined,
-            ),
-          ],
-    ),
+    ...[...tops.values()].map((y) => `<line class="lane" x1="0" x2="100%" y1="${y}" y2="${y}"/>`),
   ];
+  const drawn = [...frame, ...stateBars, ...shades, ...bars, ...marks];
   const height = axisHeight + lanes.length * laneHeight;
   return {
     svg: `<svg id="timeline" data-start="${span.startMs}" data-length="${Math.max(1, span.endMs - span.startMs)}" width="100%" height="${height}" role="img" tabindex="0" aria-label="Timeline">${drawn.join("\n")}<line id="cursor" y1="0" y2="100%" x1="-9" x2="-9"/></svg>`,
     lanes,
+    left: limit.left + parts.nodes.length - nodes.length,
   };
+}
+
+/** Renders items until the limit is reached, and counts the others. */
+function fitting<Item>(
+  limit: { bytes: number; left: number },
+  items: readonly Item[],
+  render: (item: Item) => readonly string[],
+): readonly string[] {
+  const rendered: string[] = [];
+  for (const item of items) {
+    const texts = limit.bytes > 0 ? render(item) : [];
+    if (limit.bytes <= 0) limit.left += 1;
+    for (const text of texts) {
+      limit.bytes -= Buffer.byteLength(text) + 1;
+      if (limit.bytes > 0) rendered.push(text);
+      else limit.left += 1;
+    }
+  }
+  return rendered;
 }
 
 function placer(span: Span) {
@@ -89,13 +115,16 @@ function placer(span: Span) {
   const place = ({ startMs, endMs, style, text }: Bar, top: number, height: number): string => {
     const [left, right] = [at(startMs), at(endMs)];
     const width = Math.max(0.1, right - left);
-    return `<rect class="${style}" x="${left.toFixed(3)}%" width="${width.toFixed(3)}%" y="${top}" height="${height}"><title>${escaped(text)}</title></rect>`;
+    return `<rect class="${style}" x="${left.toFixed(3)}%" width="${width.toFixed(3)}%" y="${top}" height="${height}"><title>${titleOf(text)}</title></rect>`;
   };
   return Object.assign(place, { at });
 }
 
 const mark = (left: number, top: number, text: string, isBad: boolean): string =>
-  `<circle class="${isBad ? "notice" : "explained"}" cx="${left.toFixed(3)}%" cy="${top + 13}" r="6"><title>${escaped(text)}</title></circle>`;
+  `<circle class="${isBad ? "notice" : "explained"}" cx="${left.toFixed(3)}%" cy="${top + 13}" r="6"><title>${titleOf(text)}</title></circle>`;
+
+const titleOf = (text: string): string =>
+  escaped(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
 
 function axis({ startMs, endMs }: Span, lanes: number): readonly string[] {
   const height = axisHeight + lanes * laneHeight;
@@ -114,42 +143,55 @@ function barsOf(
   { endMs }: Span,
   kind: "phase" | "run",
 ): readonly Bar[] {
-  const open = new Map<string, Bar>();
+  const open = new Map<string, Bar[]>();
   const bars: Bar[] = [];
   for (const event of events) {
     if (event.kind !== kind) continue;
     const text =
       event.kind === "run"
-        ? `${event.nodes.join(", ")}: ${event.command}`
+        ? `${event.nodes.join(", ") || "this computer"}: ${event.command}`
         : `${event.title}${event.subject === undefined ? "" : ` ${event.subject}`}`;
     const ms = Date.parse(event.at);
+    const equal = open.get(text) ?? [];
+    open.set(text, equal);
     if (event.course === "begun") {
-      open.set(text, { startMs: ms, endMs, style: "open", text });
+      equal.push({ startMs: ms, endMs, style: "open", text });
       continue;
     }
-    const begun = open.get(text);
-    open.delete(text);
-    const ended = event.kind === "run" ? `, status ${event.status ?? "none"}` : `: ${event.course}`;
+    // Which of several equal ones has ended is not known, and makes no difference to the eye.
+    const begun = equal.shift();
+    const ended = event.kind === "run" ? `, ${statusText(event)}` : `: ${event.course}`;
     const style = event.course === "done" ? "good" : "bad";
     if (begun !== undefined) bars.push({ ...begun, endMs: ms, style, text: `${text}${ended}` });
   }
-  return [...bars, ...open.values()];
+  return [...bars, ...[...open.values()].flat()];
 }
 
-/** What is known of a node's state and readiness, as bars from one event to the next. */
-function statesOf(node: string, { events, span }: TimelineParts): readonly Bar[] {
-  const changes = events.flatMap((event) => {
+/** How a command ended, in words. */
+export const statusText = ({ course, status, text }: RunEvent): string =>
+  course === "begun"
+    ? "it has not ended"
+    : status === undefined
+      ? `no status: ${text || "it did not run to its end"}`
+      : `status ${status}${text === undefined ? "" : `: ${text}`}`;
+
+type RunEvent = Extract<ClusterEvent, { readonly kind: "run" }>;
+
+/** What is known of nodes' states and readiness, as bars from one event to the next. */
+function statesOf({ events, span }: TimelineParts): ReadonlyMap<string, readonly Bar[]> {
+  const bars = new Map<string, { -readonly [Key in keyof Bar]: Bar[Key] }[]>();
+  for (const event of events) {
+    if (event.kind !== "node" && event.kind !== "check") continue;
     const ms = Date.parse(event.at);
-    if (event.kind === "node" && event.node === node)
-      return [{ ms, style: event.state === "running" ? "running" : "off", text: event.state }];
-    if (event.kind === "check" && event.node === node)
-      return [{ ms, style: event.isReady ? "good" : "waiting", text: event.text }];
-    return [];
-  });
-  return changes.slice(-mostBars).map(({ ms, style, text }, index, all) => ({
-    startMs: ms,
-    endMs: all[index + 1]?.ms ?? span.endMs,
-    style,
-    text: `${node}: ${text}`,
-  }));
+    const [style, text] =
+      event.kind === "node"
+        ? [event.state === "running" ? "running" : "off", event.state]
+        : [event.isReady ? "good" : "waiting", event.text];
+    const own = bars.get(event.node) ?? [];
+    bars.set(event.node, own);
+    const last = own.at(-1);
+    if (last !== undefined) last.endMs = ms;
+    own.push({ startMs: ms, endMs: span.endMs, style, text: `${event.node}: ${text}` });
+  }
+  return bars;
 }

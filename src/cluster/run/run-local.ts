@@ -13,6 +13,7 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { type ForegroundRun, runForeground } from "../../system/processes/run-foreground.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
+import { runRecorder } from "../events/record-event.ts";
 import { type RunRequest, hideOwnValues, writeConfiguration } from "../run-on-node.ts";
 import { syncCheckout } from "../sync-checkout.ts";
 
@@ -56,7 +57,11 @@ export async function runLocal(
     ...request.variables,
   };
   const line = words.length === 1 ? words : ['exec "$@"', "sh", ...words];
-  return await runForeground({ ...request, argv: ["/bin/sh", "-c", ...line], environment }, signal);
+  const argv: ForegroundRun["argv"] = ["/bin/sh", "-c", ...line];
+  using recorder = runRecorder(cluster, words, [], runtime);
+  const status = await runForeground({ ...request, argv, environment }, signal);
+  recorder.end(status);
+  return status;
 }
 
 /** The address at which this computer reaches all ports of a node; undefined if it only reaches the node's sshd. */

@@ -153,14 +153,18 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
 /** Returns what writes the report, if the user wants one: of the cluster while it exists, or else of what it has left. Only its first call writes. */
 function reporter(
   kind: BackendKind,
-  { backend, ...input }: OneUse & { readonly backend: PreparedCreate["backend"] },
+  { backend, attempt, ...input }: Omit<Use, "tests"> & Pick<PreparedCreate, "backend">,
   context: Context,
 ) {
   const state = { isReported: false };
+  // File systems have coarse clocks.
+  const sinceMs = context.clock.now() - 1000;
   return async (cluster?: ClusterRecord, failure?: unknown): Promise<void> => {
-    const { clusterId, report: file, junitFrom: junit, logsDir: logsFolder } = input;
+    const { clusterId, report: file, junitFrom: junit, logsDir } = input;
     // An interrupted command ends its machines first.
     if (file === undefined || state.isReported || (cluster && context.signal.aborted)) return;
+    // Another attempt follows, and has a report of its own.
+    if (failure !== undefined && attempt?.isReady === false && !context.signal.aborted) return;
     state.isReported = true;
     const { tryToReport } = await import("../report/write-cluster-report.ts");
     const isGood = failure === undefined;
@@ -169,7 +173,7 @@ function reporter(
       file,
       cluster,
       junit,
-      logsFolder,
+      logsFolder: logsDir === undefined ? undefined : { path: logsDir, sinceMs },
       saved: isGood ? undefined : input.saveOnFailure,
       result: { isGood, text: isGood ? "" : messageOf(failure) },
     };

@@ -1,7 +1,7 @@
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { findLastFolder } from "../../cluster/report/find-last-folder.ts";
-import { writeReport } from "../../cluster/report/make-report.ts";
+import { type ReportRequest, writeReport } from "../../cluster/report/make-report.ts";
 import { messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { readEvents } from "../../store/events.ts";
@@ -14,7 +14,7 @@ export interface ClusterReport {
   /** Undefined if the cluster is gone. */
   readonly cluster: ClusterRecord | undefined;
   readonly junit: string | undefined;
-  readonly logsFolder?: string | undefined;
+  readonly logsFolder?: ReportRequest["logsFolder"];
   readonly result?: { readonly isGood: boolean; readonly text: string };
   /** The file of `--save-on-failure`, if the cluster was saved there. */
   readonly saved?: string | undefined;

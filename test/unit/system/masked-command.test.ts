@@ -8,6 +8,7 @@ test.each<[words: readonly string[], shown: string]>([
   [["login", "--password=hunter22"], "login --password=***"],
   [["login --db-password 'two words' now"], "login --db-password *** now"],
   [["MYSQL_PWD=hunter22 mysql -e 'select 1'"], "MYSQL_PWD=*** mysql -e 'select 1'"],
+  [["once", "--env", "A=hunter22", "--env=B=hunter22", "x"], "once --env A=*** --env=B=*** x"],
   [["env PGPASSWORD='a b' psql"], "env PGPASSWORD=*** psql"],
   [
     ["curl", "-H", "Authorization: Bearer abc", "http://x/"],

@@ -51,6 +51,29 @@ test("lines of a newer program, garbage and half a line are skipped", async () =
   expect(await readEvents(folder.path)).toHaveLength(2);
 });
 
+test("a line that was cut off swallows no other", async () => {
+  await using folder = await scratchFolder();
+  await writeFile(eventsFile(folder.path), '{"at":"');
+  recordEvent(folder.path, result, recorder);
+  recordEvent(folder.path, result, recorder);
+  expect(await readEvents(folder.path)).toHaveLength(2);
+});
+
+test("a command that has no status has an end all the same, once", async () => {
+  await using folder = await scratchFolder();
+  const begin = () => runRecorder({ directory: folder.path }, ["test"], [], recorder);
+  begin()[Symbol.dispose]();
+  const lost = begin();
+  lost.end(255, "master_0 is gone");
+  lost[Symbol.dispose]();
+  expect(await readEvents(folder.path)).toMatchObject([
+    { kind: "run", course: "begun", nodes: [] },
+    { kind: "run", course: "failed", text: expect.stringContaining("interrupted") },
+    { kind: "run", course: "begun" },
+    { kind: "run", course: "failed", status: 255, text: "master_0 is gone" },
+  ]);
+});
+
 test("a file that can't be written, is a link or is full fails nothing", async () => {
   await using folder = await scratchFolder();
   recordEvent(join(folder.path, "gone"), result, recorder);
@@ -76,7 +99,8 @@ test("a task, a command and checks leave their courses, and checks only what has
   });
   const fail = async () => Promise.reject(new Error("no"));
   await failureOf(recording(directory, eventOf, recorder, fail));
-  runRecorder({ directory }, ["test", "--password", "x"], [node], recorder)(3);
+  using run = runRecorder({ directory }, ["test", "--password", "x"], [node], recorder);
+  run.end(3);
   const onAnswers = checkRecorder(directory, recorder);
   const waiting = { node, verdict: { kind: "waiting", reason: "no leader" } } as never;
   onAnswers([waiting]);

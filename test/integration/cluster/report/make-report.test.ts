@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { link, mkdir, symlink } from "node:fs/promises";
+import { link, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeReport } from "../../../../src/cluster/report/make-report.ts";
 import { LineProgress } from "../../../../src/library/runtime.ts";
@@ -33,31 +33,40 @@ test("an error in the report shows no secret and no terminal code", async () => 
   expect(html).not.toContain("\u001B");
 });
 
-test("a link in the folder of logs, which others may write to, brings no file of this user into the report", async () => {
+test("of a shared folder, links and logs of earlier runs are not read; names of test cases are masked", async () => {
   await using folder = await scratchFolder();
-  const logs = join(folder.path, "logs");
-  await mkdir(logs);
-  await Bun.write(join(folder.path, "own"), "words of this user alone\n");
-  await symlink(join(folder.path, "own"), join(logs, "agent_0.journal.txt"));
-  await link(join(folder.path, "own"), join(logs, "agent_1.journal.txt"));
-  await Bun.write(join(logs, "agent_2.journal.txt"), "2026-01-01T00:00:00Z words of a node\n");
+  const progress = new LineProgress(() => {});
+  progress.hide("s3cret-word");
+  const logs = join(folder.path, "shared");
+  const directory = join(folder.path, "own");
+  const junit = join(folder.path, "junit.xml");
   const file = join(folder.path, "report.html");
+  await Promise.all([logs, directory].map(async (path) => mkdir(path)));
+  await writeFile(join(folder.path, "private"), "text behind a link");
+  await writeFile(join(logs, "agent_0.install.log"), "log of an earlier run");
+  await writeFile(join(logs, "agent_1.install.log"), "log of this run");
+  await symlink(join(folder.path, "private"), join(logs, "agent_2.install.log"));
+  await link(join(folder.path, "private"), join(logs, "agent_3.install.log"));
+  await utimes(join(logs, "agent_0.install.log"), 1000, 1000);
+  await writeFile(junit, '<testcase name="logs in with s3cret-word" time="1"/>');
   await writeReport(
     { consoleOutput: async () => [] },
     {
       cluster: undefined,
       clusterId: "nightly",
-      directory: join(folder.path, "none"),
+      directory,
       file,
-      junit: undefined,
-      logsFolder: logs,
+      junit,
+      logsFolder: { path: logs, sinceMs: 2_000_000 },
       facts: [],
       commands: [],
     },
-    { clock: systemClock, progress: new LineProgress(() => {}), environment: {} },
+    { clock: systemClock, progress, environment: {} },
     neverAborted,
   );
   const html = await Bun.file(file).text();
-  expect(html).toContain("words of a node");
-  expect(html).not.toContain("words of this user");
+  expect(html).toContain("log of this run");
+  expect(html).toContain("logs in with ***");
+  for (const other of ["an earlier run", "behind a link", "s3cret-word"])
+    expect(html).not.toContain(other);
 });

@@ -205,6 +205,54 @@ test("the first error has a time, if any error has one", () => {
   expect(firstScreen(renderReport(parts))).toContain("10:00:50.000 master_0 app: error: no port");
 });
 
+test.each([
+  ["Shut down", 10, true],
+  ["Shut down", 60, false],
+  ["Start", 30, true],
+  ["Start", 90, false],
+])("a power change (%s) explains what follows after %d s: %p", (action, seconds, isExplained) => {
+  const power = { kind: "power", action, nodes } as const;
+  const screen = firstScreen(
+    report({
+      events: [event(65, { ...power, course: "begun" }), event(66, { ...power, course: "done" })],
+      journals: {
+        master_1: [
+          `${unix(66 + seconds)} master_1 systemd[1]: app.service: Failed with result 'signal'.`,
+        ],
+      },
+    }),
+  );
+  expect(screen.includes("(explained by")).toBe(isExplained);
+});
+
+test("equal commands at the same time have a bar each", () => {
+  const both = [
+    event(61, { ...run, course: "begun" }),
+    event(90, { ...run, course: "done", status: 0 }),
+  ];
+  const html = report({ events: both, journals: {} });
+  expect(html.match(/<title>master_0: .\/test.sh, /g)).toHaveLength(2);
+});
+
+test("a timeline of any size is bounded, and says what it left out", () => {
+  const long = "&".repeat(1000);
+  const checks = Array.from({ length: 3000 }, (_, index) =>
+    event(index / 100, { kind: "check", node: "master_0", isReady: index % 2 === 0, text: long }),
+  );
+  const phases = Array.from({ length: 3000 }, (_, index) => [
+    event(index, { kind: "phase", title: `${index} ${long}`, course: "begun" }),
+    event(index + 1, { kind: "phase", title: `${index} ${long}`, course: "done" }),
+  ]);
+  const html = report({
+    events: [...checks, ...phases.flat()],
+    journals: {
+      master_0: Array.from({ length: 30_000 }, () => `${unix(70)} m a[1]: ${"x".repeat(99)}`),
+    },
+  });
+  expect(Buffer.byteLength(html)).toBeLessThan(5_000_000);
+  expect(html).toMatch(/\d+ items of the timeline, because this file has a limit/);
+});
+
 describe("hostile logs", () => {
   test("stay text, and the page's policy allows no script but its own", () => {
     const html = report({

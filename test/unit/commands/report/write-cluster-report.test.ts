@@ -19,7 +19,7 @@ test("an interrupted command waits for no more logs for its report", async () =>
       return promise;
     },
   };
-  const cluster = { id: "nightly", directory: folder.path, nodes: [] };
+  const cluster = { id: "nightly", backend: "vm", directory: folder.path, nodes: [] };
   const file = join(folder.path, "report.html");
   await tryToReport(
     { kind: vmKind, backend: backend as unknown as Backend<unknown>, scope: {} },

@@ -1,0 +1,44 @@
+/** What lines of logs mean, by their words. */
+import type { Noticeable } from "../../platform/faults/fault-kind.ts";
+
+interface Sign {
+  readonly id: Noticeable;
+  readonly what: string;
+  /** Takes linear time. */
+  readonly shape: RegExp;
+}
+
+/** The first that a line shows is what it means. */
+export const signs: readonly Sign[] = [
+  {
+    id: "oom",
+    what: "out of memory",
+    shape:
+      /out of memory: kill|oom-kill:|invoked oom-killer|killed by the OOM killer|result 'oom-kill'/i,
+  },
+  {
+    id: "panic",
+    what: "kernel error",
+    shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault|Kernel panic/,
+  },
+  { id: "core-dump", what: "core dump", shape: /dumped core|core dumped|code=dumped/ },
+  { id: "full-disk", what: "full disk", shape: /no space left on device|\bENOSPC\b/i },
+  {
+    id: "clock-jump",
+    what: "clock jump",
+    shape: /Time has been changed|clock (?:has )?jumped|Time jumped (?:for|back)ward/i,
+  },
+  {
+    id: "failed-unit",
+    what: "failed unit",
+    shape:
+      /\.(?:service|mount|scope|socket|timer): Failed with result|entered failed state|\.service: Main process exited, code=(?:killed|dumped)/,
+  },
+  { id: "reboot", what: "restart of the node", shape: /^-- (?:Reboot|Boot [0-9a-f]{8})/ },
+];
+
+const errorShape =
+  /\b(?:error|errors|fatal|panic|failed|failure|critical|traceback|exception|segfault|refused|denied|unreachable|split.?brain)\b|\b(?:lost|no|without|loses) (?:the |a )?(?:leader|quorum|majority)\b/i;
+const harmless = /\b(?:0|no) (?:error|failure)s?\b|error[-_]log|errors?[=:] ?(?:0|none|null)\b/i;
+
+export const isError = (text: string): boolean => errorShape.test(text) && !harmless.test(text);
