@@ -141,8 +141,8 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
     await change("stop", ["all"], true);
     const journals = machines.map(async (machine) => machine.read("journal").catch(() => ""));
     expect(await Promise.all(journals)).toEqual([
-      "-t cluster-e2e Cut the power\n",
-      "-t cluster-e2e Cut the power\n",
+      "-t cluster-e2e -- Cut the power\n",
+      "-t cluster-e2e -- Cut the power\n",
       "",
     ]);
     const power = { kind: "power", action: "Cut the power", nodes: ["master_0", "agent_0"] };
