@@ -91,7 +91,7 @@ beforeAll(async () => {
   expect(created.status, created.stderr).toBe(0);
   await by("root", "chmod +x /opt/machine/bin/docker; sudo -u e2e mkdir ~e2e/shared");
   await bringProgram();
-});
+}, 1_500_000);
 
 afterAll(async () => {
   await state.vms?.[Symbol.asyncDispose]();

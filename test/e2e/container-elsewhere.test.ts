@@ -165,5 +165,4 @@ test.skipIf(computerLack !== undefined)(
     expect(await engine.docker(["volume", "ls", "--quiet"])).toBe("");
     expect(environment.DOCKER_HOST).toStartWith("tcp://");
   },
-  180_000,
 );

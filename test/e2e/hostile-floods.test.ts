@@ -102,7 +102,6 @@ test.each([
       before.map(({ instanceId }) => instanceId),
     );
   },
-  200_000,
 );
 
 test("import refuses a file that is nested deeply, one without an end, and ends when it is interrupted", async () => {

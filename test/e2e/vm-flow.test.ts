@@ -92,7 +92,7 @@ test("create prints the id on stdout; the machines outlive it", async () => {
     "master_0",
     "network",
   ]);
-});
+}, 1_600_000);
 
 test("the same id again is refused, and the first cluster is untouched", async () => {
   const again = await vms().run(createWords());
@@ -154,7 +154,7 @@ test("a copy is the same node after a power cut, and one with a lifetime keeps i
   expect(await look(short(), deadline)).toBe(end);
   for (const [place, cluster] of [id(), short()].entries())
     expect(await look(cluster, bootId)).not.toBe(boots[place]!);
-});
+}, 1_000_000);
 
 test("nothing in a template, and no key of another cluster of its copies, opens a copy", async () => {
   await expectClosedCopies(vms(), id(), short());
@@ -167,7 +167,7 @@ test("wait returns when the platform is ready, and a job runs on the agent", asy
   });
   const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
-});
+}, 1_600_000);
 
 test("nodes see each other at their private addresses, and no host key is in what their processes can read", async () => {
   const { nodes } = await vms().inspect(id());

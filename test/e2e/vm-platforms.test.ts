@@ -36,7 +36,7 @@ test("create --wait ends with a platform that has TLS and a login, and destroy w
   expect((await vms().machines(id)).size).toBe(1);
   expect((await vms().run(["destroy", "-c", id])).status).toBe(0);
   expect((await vms().machines(id)).size).toBe(0);
-});
+}, 1_800_000);
 
 // Few machines, since translated ones are slow; examples.test.ts has more, as containers.
 test.each([

@@ -270,7 +270,6 @@ describe.skipIf(machinesLack !== undefined)(`power (${machinesLack ?? "here"})`,
       const failure = await failureOf(change(action, ["all"]));
       expect(failure).toMatchObject({ id: "machine-failed", message: "its kernel panicked." });
     },
-    10_000,
   );
 
   test("a node that stops while its login is awaited is an error at once", async () => {

@@ -140,12 +140,8 @@ test.each([
     [Array.from({ length: 4000 }, (_, index) => `l${index}é`).join("\n")],
     "l1é\nl2",
   ],
-])(
-  "10 MB of text are masked with the most secrets %s",
-  (_, secrets, part) => {
-    const text = part.repeat(megabytes / part.length);
-    const masked = hiding(...secrets).text(`${text}${secrets[0]} end`);
-    expect(masked).toEndWith("*** end");
-  },
-  60_000,
-);
+])("10 MB of text are masked with the most secrets %s", (_, secrets, part) => {
+  const text = part.repeat(megabytes / part.length);
+  const masked = hiding(...secrets).text(`${text}${secrets[0]} end`);
+  expect(masked).toEndWith("*** end");
+});

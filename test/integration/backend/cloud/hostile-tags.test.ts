@@ -56,23 +56,19 @@ const stateOf = ({ cloud }: CloudFixture, id: string): string | undefined =>
 test.each([
   ["with a broken tag, which would be past its deadline", { creationId: "x/../../../.ssh" }],
   ["with all tags, past its deadline, but outside of the cluster's security group", {}],
-])(
-  "an instance %s neither blocks an id nor is terminated",
-  async (_, changed) => {
-    await using fixture = await openFixture({});
-    const foreign = await launch(fixture, changed);
-    const backend = await fixture.open(region);
-    const request = fixture.request("default", oneNode);
-    await backend.plan(request, neverAborted);
-    const cluster = await fixture.create(backend, request, neverAborted);
-    expect(cluster.nodes.map(({ id }) => id)).not.toContain(foreign);
-    expect(stateOf(fixture, foreign)).toBe("running");
-    await backend.remove(cluster, neverAborted);
-    expect(stateOf(fixture, foreign)).toBe("running");
-    expect(leftIn(fixture.cloud)).toEqual({ machines: 1, groups: 0 });
-  },
-  30_000,
-);
+])("an instance %s neither blocks an id nor is terminated", async (_, changed) => {
+  await using fixture = await openFixture({});
+  const foreign = await launch(fixture, changed);
+  const backend = await fixture.open(region);
+  const request = fixture.request("default", oneNode);
+  await backend.plan(request, neverAborted);
+  const cluster = await fixture.create(backend, request, neverAborted);
+  expect(cluster.nodes.map(({ id }) => id)).not.toContain(foreign);
+  expect(stateOf(fixture, foreign)).toBe("running");
+  await backend.remove(cluster, neverAborted);
+  expect(stateOf(fixture, foreign)).toBe("running");
+  expect(leftIn(fixture.cloud)).toEqual({ machines: 1, groups: 0 });
+});
 
 test("an instance with broken tags and a copied creation id is not terminated with that creation", async () => {
   await using fixture = await openFixture({});
