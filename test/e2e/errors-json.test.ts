@@ -60,7 +60,7 @@ const cases: readonly JsonCase[] = [
     words: ["wait", "-c", "base", "--skip-http-checks"],
     prepare: answering(ready),
     status: 0,
-    keys: ["cluster", "ready", "seconds"],
+    keys: ["cluster", "ready", "seconds", "ageSeconds"],
   },
   { command: "wait", words: ["wait", "-c", "base", "--timeout", "1s"], status: 4, keys: ["error"] },
   {
