@@ -17,7 +17,7 @@ const limitMs = 900_000;
 /** What the README's examples print at least. */
 const printed: Readonly<Record<string, string>> = {
   "first cluster": "agent-…\nagent-…\n",
-  "own platform": 'Cluster "default" is ready after … s.\n',
+  "own platform": 'Cluster "default" is ready after …, … after its creation.\n',
 };
 const readme = (await triedExamples("README.md")).filter(({ name }) => name in printed);
 const page = await triedExamples("src/platform/folder/README.md");
