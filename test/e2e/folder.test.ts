@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { longEnough } from "../support/long-enough.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
@@ -151,12 +152,13 @@ test("sync and run --sync-dir send the folder's tests", async () => {
   expect((await runOn("--sync-dir", platform(), "sh more.sh")).stdout).toBe("even more\n");
 });
 
-test("list and inspect show that it has neither a variant nor a web UI, and so does web", async () => {
+test("list and inspect show the platform and its version, and that it has no web UI, and so does web", async () => {
   expect((await containers().run(["list"])).stdout).toMatch(
-    new RegExp(`^${id()} +running +none +1 +2 +0 `, "m"),
+    new RegExp(`^${id()} +running +meter 1\\.0 +1 +2 +0 `, "m"),
   );
   const inspected = await containers().run(["inspect", "-c", id()]);
-  expect(inspected.stdout).toMatch(/^Variant +none$/m);
+  expect(inspected.stdout).toMatch(/^Platform +meter 1\.0 /m);
+  expect(inspected.stdout).not.toContain("Variant");
   expect(inspected.stdout).toMatch(/^Web UI +none$/m);
   const web = await containers().run(["web", "-c", id()]);
   expect(web).toMatchObject({ status: 0, stdout: "" });
@@ -179,9 +181,12 @@ test("logs has the platform's own units and files, without its secrets", async (
 
 test("wait asks each node's check, and gives the last line of what it says", async () => {
   await runOn("--no-test-env", "--node", "agent_1", "systemctl stop meter");
-  const waited = await containers().run(["wait", "-c", id(), "--timeout", "5s"]);
-  expect(waited.status).toBe(4);
-  expect(waited.stderr).toContain("agent_1: its check says: the meter of agent_1 is not running");
+  await longEnough(5_000, async (limitMs) => {
+    const words = ["wait", "-c", id(), "--timeout", `${limitMs / 1000}s`];
+    const waited = await containers().run(words);
+    expect(waited.status).toBe(4);
+    return waited.stderr.includes("agent_1: its check says: the meter of agent_1 is not running");
+  });
 });
 
 test("destroy removes it", async () => {
