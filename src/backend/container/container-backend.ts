@@ -19,6 +19,7 @@ import { isPresent } from "./engine/engine-errors.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import { passageThrough } from "./engine/passage.ts";
+import { stateFolder } from "../../store/state-folder.ts";
 import type { ContainerOptions } from "./options.ts";
 import type { Selection } from "./records/read-containers.ts";
 import {
@@ -36,6 +37,8 @@ export async function openContainerBackend(
   runtime: Runtime,
   signal: AbortSignal,
 ) {
+  // First of all: no engine helps a user whose clusters have no place, and what it says would mislead.
+  stateFolder(runtime.environment);
   return createContainerBackend(await chooseEngine(named, runtime, signal), runtime);
 }
 

@@ -31,7 +31,8 @@ import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
 const masterCount = count({ minimum: 1, maximum: mostNodes });
-const ofRelease = { defaultText: "1, or what the folder says" };
+/** A folder may have other defaults. */
+const ofRelease = { defaultText: "1" };
 const nodeCount = count({ minimum: 0, maximum: mostNodes });
 
 export const workspaceDir = option(value(workspaceFolder, "directory"), {
@@ -159,17 +160,18 @@ export const createOptions = (kind: BackendKind) => ({
   }),
   masters: option(masterCount, {
     flag: "--masters",
-    summary: "Number of masters; of a release artifact, 1, 3, 5, 7 or 9",
+    summary:
+      "Number of masters; a folder may have another default; of a release artifact, 1, 3, 5, 7 or 9",
     ...ofRelease,
   }),
   agents: option(nodeCount, {
     flag: "--agents",
-    summary: "Number of agents",
+    summary: "Number of agents; a folder may have another default",
     ...ofRelease,
   }),
   publicAgents: option(nodeCount, {
     flag: "--public-agents",
-    summary: "Number of public agents",
+    summary: "Number of public agents; a folder may have another default",
     ...ofRelease,
   }),
   ...scopeOptions(kind),
