@@ -78,7 +78,7 @@ test("a plan says what a copy would be, and creates nothing", async () => {
 // Shows R120.
 test("a copy runs beside its source with other keys, the same data, names and private addresses, and a lifetime of its own", async () => {
   await on(source(), "echo later >/root/note");
-  const made = await copy(id("copy"), "--lifetime", "2h", "--wait", "--timeout", "3m");
+  const made = await copy(id("copy"), "--lifetime", "2h", "--wait", "--timeout", "14m");
   expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
     status: 0,
     stdout: `${id("copy")}\n`,
@@ -266,7 +266,7 @@ test("nodes that are offline reach each other and nothing else, after a restart,
   await expectOffline(cluster);
   const file = join(containers().folder, "offline.zst");
   await succeed("snapshot save installed", cluster, file);
-  await succeed(`create --from ${cluster}:installed`, twin, "--wait", "--timeout", "3m");
+  await succeed(`create --from ${cluster}:installed`, twin, "--wait", "--timeout", "14m");
   await expectOffline(twin);
   expect(await succeed("run", twin, "srun", "-N1", "hostname")).toBe("agent-0\n");
   for (const each of [twin, cluster]) await succeed("destroy --yes", each);
@@ -327,7 +327,7 @@ test("a copy outlives its source, boots again, and can be saved and copied; the 
   expect({ status: destroyed.status }, destroyed.stderr).toEqual({ status: 0 });
   expect((await run("stop", id("copy"))).status).toBe(0);
   expect((await run("start", id("copy"))).status).toBe(0);
-  expect(await run("wait --timeout 3m", id("copy"))).toMatchObject({ status: 0 });
+  expect(await run("wait --timeout 14m", id("copy"))).toMatchObject({ status: 0 });
   const third = await run(
     `create --from ${id("copy")}:again`,
     id("third"),

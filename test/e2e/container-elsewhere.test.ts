@@ -108,7 +108,7 @@ test.skipIf(computerLack !== undefined)(
   async () => {
     const { folder, engine, environment } = here();
     expect((await ask("doctor")).stdout).toContain("engine");
-    const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --wait --timeout 5m";
+    const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --wait --timeout 14m";
     const platform = await writePlatform(folder.path);
     const created = await ask(`create -c ${id} ${counts} --node-image ${nodeImage} ${platform}`);
     expect(created.status, created.stderr).toBe(0);

@@ -87,7 +87,7 @@ test("the same id again is refused, and says how to get rid of the first", async
 });
 
 test("wait returns when the platform is ready, and a job runs across the agents", async () => {
-  const waited = await containers().run(["wait", "-c", id(), "--timeout", "4m"]);
+  const waited = await containers().run(["wait", "-c", id(), "--timeout", "14m"]);
   expect(waited).toMatchObject({ status: 0, stdout: "" });
   const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
   expect(ran.status).toBe(0);

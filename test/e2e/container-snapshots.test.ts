@@ -94,7 +94,7 @@ test("a cluster comes back as it was saved: addresses, options, files, volumes; 
   expect(await onAgent("cat /root/note /var/lib/docker/deep/note; ls /var/lib/docker")).toBe(
     "before\nbefore\ndeep",
   );
-  expect(await containers().run(["wait", "-c", id(), "--timeout", "3m"])).toMatchObject({
+  expect(await containers().run(["wait", "-c", id(), "--timeout", "14m"])).toMatchObject({
     status: 0,
   });
   expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
@@ -201,7 +201,7 @@ test("a stopped node is named, keeps a snapshot from being made, and comes back 
   const places = ({ nodes }: typeof before) =>
     nodes.map(({ id: machine, privateAddress }) => [machine, privateAddress]);
   expect(places(after)).toEqual(places(before));
-  expect(await run("wait", "--timeout", "3m")).toMatchObject({ status: 0 });
+  expect(await run("wait", "--timeout", "14m")).toMatchObject({ status: 0 });
   expect((await run("node", "stop", "agent_7")).status).toBe(3);
 });
 

@@ -49,7 +49,7 @@ test("with a license from the environment it is created, and the license is prin
 });
 
 test("a wrong superuser password is said, not waited for", async () => {
-  const waited = await cloud().run(["wait", "--superuser-password", "-", "--timeout", "5m"], {
+  const waited = await cloud().run(["wait", "--superuser-password", "-", "--timeout", "14m"], {
     stdin: "wrong-password\n",
   });
   expect(waited.stderr).toContain("[login-refused]");
@@ -59,7 +59,7 @@ test("a wrong superuser password is said, not waited for", async () => {
 
 // Shows R1.
 test("wait checks TLS against the cluster's CA and logs in", async () => {
-  expect(await cloud().run(["wait", "--timeout", "5m", "-vv"])).toMatchObject({
+  expect(await cloud().run(["wait", "--timeout", "14m", "-vv"])).toMatchObject({
     status: 0,
     stdout: "",
   });
@@ -116,7 +116,7 @@ test("without TLS the superuser logs in over HTTP; a license in --extra-config l
     "5m",
   ]);
   expect(refused.stderr).toContain("[login-refused]");
-  expect(await cloud().run(["wait", "-c", "plain", "--timeout", "5m"])).toMatchObject({
+  expect(await cloud().run(["wait", "-c", "plain", "--timeout", "14m"])).toMatchObject({
     status: 0,
     stdout: "",
   });

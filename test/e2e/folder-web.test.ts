@@ -85,7 +85,7 @@ test("the first bytes of the artifact tell which ports are open, and how many no
 });
 
 test("create --wait waits for the web UI, whose certificate is of the authority on the masters", async () => {
-  const created = await create("--wait", "--timeout", "3m");
+  const created = await create("--wait", "--timeout", "14m");
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
     stdout: "default\n",

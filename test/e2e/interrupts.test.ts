@@ -120,7 +120,7 @@ test("after kill -9 the same create works, and nothing is doubled", async () => 
   const again = await cloud().run(createWords("killed"));
   expect(again).toMatchObject({ status: 0, stdout: "killed\n" });
   expect(await cloud().machines()).toHaveLength(2);
-  expect(await cloud().run(["wait", "-c", "killed", "--timeout", "5m"])).toMatchObject({
+  expect(await cloud().run(["wait", "-c", "killed", "--timeout", "14m"])).toMatchObject({
     status: 0,
   });
   const folders = await readdir(stateFolder());

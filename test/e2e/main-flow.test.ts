@@ -27,7 +27,7 @@ const ended: { create?: Ended; wait?: Ended } = {};
 /** All tests share one cluster, so that any of them can run alone. */
 beforeAll(async () => {
   ended.create = await cloud().run(createWords());
-  ended.wait = await cloud().run(["wait", "--timeout", "8m"]);
+  ended.wait = await cloud().run(["wait", "--timeout", "14m"]);
 });
 
 // Shows R3.
@@ -249,7 +249,7 @@ test("a restarted node comes back with its addresses and its host key, and the p
     isLater: true,
   });
   expect((await cloud().inspect("default")).nodes).toEqual([...before.nodes]);
-  expect(await cloud().run(["wait", "--timeout", "3m"])).toMatchObject({ status: 0, stdout: "" });
+  expect(await cloud().run(["wait", "--timeout", "14m"])).toMatchObject({ status: 0, stdout: "" });
   expect(await cloud().run(["run", "srun", "-N2", "hostname"])).toMatchObject({ status: 0 });
 });
 

@@ -85,7 +85,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       `Next: cluster-container wait --cluster-id ${id()} --engine podman`,
     );
     expect(await containers().things(id())).toHaveLength(5);
-    const waited = await containers().run(["wait", "-c", id(), "--timeout", "4m"]);
+    const waited = await containers().run(["wait", "-c", id(), "--timeout", "14m"]);
     expect(waited.status, waited.stderr).toBe(0);
     const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
     expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
@@ -174,7 +174,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await onAgent("cat /var/lib/docker/note /root/note; cat /shared/note")).toBe(
       "before\nbefore\nfrom outside",
     );
-    expect((await containers().run(["wait", "-c", id(), "--timeout", "4m"])).status).toBe(0);
+    expect((await containers().run(["wait", "-c", id(), "--timeout", "14m"])).status).toBe(0);
     const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
     expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
     expect((await containers().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
@@ -192,7 +192,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
       [`${id()}:installed`, copy] as const,
       [`${copy}:again`, third] as const,
     ]) {
-      const made = await onCluster(`create --from ${from} --wait --timeout 4m`, cluster);
+      const made = await onCluster(`create --from ${from} --wait --timeout 14m`, cluster);
       expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
         status: 0,
         stdout: `${cluster}\n`,

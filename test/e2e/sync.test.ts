@@ -38,7 +38,7 @@ beforeAll(async () => {
   ]);
   expect(created.map(({ status }) => status)).toEqual([0, 0, 0]);
   const waited = await Promise.all(
-    ["default", "paid"].map((id) => cloud().run(["wait", "-c", id, "--timeout", "8m"])),
+    ["default", "paid"].map((id) => cloud().run(["wait", "-c", id, "--timeout", "14m"])),
   );
   expect(waited.map(({ status }) => status)).toEqual([0, 0]);
 });

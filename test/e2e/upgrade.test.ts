@@ -163,7 +163,7 @@ describe("a release of DC/OS", () => {
     );
     const inspected = await containers().run(["inspect", "--versions", "-c", id()]);
     expect(inspected.stdout).toMatch(/^master_0 .* 1\.13\.9\nagent_0 .* 1\.13\.9$/m);
-    expect((await containers().run(["wait", "-c", id(), "--timeout", "2m"])).status).toBe(0);
+    expect((await containers().run(["wait", "-c", id(), "--timeout", "14m"])).status).toBe(0);
     const again = await containers().run(["upgrade", "-c", id(), next!]);
     expect(again).toMatchObject({ status: 0 });
     expect(again.stderr).toContain("already has version 1.13.9");
