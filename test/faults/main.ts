@@ -27,7 +27,12 @@ const named = campaign.filter(
   ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
 );
 const day = new Date();
-const chosen = values.today ? sliceOf(named, day, Number(values.seconds)) : named;
+/** The scripted engine has no way to its nodes' sshd since logins go through the engine, so these are not survived yet. */
+const isWithoutWay = ({ name }: { readonly name: string }): boolean =>
+  name.startsWith("container/");
+const playable = named.filter((fault) => !isWithoutWay(fault));
+const chosen = values.today ? sliceOf(playable, day, Number(values.seconds)) : named;
+if (values.today) console.log("skipped container/…: the scripted engine has no way to its nodes");
 if (values.today)
   console.log(
     `The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`,
