@@ -32,7 +32,8 @@ const isWithoutWay = ({ name }: { readonly name: string }): boolean =>
   name.startsWith("container/");
 const playable = named.filter((fault) => !isWithoutWay(fault));
 const chosen = values.today ? sliceOf(playable, day, Number(values.seconds)) : named;
-if (values.today) console.log("skipped container/…: the scripted engine has no way to its nodes");
+if (values.today)
+  console.log("skipped container/… and podman/…: the scripted engine has no way to its nodes");
 if (values.today)
   console.log(
     `The slice of ${day.toISOString().slice(0, 10)}: ${chosen.length} of ${named.length} faults`,
