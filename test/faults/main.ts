@@ -29,7 +29,7 @@ const named = campaign.filter(
 const day = new Date();
 /** The scripted engine has no way to its nodes' sshd since logins go through the engine, so these are not survived yet. */
 const isWithoutWay = ({ name }: { readonly name: string }): boolean =>
-  name.startsWith("container/");
+  /^(?:container|podman)\//.test(name);
 const playable = named.filter((fault) => !isWithoutWay(fault));
 const chosen = values.today ? sliceOf(playable, day, Number(values.seconds)) : named;
 if (values.today)
