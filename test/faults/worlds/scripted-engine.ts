@@ -32,6 +32,12 @@ interface Network {
 
 const shutDownMs = 1_000;
 
+/** How each engine names the interface that leads to a network's nodes. */
+const bridges: Readonly<Record<ScriptedEngineName, Readonly<Record<string, unknown>>>> = {
+  docker: { Options: { "com.docker.network.bridge.name": "lo" } },
+  podman: { network_interface: "lo" },
+};
+
 export class ScriptedEngine implements AsyncDisposable {
   /** Whether containers have been told to shut down, which takes them a moment. */
   isShuttingDown = false;
@@ -229,9 +235,9 @@ export class ScriptedEngine implements AsyncDisposable {
       this.#networks.delete(found.id);
       return answered("");
     }
-    // Of Docker's own network: the daemon's run, and its address.
+    // Of Docker's own network: the daemon's run, its bridge and its address. All nodes are on this computer's loopback.
     if (name === "bridge" && words[0]!.startsWith("--format"))
-      return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "127.0.0.1 \n");
+      return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "lo 127.0.0.1 \n");
     const found = words.flatMap((each) => this.#networkOf(each) ?? []);
     return answered(
       JSON.stringify(
@@ -242,6 +248,7 @@ export class ScriptedEngine implements AsyncDisposable {
             Labels: labels,
             IPAM: { Config: [{ Subnet: range }] },
             Subnets: [{ subnet: range }],
+            ...bridges[this.#name],
           }),
         ),
       ),
