@@ -1,5 +1,5 @@
 /**
- * Builds the library for Node 20 and later into dist/library: an ES module for each source that it imports, and type declarations. Bun uses
+ * Builds the library for Node 22.15 and later into dist/library: an ES module for each source that it imports, and type declarations. Bun uses
  * src/index.ts as it is.
  * Usage: bun run build:library
  */
@@ -10,19 +10,17 @@ import { buildVersion } from "./build.ts";
 const root = join(import.meta.dir, "..");
 const dist = join(root, "dist");
 
-/** What Node lacks or does otherwise, and the replacements in library/node-20.ts. */
+/** What Node lacks or does otherwise, and the replacements in library/node.ts, under a name that no source has for anything else. */
 const substitutes: readonly (readonly [RegExp, string])[] = [
-  [/\bPromise\.withResolvers\b/g, "node20.withResolvers"],
-  [/\bMap\.groupBy\b/g, "node20.groupBy"],
-  [/\bnew AbortController\b/g, "new node20.AbortController"],
-  [/\bAbortSignal\.any\b/g, "node20.anySignal"],
-  [/\bAbortSignal\.timeout\b/g, "node20.timeoutSignal"],
-  [/\bawait import\("bun:ffi"\)/g, "node20.foreignFunctions"],
+  [/\bnew AbortController\b/g, "new nodeSubstitutes.AbortController"],
+  [/\bAbortSignal\.any\b/g, "nodeSubstitutes.anySignal"],
+  [/\bAbortSignal\.timeout\b/g, "nodeSubstitutes.timeoutSignal"],
+  [/\bawait import\("bun:ffi"\)/g, "nodeSubstitutes.foreignFunctions"],
 ];
 
-/** Features that the library must not use, as far as the compiler doesn't find them: see library/node-20.d.ts. */
+/** Features that the library must not use, as far as the compiler doesn't find them: see library/node.d.ts. */
 const tooNew =
-  /\bBun\.|["']bun(?::\w+)?["']|\bimport\.meta\.(?:dir|file|main|path)\b|\bArray\.fromAsync\b|\bObject\.groupBy\b|\bPromise\.try\b|\bIterator\.|\bnew (?:Async)?DisposableStack\b|\.(?:isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\(/;
+  /\bBun\.|["']bun(?::\w+)?["']|\bimport\.meta\.(?:dir|file|main|path)\b|\bArray\.fromAsync\b|\bPromise\.try\b|\bIterator\.|\bnew (?:Async)?DisposableStack\b|\.(?:isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\(/;
 
 interface Compiling {
   /** The first file of the sources, from the top of the repository. */
@@ -32,11 +30,11 @@ interface Compiling {
   readonly project: string;
 }
 
-/** Compiles a file and everything that it imports. `using` is converted for Node 20. Throws if the code uses what Bun or a later Node has. */
-export async function compileForNode20({ first, outDir, project }: Compiling): Promise<void> {
+/** Compiles a file and everything that it imports. `using` is converted for Node 22. Throws if the code uses what Bun or a later Node has. */
+export async function compileForNode({ first, outDir, project }: Compiling): Promise<void> {
   const compilerOptions = {
-    target: "es2023",
-    lib: ["es2023", "esnext.disposable"],
+    target: "es2024",
+    lib: ["es2024", "esnext.disposable"],
     types: ["node"],
     module: "esnext",
     rewriteRelativeImportExtensions: true,
@@ -49,8 +47,8 @@ export async function compileForNode20({ first, outDir, project }: Compiling): P
   const files = [
     first,
     "src/system/text-files.d.ts",
-    "scripts/library/node-20.ts",
-    "scripts/library/node-20.d.ts",
+    "scripts/library/node.ts",
+    "scripts/library/node.d.ts",
   ].map((file) => join(root, file));
   await writeFile(
     project,
@@ -104,8 +102,8 @@ async function withTexts(path: string, text: string): Promise<string> {
 const textImport = /^import (\w+) from "([^"]+)" with \{ type: "text" \};$/gm;
 const relativeImport = /(\b(?:from |import\()"\.[^"]+)\.(?:ts|js)(")/g;
 
-/** Converts a compiled module for Node 20. Throws if that isn't possible. */
-export function forNode20(path: string, text: string, version: string): string {
+/** Converts a compiled module for Node. Throws if that isn't possible. */
+export function forNode(path: string, text: string, version: string): string {
   const changed = substitutes.reduce(
     (before, [pattern, substitute]) => before.replace(pattern, substitute),
     text,
@@ -114,12 +112,12 @@ export function forNode20(path: string, text: string, version: string): string {
     .split("\n")
     .find((line) => tooNew.test(line) && !/^\s*(?:\/?\*|\/\/)/.test(line));
   if (found !== undefined)
-    throw new Error(`${path} is reached by the library, but not for Node 20:\n${found.trim()}`);
-  const place = relative(dirname(path), "node-20.js");
+    throw new Error(`${path} is reached by the library, but not for Node 22:\n${found.trim()}`);
+  const place = relative(dirname(path), "node.js");
   const lines = [
     ...(changed === text
       ? []
-      : [`import * as node20 from "${place.startsWith(".") ? place : `./${place}`}";\n`]),
+      : [`import * as nodeSubstitutes from "${place.startsWith(".") ? place : `./${place}`}";\n`]),
     ...(path === "version.js" ? [`const CLUSTER_E2E_VERSION = ${JSON.stringify(version)};\n`] : []),
   ];
   return lines.join("") + changed;
@@ -142,7 +140,7 @@ export async function buildLibrary(version: string): Promise<string> {
     join(folder.path, "library"),
     join(dist, "library"),
   ];
-  await compileForNode20({
+  await compileForNode({
     first: "src/index.ts",
     outDir: compiled,
     project: join(folder.path, "tsconfig.json"),
@@ -151,10 +149,10 @@ export async function buildLibrary(version: string): Promise<string> {
   await copyReached({
     ...places,
     first: "index.js",
-    change: (path, text) => forNode20(path, text, version),
+    change: (path, text) => forNode(path, text, version),
   });
   await copyReached({ ...places, first: "index.d.ts", change: withoutPackages });
-  await rename(join(compiled, "scripts", "library", "node-20.js"), join(whole, "node-20.js"));
+  await rename(join(compiled, "scripts", "library", "node.js"), join(whole, "node.js"));
   await rm(target, { recursive: true, force: true });
   await rename(whole, target);
   return target;

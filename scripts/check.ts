@@ -96,6 +96,7 @@ async function main(): Promise<void> {
     { name: "shell", argv: ["shellcheck", "--external-sources", ...scripts] },
     { name: "python", argv: [process.execPath, "scripts/check-python.ts"] },
     { name: "expressions", argv: [process.execPath, "scripts/slow-expressions.ts"] },
+    { name: "schema", argv: [process.execPath, "scripts/json-schema.ts", "--check"] },
     { name: "notices", argv: [process.execPath, "scripts/notices.ts", "--check"] },
     {
       name: "rules",

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { buildVersion } from "./build.ts";
 import { declaredPrograms } from "./release/declarations.ts";
-import { documents, licenseDocuments } from "./release/documents.ts";
+import { documents, sharedDocuments } from "./release/documents.ts";
 
 async function main([folder]: readonly string[]): Promise<void> {
   if (folder === undefined) throw new Error("usage: bun run scripts/documents.ts FOLDER");
@@ -15,7 +15,7 @@ async function main([folder]: readonly string[]): Promise<void> {
   const programs = await declaredPrograms(root);
   for (const { name, from } of [
     ...programs.flatMap((program) => documents(program, edition)),
-    ...licenseDocuments(root),
+    ...sharedDocuments(root),
   ]) {
     await Bun.write(join(folder, name), "text" in from ? from.text : Bun.file(from.path));
   }

@@ -221,20 +221,20 @@ function reference(): string {
   ].join("\n\n");
 }
 
-/** Formats the text like the repository's formatter, so that formatting and this script never disagree. */
-async function formatted(text: string): Promise<string> {
+/** Formats the text of this file like the repository's formatter, so that formatting and these scripts never disagree. */
+export async function formatted(file: string, text: string): Promise<string> {
   const oxfmt = join(root, "node_modules", ".bin", "oxfmt");
-  const child = Bun.spawn([process.execPath, "--bun", oxfmt, "--stdin-filepath", path], {
+  const child = Bun.spawn([process.execPath, "--bun", oxfmt, "--stdin-filepath", file], {
     cwd: root,
     stdin: new Blob([text]),
     stdout: "pipe",
   });
   const output = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error("oxfmt could not format the reference");
+  if ((await child.exited) !== 0) throw new Error(`oxfmt could not format ${file}`);
   return output;
 }
 
 /** The page as it should be. */
-export const referencePage = async (): Promise<string> => formatted(`${reference()}\n`);
+export const referencePage = async (): Promise<string> => formatted(path, `${reference()}\n`);
 
 if (import.meta.main) await Bun.write(path, await referencePage());

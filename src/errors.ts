@@ -7,7 +7,7 @@ import { isMarked, outside, unmarked, unmarkedFacts } from "./outside-text.ts";
 
 interface ErrorKind {
   /** The process exit code, as listed in `commands/README.md`. */
-  readonly exitCode: 1 | 2 | 3 | 4 | 5;
+  readonly exitCode: 1 | 2 | 3 | 4 | 5 | 255;
   /** The meaning of the id, for the reference. */
   readonly summary: string;
 }
@@ -84,6 +84,10 @@ export const errorTable = {
   "snapshot-unusable": {
     exitCode: 1,
     summary: "The snapshot is incomplete or damaged, or made for another QEMU",
+  },
+  "trouble-noticed": {
+    exitCode: 255,
+    summary: "Something went wrong on a node while a command ran, such as a unit that failed",
   },
   "output-lost": { exitCode: 1, summary: "The result cannot be written to stdout" },
   "transfer-failed": {

@@ -29,8 +29,8 @@ export function documents(program: Program, edition: Edition): readonly Entry[] 
   ];
 }
 
-/** What has to come along with every copy of the programs. */
-export function licenseDocuments(root: string): readonly Entry[] {
+/** What comes along with every copy of the programs; the licenses have to. */
+export function sharedDocuments(root: string): readonly Entry[] {
   const entry = (name: string, path: string): Entry => ({
     name: `share/doc/cluster-e2e/${name}`,
     from: { path: join(root, path) },
@@ -39,5 +39,6 @@ export function licenseDocuments(root: string): readonly Entry[] {
   return [
     entry("LICENSE", "LICENSE"),
     entry("THIRD-PARTY-NOTICES", "src/commands/third-party-notices.txt"),
+    entry("results.schema.json", "src/commands/results.schema.json"),
   ];
 }

@@ -6,7 +6,7 @@ import type { Program } from "../../src/cli/command.ts";
 import { sha256OfFile } from "../../src/system/files/byte-source.ts";
 import { type Entry, writeTarGz, writeTarXz } from "./archive.ts";
 import { billOfMaterials } from "./components.ts";
-import { documents, licenseDocuments } from "./documents.ts";
+import { documents, sharedDocuments } from "./documents.ts";
 import type { PlatformBuild } from "./executables.ts";
 import { formula } from "./formula.ts";
 import { installer } from "./installer.ts";
@@ -37,7 +37,7 @@ export async function writeReleaseFiles(
   const date = new Date(time).toISOString().slice(0, 10);
   const shared = [
     ...programs.flatMap((program) => documents(program, { version: tag, date })),
-    ...licenseDocuments(root),
+    ...sharedDocuments(root),
   ];
   await writeTarGz(join(folder, `cluster-e2e-${tag}-share.tar.gz`), shared, time);
   // At most two at once: each takes a core, and memory for its dictionary.

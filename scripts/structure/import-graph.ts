@@ -16,24 +16,10 @@ export function resolveImports(
   return new Map(
     modules.map(({ path, specifiers }) => {
       const own = specifiers.filter((specifier) => specifier.startsWith("."));
-      const found = own.map((specifier) =>
-        candidates(join(dirname(path), specifier)).find((each) => paths.has(each)),
-      );
-      return [path, [...new Set(found.filter((each) => each !== undefined))]];
+      const found = own.map((specifier) => join(dirname(path), specifier));
+      return [path, [...new Set(found.filter((each) => paths.has(each)))]];
     }),
   );
-}
-
-/** The files that an import may refer to: with its extension, with another one, without any, or a folder. */
-function candidates(target: string): readonly string[] {
-  const extensions = [".ts", ".tsx", ".js", ".mjs"];
-  const stem = target.replace(/\.(?:m?js|jsx)$/, "");
-  return [
-    target,
-    ...[stem, target, `${target}/index`].flatMap((each) =>
-      extensions.map((extension) => each + extension),
-    ),
-  ];
 }
 
 /** Groups of two files or more in which each imports each other, directly or not: strongly connected components. */
@@ -61,10 +47,8 @@ function reachableFrom(path: string, graph: ImportGraph): ReadonlySet<string> {
   return found;
 }
 
-/** Lists imports of a higher layer as `importer → imported`; undefined for other projects, whose layers are unknown. */
-export function upwardImports(graph: ImportGraph): readonly string[] | undefined {
-  const known = [...graph.keys()].map(layerOf);
-  if (known.includes(-1)) return undefined;
+/** Lists imports of a higher layer as `importer → imported`. */
+export function upwardImports(graph: ImportGraph): readonly string[] {
   return [...graph].flatMap(([path, imported]) =>
     imported
       .filter((target) => layerOf(target) < layerOf(path))

@@ -2,11 +2,10 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readFlows } from "./flows.ts";
 import type { Flow } from "./flows.ts";
-import { findSources } from "./find-sources.ts";
 import { cyclesOf, type ImportGraph, resolveImports, upwardImports } from "./import-graph.ts";
 import { type Module, readModule } from "./read-module.ts";
 
-/** What structureTable() shows of one checkout. */
+/** What structureTable() shows. */
 export interface Measures {
   /** Of TypeScript, without comments. */
   readonly tokens: number;
@@ -23,8 +22,8 @@ export interface Measures {
   readonly mostFilesInFolder: number;
   readonly imports: ImportMeasures;
   readonly flows: readonly Flow[];
-  /** Members of the interfaces that a backend implements; absent where there is no such contract. */
-  readonly contractMembers?: number;
+  /** Members of the interfaces that a backend implements. */
+  readonly contractMembers: number;
 }
 
 interface ImportMeasures {
@@ -32,19 +31,18 @@ interface ImportMeasures {
   readonly shortWithOneImporter: readonly string[];
   /** Groups of files that all import each other, directly or not. */
   readonly cycles: readonly (readonly string[])[];
-  /** Absent for a project whose layers are unknown. */
-  readonly upward?: readonly string[];
+  readonly upward: readonly string[];
 }
 
 type ReadModule = Module & { readonly path: string; readonly lines: number };
 
-export async function measureCheckout(root: string): Promise<Measures> {
-  const paths = await findSources(root);
-  if (paths.length === 0) throw new Error(`${root} has no sources in TypeScript or JavaScript`);
-  const sources = await Promise.all(
+/** Measures the sources below this folder, without declarations. */
+export async function measureSources(root: string): Promise<Measures> {
+  const found = await Array.fromAsync(new Bun.Glob("src/**/*.ts").scan(root));
+  const paths = found.filter((path) => !path.endsWith(".d.ts")).toSorted();
+  const code = await Promise.all(
     paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
   );
-  const code = sources.filter(({ path }) => !/\.(?:sh|py)$/.test(path));
   const folders = Map.groupBy(
     code.map(({ path }) => path),
     (path) => dirname(path),
@@ -67,7 +65,6 @@ export async function measureCheckout(root: string): Promise<Measures> {
 
 function measureModules(modules: readonly ReadModule[]) {
   const graph = resolveImports(modules);
-  const upward = upwardImports(graph);
   const contract = modules.find(({ path }) => path === "src/backend/contract.ts")?.members;
   const sum = (count: (module: ReadModule) => number): number =>
     modules.reduce((total, module) => total + count(module), 0);
@@ -83,19 +80,17 @@ function measureModules(modules: readonly ReadModule[]) {
     imports: {
       shortWithOneImporter: shortWithOneImporter(modules, graph),
       cycles: cyclesOf(graph),
-      ...(upward !== undefined && { upward }),
+      upward: upwardImports(graph),
     },
-    ...(contract !== undefined && {
-      contractMembers: contractInterfaces.reduce(
-        (total, name) => total + (contract.get(name) ?? 0),
-        0,
-      ),
-    }),
+    contractMembers: contractInterfaces.reduce(
+      (total, name) => total + (contract?.get(name) ?? 0),
+      0,
+    ),
   };
 }
 
 /** What every backend implements, optional members included. */
-const contractInterfaces = ["BackendKind", "Backend", "Creation"];
+const contractInterfaces = ["CommonKind", "LocalKind", "Backend", "Creation"];
 
 /** A file with fewer lines could stand in the one file that imports it. */
 const shortLines = 40;

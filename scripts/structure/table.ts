@@ -1,15 +1,10 @@
 import type { Measures } from "./measure.ts";
 
-export interface Column {
-  readonly name: string;
-  readonly measures: Measures;
-}
-
-/** A row of the table: a text for each checkout, and for this project the most that it may be. */
+/** A row of the table, and the most that its figures may be. */
 interface Row {
   readonly title: string;
-  /** One figure, or the three of a distribution. Undefined: it cannot be said of this checkout. */
-  readonly figures: (measures: Measures) => readonly number[] | undefined;
+  /** One figure, or the three of a distribution. */
+  readonly figures: (measures: Measures) => readonly number[];
   /** As many as there are figures. */
   readonly goals?: readonly number[];
 }
@@ -51,8 +46,7 @@ const rows: readonly Row[] = [
   },
   {
     title: "members of the backend's contract",
-    figures: ({ contractMembers }) =>
-      contractMembers === undefined ? undefined : [contractMembers],
+    figures: ({ contractMembers }) => [contractMembers],
     goals: [28],
   },
   {
@@ -62,7 +56,7 @@ const rows: readonly Row[] = [
   },
   {
     title: "upward imports",
-    figures: ({ imports }) => (imports.upward === undefined ? undefined : [imports.upward.length]),
+    figures: ({ imports }) => [imports.upward.length],
     goals: [0],
   },
 ];
@@ -73,42 +67,36 @@ const flowGoals = new Map([
   ["the request of a creation through its types", 4],
 ]);
 
-/** A table in Markdown with one column for each checkout, and the goals of this project. A dash stands for what cannot be said of a checkout. */
-export function structureTable(columns: readonly Column[]): string {
+/** A table in Markdown. */
+export function structureTable(measures: Measures): string {
   const cells = [
-    ["", ...columns.map(({ name }) => name), "goal"],
-    ["---", ...columns.map(() => "---"), "---"],
-    ...allRows(columns).map(({ title, figures, goals }) => [
+    ["", "this project", "goal"],
+    ["---", "---", "---"],
+    ...allRows(measures).map(({ title, figures, goals }) => [
       title,
-      ...columns.map(({ measures }) => figures(measures)?.join(" / ") ?? "–"),
+      figures(measures).join(" / "),
       goals === undefined ? "" : `≤ ${goals.join(" / ")}`,
     ]),
   ];
   return cells.map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-/** The titles of the rows whose goal this project misses. A row that cannot be measured misses its goal. */
+/** The titles of the rows whose goal is missed. */
 export function missedGoals(measures: Measures): readonly string[] {
-  return allRows([{ name: "", measures }])
+  return allRows(measures)
     .filter(({ goals = [], figures }) => {
-      const found = figures(measures) ?? [];
+      const found = figures(measures);
       return goals.some((goal, index) => !((found[index] ?? Number.POSITIVE_INFINITY) <= goal));
     })
     .map(({ title }) => title);
 }
 
-function allRows(columns: readonly Column[]): readonly Row[] {
-  const titles = new Set(
-    columns.flatMap(({ measures }) => measures.flows.map(({ title }) => title)),
-  );
-  const flowRows = [...titles].map((title): Row => {
+function allRows({ flows }: Measures): readonly Row[] {
+  const flowRows = flows.map(({ title, files }): Row => {
     const goal = flowGoals.get(title);
     return {
       title: `files to open to follow ${title}`,
-      figures: ({ flows }) => {
-        const flow = flows.find((each) => each.title === title);
-        return flow && [flow.files.length];
-      },
+      figures: () => [files.length],
       ...(goal !== undefined && { goals: [goal] }),
     };
   });

@@ -1,6 +1,6 @@
 /**
  * The contract between the backends, which create, find and remove machines, and everything that uses them. A backend implements `BackendKind`,
- * `Backend` and `Creation`; what it lacks is absent. It knows nothing about the platform that runs on its machines.
+ * `Backend` and `Creation`; its machines are either on this computer (`local`) or in a `cloud`. It knows nothing about the platform that runs on its machines.
  */
 import type { Check } from "../model/check.ts";
 import type {
@@ -33,11 +33,36 @@ import type { Runtime } from "../system/runtime.ts";
  * The declaration of a backend, from which its program, the commands and the library are derived. It loads nothing heavy, because every program reads
  * it at its start.
  */
-export interface BackendKind<
+export type BackendKind<Schema extends BackendSchema = BackendSchema, Options = unknown> =
+  | LocalKind<Schema, Options>
+  | CloudKind<Schema, Options>;
+
+export interface LocalKind<
   Schema extends BackendSchema = BackendSchema,
   Options = unknown,
-  Texts extends PartTexts = PartTexts,
-> {
+> extends CommonKind<Schema, Options> {
+  readonly local: LocalTexts;
+  readonly cloud?: undefined;
+  readonly open: Open<Schema, Backend<Options> & { readonly local: LocalPart }>;
+}
+
+export interface CloudKind<
+  Schema extends BackendSchema = BackendSchema,
+  Options = unknown,
+> extends CommonKind<Schema, Options> {
+  readonly local?: undefined;
+  readonly cloud: CloudTexts;
+  readonly open: Open<Schema, Backend<Options> & { readonly cloud: CloudPart }>;
+}
+
+/** Sends no request yet, but looks for credentials. */
+type Open<Schema extends BackendSchema, Opened> = (
+  scope: ScopeValues<Schema>,
+  runtime: Runtime,
+  signal: AbortSignal,
+) => Promise<Opened>;
+
+interface CommonKind<Schema extends BackendSchema, Options> {
   readonly name: ClusterRecord["backend"];
   readonly summary: string;
   readonly options: Schema;
@@ -48,16 +73,8 @@ export interface BackendKind<
   parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
-  /** The optional parts of this backend, each with its text in the help. */
-  readonly parts: Texts;
   /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
   selinuxProblem(distribution: string): string | undefined;
-  /** Sends no request yet, but looks for credentials. */
-  open(
-    scope: ScopeValues<Schema>,
-    runtime: Runtime,
-    signal: AbortSignal,
-  ): Promise<Backend<Options> & PartsNamedIn<Texts>>;
   readonly doctor: Doctor<Schema>;
 }
 
@@ -76,73 +93,32 @@ interface Doctor<Schema extends BackendSchema> {
   ): Promise<readonly Check[]>;
 }
 
-/** The help for what only some backends can do. A program lacks the commands and options for which its backend has no text. */
-interface PartTexts {
+/** The help for what only backends of machines on this computer can do. Their clusters last until somebody ends them. */
+interface LocalTexts {
   /** Describes the contents of a snapshot. */
-  readonly snapshots?: string;
-  /** For `planCopy` of the snapshots: how to create a cluster from one. */
-  readonly copies?: string;
-  /** For `files` of the snapshots: describes the contents of a file. */
-  readonly files?: string;
+  readonly snapshots: string;
+  /** How to create a cluster from a snapshot. */
+  readonly copies: string;
+  /** Describes the contents of a file. */
+  readonly files: string;
+  /** Absent if machines have no templates; `templates` is missing then too. */
   readonly templates?: string;
-  readonly admission?: string;
   /** Describes the effects of stopping and pausing. */
-  readonly power?: string;
-  /** For `listAll` of the scope. */
-  readonly allScopes?: string;
-  /** For `removeExpired`: describes the lifetime that users may choose. Other clusters end by themselves, and cost money until then. */
-  readonly lifetimes?: string;
+  readonly power: string;
+  /** Describes the lifetime that users may choose. */
+  readonly lifetimes: string;
 }
 
-type PartsNamedIn<Texts> = Named<
-  Texts,
-  "snapshots",
-  { snapshots: Snapshots },
-  { snapshots?: undefined }
-> &
-  Named<Texts, "templates", { templates: Templates }, { templates?: undefined }> &
-  Named<Texts, "admission", { admission: Admission }, { admission?: undefined }> &
-  Named<Texts, "power", { power: Power }, { power?: undefined }> &
-  Named<
-    Texts,
-    "lifetimes",
-    Required<Pick<Backend<never>, "removeExpired">>,
-    { removeExpired?: undefined }
-  > &
-  Named<
-    Texts,
-    "copies",
-    { snapshots: Required<Pick<Snapshots, "planCopy">> },
-    { snapshots?: { planCopy?: undefined } }
-  > &
-  Named<
-    Texts,
-    "files",
-    { snapshots: Required<Pick<Snapshots, "files">> },
-    { snapshots?: { files?: undefined } }
-  > &
-  Named<
-    Texts,
-    "allScopes",
-    { scope: Required<Pick<BackendScope, "listAll">> },
-    { scope?: { listAll?: undefined } }
-  >;
+/** The help for what only backends in a cloud can do. Their clusters end by themselves, and cost money until then. */
+interface CloudTexts {
+  readonly admission: string;
+  readonly allScopes: string;
+}
 
-/** The type that the text requires of the opened backend; unknown if the texts aren't known either. */
-type Named<Texts, Text extends keyof PartTexts, Present, Absent> = Text extends keyof Texts
-  ? undefined extends Texts[Text]
-    ? unknown
-    : Present
-  : Absent;
-
-/** Types a backend by its own declarations. The compiler compares the texts with what it opens. */
-export const defineBackend = <
-  const Schema extends BackendSchema,
-  Options,
-  const Texts extends PartTexts,
->(
-  kind: BackendKind<Schema, Options, Texts>,
-): BackendKind<Schema, Options, Texts> => kind;
+/** Types a backend by its own declarations. */
+export const defineBackend = <const Schema extends BackendSchema, Options>(
+  kind: BackendKind<Schema, Options>,
+): BackendKind<Schema, Options> => kind;
 
 /** Clusters of one kind of machines, in one scope. */
 export interface Backend<Options> {
@@ -168,14 +144,28 @@ export interface Backend<Options> {
   /** Console output of the machines, even of those that nobody can log in to. Best effort: never fails because of one node. */
   consoleOutput(cluster: ClusterRecord, signal: AbortSignal): Promise<readonly NamedText[]>;
 
-  readonly snapshots?: Snapshots;
+  /** Present if the machines are on this computer, and only it can reach them. */
+  readonly local?: LocalPart;
+  /** Present if the machines are in a cloud, in regions that exports name. */
+  readonly cloud?: CloudPart;
+}
+
+/** What can be done with machines on this computer. */
+export interface LocalPart {
+  readonly snapshots: Snapshots;
   /** Machines that were booted once, for others to be copied from. */
   readonly templates?: Templates;
-  /** Lets other computers reach the nodes. Without it, only this machine can. Its scopes are regions, which exports name. */
-  readonly admission?: Admission;
-  readonly power?: Power;
+  readonly power: Power;
   /** Removes and reports what expired clusters have left; `find` and `list` ignore these. The next call retries failures. */
-  readonly removeExpired?: (signal: AbortSignal) => Promise<void>;
+  removeExpired(signal: AbortSignal): Promise<void>;
+}
+
+/** What can be done with machines in a cloud. */
+export interface CloudPart {
+  /** Lets other computers reach the nodes. */
+  readonly admission: Admission;
+  /** Lists the clusters of all regions. */
+  listAll(signal: AbortSignal): Promise<AllScopesList>;
 }
 
 /** A region or an engine. None knows anything about the clusters of another. */
@@ -187,7 +177,6 @@ export interface BackendScope {
   readonly option: string;
   /** Finds the other scopes that have a cluster with this id. Called only on the error path. */
   findElsewhere(clusterId: string, signal: AbortSignal): Promise<OtherScopes>;
-  readonly listAll?: (signal: AbortSignal) => Promise<AllScopesList>;
 }
 
 export interface AllScopesList {
@@ -199,6 +188,8 @@ export interface AllScopesList {
 export interface OtherScopes {
   readonly scopes: readonly string[];
   readonly unreachable: readonly UnreachableScope[];
+  /** Sentences about where else such a cluster was made. */
+  readonly notes?: readonly string[];
 }
 
 /** A scope that could not be queried, and why. */
@@ -354,7 +345,7 @@ export interface CreationSummary {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** Saves clusters under names and brings them back. Only some backends can. */
+/** Saves clusters under names and brings them back. */
 export interface Snapshots {
   /** Oldest first. */
   list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]>;
@@ -370,8 +361,8 @@ export interface Snapshots {
   /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
   readonly holdsMemory: boolean;
   /** Plans a cluster from a snapshot. Throws the errors of `plan`, `snapshot-not-found`, `snapshot-unusable` and the like. */
-  readonly planCopy?: (request: CopyRequest, signal: AbortSignal) => Promise<Creation>;
-  readonly files?: SnapshotFiles;
+  planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation>;
+  readonly files: SnapshotFiles;
 }
 
 interface SnapshotFiles {

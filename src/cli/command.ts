@@ -154,8 +154,8 @@ export interface Source {
 export interface Result {
   /** The text for people and pipes, written to stdout in every format except "json". */
   readonly text: string;
-  /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. */
-  readonly data: Readonly<Record<string, unknown>>;
+  /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. Absent if the command has no JSON output. */
+  readonly data?: Readonly<Record<string, unknown>>;
   /** Paints a line of the text, on a terminal. */
   readonly paint?: (line: string, colours: Colours) => string;
 }

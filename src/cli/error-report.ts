@@ -10,9 +10,21 @@ export interface ErrorReport {
   /** For stderr: what happened, how to fix it, the log, the id. Neither coloured nor masked: outside text is marked. */
   readonly text: string;
   /** For JSON, which leaves out undefined values. Not masked: outside text is marked. */
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: JsonError;
   /** Stacks of the error and its causes, indented, for -vv and the log. */
   readonly stack: string;
+}
+
+/** `error` in the output of `--output json`. */
+export interface JsonError {
+  /** See the table of error ids in the reference. */
+  readonly id: string;
+  readonly message: string;
+  readonly hint: string | undefined;
+  /** The path of the command's log. */
+  readonly log: string | undefined;
+  /** What is known about the failure; each error has its own. */
+  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 interface Circumstances {

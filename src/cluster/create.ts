@@ -97,7 +97,7 @@ export async function createOpenCluster<Options>(
     for (const [label, value] of creation.summary.lines)
       runtime.progress.detail(1, `${label}: ${value}`);
     await removeLeftovers(backend, { root: folder.root, clusterId }, runtime, inTime);
-    await backend.removeExpired?.(inTime);
+    await backend.local?.removeExpired(inTime);
     await creation.claim(folder, inTime);
     const logIn = await firstLogin(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },

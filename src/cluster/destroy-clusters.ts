@@ -45,11 +45,11 @@ export async function destroyEach(
 
 /** Throws `bad-usage` if snapshots of the cluster would be lost. */
 export async function assertNoSnapshots(
-  { snapshots }: Backend<unknown>,
+  { local }: Backend<unknown>,
   cluster: ClusterRecord,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = ((await snapshots?.list(cluster, signal)) ?? []).map(({ name }) => name);
+  const names = ((await local?.snapshots.list(cluster, signal)) ?? []).map(({ name }) => name);
   if (names.length === 0) return;
   throw new ClusterError(
     "bad-usage",

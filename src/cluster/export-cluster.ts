@@ -31,7 +31,7 @@ export async function exportCluster(
   clusterId: string,
   signal: AbortSignal,
 ): Promise<string> {
-  if (backend.admission === undefined) throw usedHereOnly(backend.name);
+  if (backend.cloud === undefined) throw usedHereOnly(backend.name);
   const cluster = await findCluster(backend, clusterId, signal);
   await assertKeyIsHere(cluster);
   const { id, creationId, region } = cluster;

@@ -177,11 +177,9 @@ export async function fetchFiles(
   for (const request of requests) {
     using step = progress.start("Fetch", request.remote);
     try {
-      const { files, bytes, shrunk } = await fetchFile(request, await open(signal), signal);
-      if (shrunk.length > 0)
-        progress.warn(
-          `${outside(shrunk.join(", "))}: became shorter while it was fetched from ${request.remote}, so its end is zeros`,
-        );
+      const fetched = await fetchFile(request, await open(signal), signal);
+      warnOfShrunk(fetched, request, progress);
+      const { files, bytes } = fetched;
       step.done(`${numbered(files, "file")}, ${numbered(bytes, "byte")}`);
     } catch (error) {
       signal.throwIfAborted();
@@ -193,6 +191,17 @@ export async function fetchFiles(
   for (const error of status === 0 ? others : failures) progress.warn(messageOf(error));
   if (status === 0 && first !== undefined) throw first;
   return status;
+}
+
+export function warnOfShrunk(
+  { shrunk }: Fetched,
+  { remote }: FetchRequest,
+  progress: Progress,
+): void {
+  if (shrunk.length === 0) return;
+  progress.warn(
+    `${outside(shrunk.join(", "))}: became shorter while it was fetched from ${remote}, so its end is zeros`,
+  );
 }
 
 export interface FetchRequest {

@@ -22,7 +22,7 @@ const byRole = new RegExp(
  * folder.
  */
 export async function findCluster(
-  backend: Pick<Backend<never>, "find" | "scope" | "removeExpired">,
+  backend: Pick<Backend<never>, "find" | "scope" | "local">,
   clusterId: string,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
@@ -32,7 +32,7 @@ export async function findCluster(
     return cluster;
   }
   const { scope } = backend;
-  await backend.removeExpired?.(signal);
+  await backend.local?.removeExpired(signal);
   const others = (await scope?.findElsewhere(clusterId, signal)) ?? { scopes: [], unreachable: [] };
   const here = scope === undefined ? "" : ` in ${scope.kind} ${scope.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
@@ -68,7 +68,10 @@ export async function withCluster<Result>(
   }
 }
 
-function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: OtherScopes): string {
+function hintFor(
+  scope: BackendScope | undefined,
+  { scopes, unreachable, notes = [] }: OtherScopes,
+): string {
   if (scope !== undefined && scopes.length > 0) {
     const options = scopes.map((name) => `\`${scope.option} ${name}\``);
     return `There is one in ${scopes.join(", ")}: add ${options.join(" or ")}.`;
@@ -77,6 +80,7 @@ function hintFor(scope: BackendScope | undefined, { scopes, unreachable }: Other
     (each) => `It may be in ${each.scope}, whose clusters cannot be listed: ${each.reason}`,
   );
   return [
+    ...notes,
     ...unasked,
     "Run the list command to see all clusters, or the doctor command to see what is left of others.",
   ].join(" ");

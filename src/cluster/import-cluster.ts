@@ -27,7 +27,7 @@ export async function importCluster(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  if (backend.admission === undefined) throw usedHereOnly(backend.name);
+  if (backend.cloud === undefined) throw usedHereOnly(backend.name);
   const cluster = await findHandedOver(backend, handOver, signal);
   const files = creationFiles(cluster.directory);
   const privateKey = await readOwnTextIfThere(files.privateKey);

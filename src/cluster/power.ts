@@ -52,7 +52,7 @@ export async function changePower(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<ChangedPower> {
-  const { power } = backend;
+  const power = backend.local?.power;
   if (power === undefined) return await restartFromWithin(backend, request, runtime, signal);
   const change = async (cluster: ClusterRecord) =>
     changeNodes({ backend, power, cluster }, request, runtime, signal);

@@ -2,10 +2,8 @@ import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import { createOutputTail, lineSplitter } from "../ssh/connection/command-output.ts";
-import type { Connection, RemoteCommand, RemoteResult } from "../ssh/connection/connection.ts";
-import { runOverMaster } from "../ssh/connection/run-over-master.ts";
+import type { Connection, RemoteCommand } from "../ssh/connection/connection.ts";
 import { sessionCommand } from "../ssh/session/session-line.ts";
-import { type MasterConnection, openMasterConnections } from "../ssh/session/master-connection.ts";
 import { sshFailed } from "../ssh/session/ssh-process.ts";
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
@@ -13,7 +11,6 @@ import type { Runtime } from "../system/runtime.ts";
 import { eitherSignal } from "../system/time-limit.ts";
 import {
   assertKeyIsHere,
-  clusterMasterConnection,
   openConnections,
   openMaskedConnections,
   warnIfCutShort,
@@ -23,13 +20,7 @@ import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { runRecorder } from "./events/record-event.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
-import {
-  type RunRequest,
-  type RunRuntime,
-  hideOwnValues,
-  sessionScript,
-  writeConfiguration,
-} from "./run-on-node.ts";
+import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript } from "./run-on-node.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface NodeOutcome {
@@ -58,8 +49,6 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly isOutputClosed?: () => boolean;
   /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
   readonly keepsPaths?: boolean;
-  /** Whether the next command may come soon; see `ReusableLogins`. */
-  readonly keepsLogins: boolean;
 }
 
 const loginsAtOnce = 64;
@@ -102,18 +91,12 @@ export async function runOnNodes(
   }
   await using pool = openConnections(cluster.directory, runtime);
   await correctSleptClocks(cluster, pool, runtime, signal);
-  const logins = await findReusableLogins(cluster, request.nodes, runtime, signal);
-  const loggedIn = new Set<NodeRecord>();
-  const connect = async (node: NodeRecord): Promise<Connection> => {
-    const connection = await pool.connect(node, signal);
-    loggedIn.add(node);
-    return connection;
-  };
+  const connect = async (node: NodeRecord): Promise<Connection> => pool.connect(node, signal);
   const run = async (node: NodeRecord): Promise<NodeOutcome> => {
     try {
       // A named node may be stopped, or without an address.
       findNode(cluster, node.id);
-      return await runOnOneNode(cluster, request, { node, logins, connect, runtime }, signal);
+      return await runOnOneNode(cluster, request, { node, connect, runtime }, signal);
     } catch (error) {
       return await failed(cluster, { node, error }, signal);
     }
@@ -122,13 +105,11 @@ export async function runOnNodes(
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
   const problem = outcomes.find(({ error }) => error !== undefined)?.error?.message;
   recorder.end(Math.max(0, ...outcomes.map(({ status }) => status)), problem);
-  if (request.keepsLogins) await logins.keep([...loggedIn]);
   return outcomes;
 }
 
 interface NodeTask {
   readonly node: NodeRecord;
-  readonly logins: ReusableLogins;
   readonly connect: (node: NodeRecord) => Promise<Connection>;
   readonly runtime: Runtime;
 }
@@ -136,7 +117,7 @@ interface NodeTask {
 async function runOnOneNode(
   cluster: ClusterRecord,
   request: NodesRun,
-  { node, logins, connect, runtime }: NodeTask,
+  { node, connect, runtime }: NodeTask,
   signal: AbortSignal,
 ): Promise<NodeOutcome> {
   const { onLine } = request;
@@ -161,11 +142,8 @@ async function runOnOneNode(
   };
   const execute = async (): Promise<number> => {
     using either = eitherSignal([signal, closed.signal]);
-    const end = either.signal;
     try {
-      return (
-        (await logins.run(node, command, end)) ?? (await (await connect(node)).run(command, end))
-      ).status;
+      return (await (await connect(node)).run(command, either.signal)).status;
     } catch (error) {
       if (error === closed.signal.reason) return brokenPipe;
       throw error;
@@ -233,59 +211,6 @@ export function linesOf(
     end: () => {
       splitters.stdout.end();
       splitters.stderr.end();
-    },
-  };
-}
-
-/** SSH logins that stay open after a command on several nodes, for the next command. */
-interface ReusableLogins {
-  /** Runs a command over such a login. Resolves with undefined if there is none; then the command has not begun. */
-  run(
-    node: NodeRecord,
-    command: RemoteCommand,
-    signal: AbortSignal,
-  ): Promise<RemoteResult | undefined>;
-  /** Logs in to these nodes in the background, and resolves at once. Failures don't matter. */
-  keep(nodes: readonly NodeRecord[]): Promise<void>;
-}
-
-/** Each login is a process, so commands on more nodes leave none open. */
-const mostLogins = 128;
-const filesAtOnce = 16;
-
-async function findReusableLogins(
-  cluster: ClusterRecord,
-  nodes: readonly NodeRecord[],
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<ReusableLogins> {
-  const { environment } = runtime;
-  const masters = new Map<NodeRecord, MasterConnection>();
-  const find = async (node: NodeRecord): Promise<void> => {
-    const master = await clusterMasterConnection(cluster, node, environment);
-    if (master !== undefined) masters.set(node, master);
-  };
-  const hasSsh = Bun.which("ssh", { PATH: environment["PATH"] ?? "" }) !== null;
-  if (hasSsh && nodes.length <= mostLogins) await mapConcurrently(nodes, filesAtOnce, find, signal);
-  return {
-    run: async (node, command, runSignal) => {
-      const master = masters.get(node);
-      if (master?.hasSocket() !== true) return undefined;
-      return await runOverMaster(
-        join(master.folder, master.path),
-        node,
-        { command, runtime },
-        runSignal,
-      );
-    },
-    keep: async (reached) => {
-      const lacking = reached.flatMap((node) => {
-        const master = masters.get(node);
-        return master === undefined ? [] : [{ master, host: nodeReference(node) }];
-      });
-      if (lacking.length === 0) return;
-      await using configuration = await writeConfiguration(cluster);
-      if (configuration.isInFolder) openMasterConnections(lacking, configuration.path, environment);
     },
   };
 }

@@ -40,11 +40,6 @@ export async function saveSnapshot(
   signal: AbortSignal,
 ): Promise<void> {
   const { files } = snapshotsOf(backend);
-  if (files === undefined)
-    throw new ClusterError(
-      "bad-usage",
-      `Clusters of this kind (${backend.name}) are not saved as files.`,
-    );
   await withCluster(
     backend,
     clusterId,
@@ -101,7 +96,7 @@ export async function restoreSnapshot(
         setsClocks: holdsMemory,
         reseeds: holdsMemory,
         areBooting: false,
-        power: backend.power,
+        power: backend.local?.power,
       },
       runtime,
       signal,
@@ -111,7 +106,7 @@ export async function restoreSnapshot(
   return withCluster(backend, clusterId, restore, signal);
 }
 
-function snapshotsOf({ name, snapshots }: Backend<unknown>): Snapshots {
-  if (snapshots !== undefined) return snapshots;
+function snapshotsOf({ name, local }: Backend<unknown>): Snapshots {
+  if (local !== undefined) return local.snapshots;
   throw new ClusterError("bad-usage", `Clusters of this kind (${name}) have no snapshots.`);
 }

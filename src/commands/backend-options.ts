@@ -6,7 +6,7 @@ import type { BackendOption } from "../model/option-schema.ts";
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
 /** Whether clusters end by themselves, and cost money until then. Clusters of other backends exist until a command or a chosen lifetime ends them. */
-export const endsByItself = ({ parts }: BackendKind): boolean => parts.lifetimes === undefined;
+export const endsByItself = ({ local }: BackendKind): boolean => local === undefined;
 
 /** Options, such as the region, of every command that finds clusters. */
 export const scopeOptions = (kind: BackendKind): Options =>

@@ -24,10 +24,14 @@ export function clusterView(cluster: ClusterRecord, nowMs: number) {
     distribution,
     state,
     createdAt,
+    /** Since the creation. */
     ageSeconds: createdAt && Math.max(0, Math.round((nowMs - createdAt.getTime()) / 1000)),
     expiresAt,
+    /** Until `expiresAt`, when the nodes end by themselves. */
     secondsLeft: expiresAt && Math.max(0, Math.round((expiresAt.getTime() - nowMs) / 1000)),
+    /** US dollars, until `expiresAt`. */
     maximumCostDollars: maximumCost,
+    /** Without nodes that have ended. */
     counts: { masters: master, agents: agent, publicAgents: publicAgent },
   };
 }

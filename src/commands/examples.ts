@@ -2,6 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import { argument } from "../cli/options/option.ts";
 import { choice, directoryPath, outputFormat, verbose } from "../cli/options/value-types.ts";
 import { exampleNames } from "../platform/examples/example-names.ts";
+import type { JsonResults } from "./json-results.ts";
 
 export const examplesCommand = defineCommand({
   name: "examples",
@@ -27,10 +28,16 @@ export const examplesCommand = defineCommand({
     const { listExamples, writeExample } = await import("../platform/examples/examples.ts");
     if (name !== undefined && folder !== undefined) {
       await writeExample(name, folder);
-      return output.result({ text: folder, data: { name, folder } });
+      return output.result({
+        text: folder,
+        data: { name, folder } satisfies JsonResults["examples"],
+      });
     }
     const { table } = await import("../cli/layout.ts");
     const { rows, examples } = await listExamples();
-    output.result({ text: table(rows, columns), data: { examples } });
+    output.result({
+      text: table(rows, columns),
+      data: { examples } satisfies JsonResults["examples"],
+    });
   },
 });

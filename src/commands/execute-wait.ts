@@ -4,6 +4,7 @@ import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
+import type { JsonResults } from "./json-results.ts";
 import { readPassword } from "./options.ts";
 import { keptNote } from "./create/report-created.ts";
 import { renderCluster } from "./summary/render-summary.ts";
@@ -72,8 +73,15 @@ async function waitAndReport(
   const more = [["Ready after", durationText(ageSeconds ?? seconds)]] as const;
   const markdown = renderCluster({ title: "Cluster ready", cluster, more }, context.clock.now());
   await appendSummary(input.summary, markdown, context);
-  const data = { cluster: { id: cluster.id }, ready: true, seconds, ageSeconds };
-  context.output.result({ text: "", data });
+  context.output.result({
+    text: "",
+    data: {
+      cluster: { id: cluster.id },
+      ready: true,
+      seconds,
+      ageSeconds,
+    } satisfies JsonResults["wait"],
+  });
 }
 
 /** Undefined if the creation's time isn't known, or is in the future, because another computer's clock says it. */

@@ -3,6 +3,7 @@ import { argument, BadValue } from "../cli/options/option.ts";
 import { value } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { parsePort } from "../model/parse-values.ts";
+import type { JsonResults } from "./json-results.ts";
 import { clusterOptions, nodeNames, nodeSelector } from "./options.ts";
 
 const ports = value(async (given) => {
@@ -52,7 +53,7 @@ export const forwardCommand = (kind: BackendKind) =>
       const { localPort } = open;
       context.output.result({
         text: `127.0.0.1:${localPort}`,
-        data: { host: "127.0.0.1", port: localPort },
+        data: { host: "127.0.0.1", port: localPort } satisfies JsonResults["forward"],
       });
       context.progress.note("The port is open until Ctrl-C.");
       await orAborted(new Promise<never>(() => {}), signal);

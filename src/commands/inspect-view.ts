@@ -9,7 +9,7 @@ import { type FaultNote, findFaultNotes } from "../store/fault-notes.ts";
 import { outsideLine, withoutFullStop } from "../system/printable.ts";
 import { type ClusterView, type NodeView, clusterView, nodeView } from "./cluster-view.ts";
 
-interface Facts extends ClusterView {
+export interface InspectedCluster extends ClusterView {
   readonly sshKey: { readonly path: string; readonly isHere: boolean };
   /** Undefined while no master has an address; null: the platform has none. */
   readonly webUi: string | null | undefined;
@@ -33,7 +33,7 @@ export async function inspectFacts(
   cluster: ClusterRecord,
   versions: Versions,
   nowMs: number,
-): Promise<Facts> {
+): Promise<InspectedCluster> {
   return {
     ...clusterView(cluster, nowMs),
     sshKey: await clusterKey(cluster),
@@ -48,7 +48,7 @@ export async function inspectFacts(
   };
 }
 
-export const factsJson = (facts: Facts): string =>
+export const factsJson = (facts: InspectedCluster): string =>
   `${JSON.stringify({ schemaVersion: 1, cluster: facts }, undefined, 2)}\n`;
 
 function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
@@ -69,23 +69,26 @@ function problemsOf({ nodes, requested }: ClusterRecord): readonly string[] {
 }
 
 /** What leads to the nodes; undefined: their addresses do. */
-const throughOf = ({ nodes }: Pick<Facts, "nodes">): string | undefined =>
+const throughOf = ({ nodes }: Pick<InspectedCluster, "nodes">): string | undefined =>
   nodes.find(({ state, sshThrough }) => state === "running" && sshThrough !== undefined)
     ?.sshThrough;
 
-function webText(facts: Pick<Facts, "webUi" | "nodes">): string {
+function webText(facts: Pick<InspectedCluster, "webUi" | "nodes">): string {
   if (facts.webUi === null) return "none";
   const absent =
     throughOf(facts) === undefined ? "no master has an address yet" : "run `web` to open it";
   return facts.webUi ?? absent;
 }
 
-function platformLines({ platform, variant }: Facts): readonly (readonly [string, string])[] {
+function platformLines({
+  platform,
+  variant,
+}: InspectedCluster): readonly (readonly [string, string])[] {
   if (platform === undefined) return variant === "none" ? [] : [["Variant", variant]];
   return [["Platform", `${platform.name} ${platform.version} (when the cluster was created)`]];
 }
 
-export function inspectText(facts: Facts, columns: number, nowMs: number): string {
+export function inspectText(facts: InspectedCluster, columns: number, nowMs: number): string {
   const through = throughOf(facts);
   const lines: (readonly [string, string])[] = [
     ["Cluster", facts.id],

@@ -3,6 +3,7 @@ import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { endsByItself, scopeOptions } from "./backend-options.ts";
+import type { JsonResults } from "./json-results.ts";
 import { clusterId } from "./options.ts";
 
 const inventoryNames = ["ansible", "addresses", "hosts"] as const;
@@ -54,17 +55,15 @@ export const inspectCommand = (kind: BackendKind) =>
       const facts = await inspectFacts(cluster, versions, nowMs);
       const textOf = async (format: string): Promise<string> => {
         if (format === "ssh-config") return sshConfig(cluster);
-        if (format === "env")
-          return environmentLines(cluster, {
-            program: context.programPath,
-            json: factsJson(facts),
-          });
+        const program = context.programPath;
+        if (format === "env") return environmentLines(cluster, { program, json: factsJson(facts) });
         const inventory = inventoryNames.find((each) => each === format);
         if (inventory !== undefined) return inventories[inventory](cluster);
         return format === "names"
           ? nodeNamesOf(cluster).join("\n")
           : inspectText(facts, context.columns, nowMs);
       };
-      context.output.result({ text: await textOf(input.output), data: { cluster: facts } });
+      const text = await textOf(input.output);
+      context.output.result({ text, data: { cluster: facts } satisfies JsonResults["inspect"] });
     },
   });

@@ -5,6 +5,7 @@ import { outputFormat, verbose } from "../cli/options/value-types.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
 import { declaredIf, endsByItself, scopeOptions } from "./backend-options.ts";
+import type { JsonResults } from "./json-results.ts";
 
 export const listCommand = (kind: BackendKind) =>
   defineCommand({
@@ -33,7 +34,7 @@ export const listCommand = (kind: BackendKind) =>
       const [{ clusters, ...others }] = await Promise.all([
         findClusters(backend, isOfAllScopes, context),
         // Completion lists ids with --quiet, and must not wait for removals.
-        input.quiet ? undefined : backend.removeExpired?.(context.signal),
+        input.quiet ? undefined : backend.local?.removeExpired(context.signal),
       ]);
       const views = clusters.map((cluster) => clusterView(cluster, context.clock.now()));
       if (clusters.length === 0)
@@ -46,14 +47,14 @@ export const listCommand = (kind: BackendKind) =>
               endsByItself: endsByItself(kind),
               columns: context.columns,
             }),
-        data: { clusters: views, ...others },
+        data: { clusters: views, ...others } satisfies JsonResults["list"],
       });
     },
   });
 
 /** The option that lists the clusters of all scopes, such as `--all-regions`. */
 function allScopesOptions(kind: BackendKind) {
-  const { allScopes: summary } = kind.parts;
+  const summary = kind.cloud?.allScopes;
   const [scope] = Object.keys(scopeOptions(kind));
   return declaredIf(summary !== undefined, {
     allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }),
@@ -62,8 +63,7 @@ function allScopesOptions(kind: BackendKind) {
 
 interface Found {
   readonly clusters: readonly ClusterRecord[];
-  /** Present if all scopes were to be listed. A scope has the name of its kind, such as `region`. */
-  readonly unreachable?: readonly Readonly<Record<string, string>>[];
+  readonly unreachable?: NonNullable<JsonResults["list"]["unreachable"]>;
 }
 
 async function findClusters(
@@ -71,10 +71,10 @@ async function findClusters(
   isOfAllScopes: boolean,
   { progress, signal }: Context,
 ): Promise<Found> {
-  const { scope } = backend;
-  if (!isOfAllScopes || scope?.listAll === undefined)
+  const { scope, cloud } = backend;
+  if (!isOfAllScopes || scope === undefined || cloud === undefined)
     return { clusters: await backend.list(signal) };
-  const { clusters, unreachable } = await scope.listAll(signal);
+  const { clusters, unreachable } = await cloud.listAll(signal);
   for (const each of unreachable)
     progress.warn(`cannot list the clusters in ${each.scope}: ${each.reason}`);
   return {

@@ -4,6 +4,7 @@ import { directoryPath, value } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { readDurationMs } from "../system/amounts.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import type { JsonResults } from "./json-results.ts";
 import { clusterOptions, laterFile, nodeNames, nodeSelector } from "./options.ts";
 
 /** A moment, or how long before now it is. */
@@ -95,7 +96,7 @@ async function runLogs(kind: BackendKind, input: Input, context: Context): Promi
     const { saveMergedLogs } = await import("../cluster/logs/save-merged-logs.ts");
     const request = { cluster, file: input.merged, agoMs };
     const { file, lines } = await saveMergedLogs(backend, request, context, signal);
-    output.result({ text: file, data: { file, lines } });
+    output.result({ text: file, data: { file, lines } satisfies JsonResults["logs"] });
     return;
   }
   const { saveLogs } = await import("../cluster/logs/save-logs.ts");
@@ -105,7 +106,7 @@ async function runLogs(kind: BackendKind, input: Input, context: Context): Promi
     context,
     signal,
   );
-  output.result({ text: folder, data: { folder, files } });
+  output.result({ text: folder, data: { folder, files } satisfies JsonResults["logs"] });
 }
 
 const agoOf = (since: Since, nowMs: number): number =>

@@ -2,6 +2,7 @@ import { defineCommand } from "../cli/command.ts";
 import { argument, option } from "../cli/options/option.ts";
 import { directoryPath, outputFormat, path, verbose } from "../cli/options/value-types.ts";
 import { outside } from "../outside-text.ts";
+import type { JsonResults } from "./json-results.ts";
 
 export const packCommand = defineCommand({
   name: "pack",
@@ -47,6 +48,9 @@ export const packCommand = defineCommand({
     context.progress.note(
       `Packed ${name} ${outside(version)}: ${sizeBytes} bytes, SHA-256 ${sha256}.`,
     );
-    context.output.result({ text: file, data: { file, name, version, sizeBytes, sha256 } });
+    context.output.result({
+      text: file,
+      data: { file, name, version, sizeBytes, sha256 } satisfies JsonResults["pack"],
+    });
   },
 });

@@ -3,14 +3,15 @@ import { type Context, defineCommand } from "../cli/command.ts";
 import { argument, flag, listArgument } from "../cli/options/option.ts";
 import { choice } from "../cli/options/value-types.ts";
 import type { PowerAction, PowerRequest } from "../cluster/power.ts";
+import type { JsonResults } from "./json-results.ts";
 import { clusterOptions, nodeNames, nodeSelector } from "./options.ts";
 
 const actions: readonly PowerAction[] = ["stop", "start", "restart", "pause", "resume"];
 const restartOnly =
   "Nodes can only be restarted: an instance that shuts down terminates, and one that others stop would outlive its deadline.";
 
-const actionsOf = ({ parts }: BackendKind): readonly PowerAction[] =>
-  parts.power === undefined ? ["restart"] : actions;
+const actionsOf = ({ local }: BackendKind): readonly PowerAction[] =>
+  local === undefined ? ["restart"] : actions;
 const force = flag({
   flag: "--force",
   summary: "Cut the power instead of shutting down; for stop and restart",
@@ -20,10 +21,8 @@ export const nodeCommand = (kind: BackendKind) =>
   defineCommand({
     name: "node",
     summary:
-      kind.parts.power === undefined
-        ? "Restart nodes"
-        : "Stop, start, restart, pause or resume nodes",
-    description: `${kind.parts.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
+      kind.local === undefined ? "Restart nodes" : "Stop, start, restart, pause or resume nodes",
+    description: `${kind.local?.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
     positionals: {
       action: argument(choice(actionsOf(kind)), {
         name: "ACTION",
@@ -39,13 +38,13 @@ export const nodeCommand = (kind: BackendKind) =>
     },
     options: clusterOptions(kind, { force }),
     examples: [
-      ...(kind.parts.power === undefined
+      ...(kind.local === undefined
         ? []
         : [{ words: "node stop --force agent_0", summary: "Cut the power of an agent" }]),
       { words: "node restart masters", summary: "Shut the masters down and start them again" },
     ],
     check: ({ action, force: isForced }, problems) => {
-      if (isForced === true && kind.parts.power === undefined)
+      if (isForced === true && kind.local === undefined)
         problems.add("--force: nobody can cut an instance's power");
       if (isForced === true && action !== undefined && action !== "stop" && action !== "restart")
         problems.add(`--force: ${action} takes no --force`);
@@ -99,6 +98,9 @@ async function change(
   }));
   context.output.result({
     text: "",
-    data: { cluster: { id: cluster.id, state: cluster.state }, nodes },
+    data: {
+      cluster: { id: cluster.id, state: cluster.state },
+      nodes,
+    } satisfies JsonResults["node"],
   });
 }

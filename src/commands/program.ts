@@ -5,7 +5,7 @@ import { cpCommand } from "./copy/cp.ts";
 import { createCommand } from "./create/create.ts";
 import { destroyCommand } from "./destroy/destroy.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
-import type { BackendKind } from "../backend/contract.ts";
+import type { BackendKind, CloudKind, LocalKind } from "../backend/contract.ts";
 import { forwardCommand } from "./forward.ts";
 import { admitCommand } from "./hand-over/admit.ts";
 import { examplesCommand } from "./examples.ts";
@@ -28,7 +28,7 @@ import { waitCommand } from "./wait.ts";
 import { webCommand } from "./web.ts";
 
 export function programFor(kind: BackendKind): Program {
-  const { parts, summary } = kind;
+  const { summary } = kind;
   const commands = [
     doctorCommand(kind),
     createCommand(kind),
@@ -44,13 +44,7 @@ export function programFor(kind: BackendKind): Program {
     logsCommand(kind),
     reportCommand(kind),
     upgradeCommand(kind),
-    ...(parts.admission === undefined
-      ? []
-      : [exportCommand(kind), importCommand(kind), admitCommand(kind)]),
-    ...(parts.snapshots === undefined ? [] : [snapshotCommand(kind)]),
-    ...(parts.templates === undefined ? [] : [templatesCommand(kind)]),
-    nodeCommand(kind),
-    ...(parts.power === undefined ? [] : [stopCommand(kind), startCommand(kind)]),
+    ...(kind.local === undefined ? cloudCommands(kind) : localCommands(kind)),
     faultCommand(kind),
     ...(endsByItself(kind) ? [] : [destroyCommand(kind)]),
     packCommand,
@@ -69,8 +63,23 @@ export function programFor(kind: BackendKind): Program {
   };
 }
 
+const cloudCommands = (kind: CloudKind) => [
+  exportCommand(kind),
+  importCommand(kind),
+  admitCommand(kind),
+  nodeCommand(kind),
+];
+
+const localCommands = (kind: LocalKind) => [
+  snapshotCommand(kind),
+  ...(kind.local.templates === undefined ? [] : [templatesCommand(kind)]),
+  nodeCommand(kind),
+  stopCommand(kind),
+  startCommand(kind),
+];
+
 function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
-  const { parts } = kind;
+  const isLocal = kind.local !== undefined;
   const handOver = "clusters on this computer cannot be used from another";
   const noPower =
     'instances that shut down terminate; to restart nodes, use the command "node restart NODE"';
@@ -78,21 +87,17 @@ function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
     [
       [
         ["destroy"],
-        endsByItself(kind),
+        !isLocal,
         "cloud clusters terminate automatically two hours after their creation",
       ],
-      [
-        ["snapshot"],
-        parts.snapshots === undefined,
-        "snapshots would stay in your account after the cluster's end",
-      ],
+      [["snapshot"], !isLocal, "snapshots would stay in your account after the cluster's end"],
       [
         ["templates"],
-        parts.templates === undefined,
+        kind.local?.templates === undefined,
         "only virtual machines are copied from templates",
       ],
-      [["stop", "start"], parts.power === undefined, noPower],
-      [["export", "import", "admit"], parts.admission === undefined, handOver],
+      [["stop", "start"], !isLocal, noPower],
+      [["export", "import", "admit"], isLocal, handOver],
     ];
   return new Map(
     rows.flatMap(([names, isMissing, reason]) =>

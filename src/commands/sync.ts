@@ -4,6 +4,7 @@ import { argument, flag } from "../cli/options/option.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { BackendKind } from "../backend/contract.ts";
+import type { JsonResults } from "./json-results.ts";
 import { checkout, clusterOptions } from "./options.ts";
 
 export const syncCommand = (kind: BackendKind) =>
@@ -59,7 +60,7 @@ export const syncCommand = (kind: BackendKind) =>
       );
       context.output.result({
         text: `${lines.join("\n")}\n${seconds} s`,
-        data: { masters, seconds },
+        data: { masters, seconds } satisfies JsonResults["sync"],
       });
     },
   });

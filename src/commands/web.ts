@@ -29,7 +29,7 @@ export const webCommand = (kind: BackendKind) =>
       const found = await findWebUi(cluster, context, context.signal);
       if (found === undefined) {
         context.progress.note("This platform has no web UI.");
-        return context.output.result({ text: "", data: { url: null } });
+        return context.output.result({ text: "" });
       }
       await using way = await openWayTo(cluster, found, context, context.signal);
       const { url, authority } = way ?? found;
@@ -44,7 +44,7 @@ export const webCommand = (kind: BackendKind) =>
           `The browser must trust the cluster's certificate authority: ${authority}`,
         );
       }
-      context.output.result({ text: url, data: { url } });
+      context.output.result({ text: url });
       if (way === undefined) return;
       context.progress.note("This address leads to the node until Ctrl-C.");
       await orAborted(new Promise<never>(() => {}), context.signal);

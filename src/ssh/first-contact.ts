@@ -74,7 +74,7 @@ export async function makeFirstContact(
 }
 
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
-const refusalsBorne = 5;
+const mostRefusals = 5;
 /** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */
 const replaceLimitMs = 180_000;
 /** The key must appear within this many characters. */
@@ -180,7 +180,7 @@ async function replaceHostKey(
   const refusal = replacementFailed(
     contact,
     result.stderr,
-    progress.refusals.length < refusalsBorne,
+    progress.refusals.length < mostRefusals,
   );
   progress.refusals.push(refusal);
   throw refusal;

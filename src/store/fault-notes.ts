@@ -40,7 +40,11 @@ export async function findFaultNotes(
   const notes = await Promise.all(
     names.map(async (name) => readOwnJson(join(directory, name), readNote)),
   );
-  const found = notes.filter((note) => note !== undefined);
+  const found = notes.flatMap((note) => {
+    if (note === undefined) return [];
+    const { schemaVersion: _, ...own } = note;
+    return [own];
+  });
   for (const { id, endsAt } of found)
     if (endsAt.getTime() <= nowMs) await removeFaultNote(directory, id);
   return found

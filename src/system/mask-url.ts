@@ -3,8 +3,8 @@
  * carry their secret there. A text that is not a URL is masked by pattern.
  */
 export function maskUrl(url: string | URL): string {
-  const parsed = parseUrl(String(url));
-  if (parsed === undefined || parsed.host === "") return maskByLook(String(url));
+  const parsed = URL.parse(String(url));
+  if (parsed === null || parsed.host === "") return maskByLook(String(url));
   const user = parsed.username === "" && parsed.password === "" ? "" : "***@";
   const query = parsed.search === "" ? "" : "?***";
   const fragment = parsed.hash === "" ? "" : "#***";
@@ -17,8 +17,8 @@ export function maskUrl(url: string | URL): string {
  * is a token.
  */
 export function urlSecrets(url: string): readonly string[] {
-  const parsed = parseUrl(url);
-  if (parsed === undefined || maskUrl(parsed) === parsed.href) return [];
+  const parsed = URL.parse(url);
+  if (parsed === null || maskUrl(parsed) === parsed.href) return [];
   const user = parsed.password === "" ? parsed.username : parsed.password;
   const values = [...parsed.searchParams.values()].filter(
     (value) => value.length >= shortestSecret,
@@ -53,9 +53,4 @@ export function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Parses a URL; undefined if the text is not one. Replaces `URL.parse`, which Node 20 lacks. */
-export function parseUrl(text: string, from?: URL): URL | undefined {
-  return URL.canParse(text, from?.href) ? new URL(text, from?.href) : undefined;
 }

@@ -4,7 +4,7 @@ import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { answeringAddress, atAddress } from "./answering-address.ts";
 import { errorCode } from "./files/private-file.ts";
-import { decoded, maskUrl, parseUrl } from "./mask-url.ts";
+import { decoded, maskUrl } from "./mask-url.ts";
 import { outsideLine } from "./printable.ts";
 import { ProxiedFailure, networkFailure, proxyRefusal } from "./network-failure.ts";
 import { throughProxy, usedProxy } from "./proxy.ts";
@@ -114,8 +114,8 @@ export function bodyLength(response: Response): number | undefined {
 }
 
 function redirected(from: URL, target: string): URL {
-  const url = parseUrl(target, from);
-  if (url === undefined || !/^https?:$/.test(url.protocol))
+  const url = URL.parse(target, from.href);
+  if (url === null || !/^https?:$/.test(url.protocol))
     throw new RefusedAnswer(`the server redirects to an invalid URL: ${outside(maskUrl(target))}.`);
   if (from.protocol === "https:" && url.protocol === "http:")
     throw new RefusedAnswer(

@@ -55,6 +55,8 @@ export interface PollRule {
     readonly progress: Pick<Progress, "waiting">;
     readonly waitingFor: () => string;
   };
+  /** What the last look saw. Whenever it changes, the time until the deadline begins again: only a wait without progress ends there. */
+  readonly seen?: () => unknown;
   /** Failures that count as a look without a result. All others end the wait. */
   readonly tolerates?: (error: unknown) => boolean;
   /** Returns, for each pause, a signal that ends it early. */
@@ -81,12 +83,16 @@ export async function poll<Result>(
   signal: AbortSignal,
 ): Promise<Result | undefined> {
   const { clock, deadlineMs = Infinity, shows } = rule;
+  const limitMs = deadlineMs - clock.now();
   const shown = { text: "" };
+  const last = { seen: rule.seen?.(), deadlineMs };
   try {
     for (let looks = 1; ; looks += 1) {
       const seen = await lookOnce(look, rule, signal);
       if (seen.result !== undefined) return seen.result;
-      const leftMs = deadlineMs - clock.now();
+      const now = rule.seen?.();
+      if (now !== last.seen) Object.assign(last, { seen: now, deadlineMs: clock.now() + limitMs });
+      const leftMs = last.deadlineMs - clock.now();
       if (leftMs <= 0) {
         if (seen.failure !== undefined) throw seen.failure.error;
         return undefined;

@@ -4,7 +4,7 @@ import type { Clock } from "./runtime.ts";
 interface Wait {
   /** The pause, given the number of failed tries or looks so far (1, 2, …). */
   readonly pauseMs: (times: number) => number;
-  /** No further try begins after it. Absent: the caller has a deadline or a signal of its own. */
+  /** No further try begins after it; if the wait sees progress, after so long without any. Absent: the caller has a deadline or a signal of its own. */
   readonly limitMs?: number;
   readonly mostTries?: number;
 }
@@ -48,24 +48,24 @@ export const waits = {
   containerRemoval: { pauseMs: every(300), mostTries: 8 },
   /** An engine may fail to freeze the processes of a busy container. */
   containerPause: { pauseMs: every(500), mostTries: 5 },
-  /** Images stay in use until their containers are gone. */
+  /** Images stay in use until their containers are gone. Each that goes is progress. */
   imageRemoval: { pauseMs: every(300), limitMs: 15_000 },
 
   // Virtual machines
-  /** Services may take 90 s to end, by systemd's default, and translated machines are slow. */
+  /** Services may take 90 s to end, by systemd's default, and translated machines are slow. Each that is off is progress. */
   shutDown: { pauseMs: every(200), limitMs: 4 * 60_000 },
   /** QEMU ends at once, except for data that it still has to write. */
   machineTerm: { pauseMs: every(50), limitMs: 10_000 },
   machineKill: { pauseMs: every(50), limitMs: 5_000 },
-  /** QEMU creates its sockets after it has gone to the background. */
-  networkSockets: { pauseMs: every(10), limitMs: 10_000 },
+  /** QEMU creates its sockets after it has gone to the background: at once, but a busy computer may not let it run. */
+  networkSockets: { pauseMs: every(10), limitMs: 120_000 },
   /** Other clients have the monitor for milliseconds. The signal limits the wait. */
   monitor: { pauseMs: every(20) },
   /** A slow disk reads a machine's memory in minutes. */
   memoryLoad: { pauseMs: every(50), limitMs: 10 * 60_000 },
-  /** A slow disk takes minutes for the memory of a large machine. */
+  /** Without progress: a disk may stall, and take any time for the memory of a large machine. */
   memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
-  /** The program that QEMU writes to ends a moment after QEMU is done. */
+  /** The program that QEMU writes to ends a moment after QEMU is done. Each byte is progress. */
   memoryWritten: { pauseMs: every(50), limitMs: 10_000 },
   /** Looks only whether a template's machine has ended. The caller has a limit. */
   templateBoot: { pauseMs: every(500) },

@@ -58,6 +58,17 @@ const cases: readonly ErrorCase[] = [
     says: ['Cluster "base" has no node "agent_7"', "The cluster's nodes are master_0"],
   },
   {
+    id: "trouble-noticed",
+    status: 255,
+    words: ["run", "-c", "base", "--watch", "--node", "master_0", "--no-test-env", "true"],
+    prepare: answering(
+      { pattern: "e2e-watch", stdout: "boot a 1\ncursor x\nready\nwatch 3 no quorum\nmark x\n" },
+      { pattern: "true", stdout: "" },
+    ),
+    says: ["something went wrong on the nodes", "./watch exited with status 3: no quorum"],
+    hasLog: true,
+  },
+  {
     id: "install-failed",
     status: 1,
     words: ["wait", "-c", "base"],

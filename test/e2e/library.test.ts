@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { findNode } from "../support/find-node.ts";
 import { buildArtifact } from "./support/artifacts.ts";
 import { repository } from "./support/executable.ts";
 import { shareBackend } from "./support/shared-backend.ts";
@@ -12,10 +13,7 @@ const example = join(examples, "library.ts");
 const license = "license-0123456789-not-to-be-seen";
 const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 
-/** The Node on the PATH, where it is one that the library is for. */
-const node = await nodeProgram();
-if (node === undefined)
-  console.warn("skipped: there is no Node 20.5 or later on the PATH to use the library with");
+const node = await findNode();
 
 // Shows R79.
 test("the example runs a job under Bun and leaves nothing", async () => {
@@ -150,14 +148,4 @@ async function makeConsumer(): Promise<string> {
   );
   await copyFile(example, join(folder, "library.ts"));
   return folder;
-}
-
-async function nodeProgram(): Promise<string | undefined> {
-  const path = Bun.which("node");
-  if (path === null) return undefined;
-  const version = await new Response(
-    Bun.spawn([path, "--version"], { stdout: "pipe" }).stdout,
-  ).text();
-  const [, major = 0, minor = 0] = (/^v(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
-  return major > 20 || (major === 20 && minor >= 5) ? path : undefined;
 }

@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { clusterNames, makeCheckout } from "./support/checkout.ts";
-import { expectClosedCopies, expectDifferentCopies, expectOtherUuids } from "./support/copies.ts";
+import * as copies from "./support/copies.ts";
 import { expectEqualClocks } from "./support/node-clocks.ts";
 import { continueBesideSource, continueElsewhere, continueFailed } from "./support/vm-snapshots.ts";
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
@@ -106,16 +106,16 @@ test("nodes are copies of one template, and have nothing in common that tells ma
   const listed = await vms().run(["templates", "list"]);
   expect(listed.stdout).toMatch(new RegExp(`^[0-9a-f]{16} .*${id()} .*, 768 MB, 1 CPU, `, "m"));
   expect((await vms().run(["templates", "remove"])).stdout).toBe("");
-  await expectDifferentCopies(vms(), id());
+  await copies.expectDifferentCopies(vms(), id());
 });
 
 const short = (): string => vms().id("short");
-test("a cluster may have a lifetime, which it begins beside the other one", async () => {
+test("a cluster may have a lifetime, and be offline; it begins beside the other one", async () => {
   const [artifact = "", ...others] = createWords()
     .map((word) => (word === id() ? short() : word))
     .toReversed();
-  const words = [...others.toReversed(), "--agents", "0", "--lifetime", "10m", artifact];
-  const created = await vms().run(words);
+  const own = "--agents 0 --offline --lifetime 10m".split(" ");
+  const created = await vms().run([...others.toReversed(), ...own, artifact]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
     stdout: `${short()}\n`,
@@ -123,8 +123,8 @@ test("a cluster may have a lifetime, which it begins beside the other one", asyn
   expect(created.stderr).toMatch(/The cluster ends \d\d:\d\d UTC \(in \d+ min\)/);
 });
 
-// Translated machines boot for a minute.
-test("a copy is the same node after a power cut, and one with a lifetime keeps it when it restarts", async () => {
+// Shows R138.
+test("a copy is the same node after a power cut; one with a lifetime keeps it when it restarts, and stays offline", async () => {
   const own =
     "cat /etc/machine-id /etc/hostname /sys/class/net/eth1/address; readlink /var/lib/cloud/instance";
   const deadline =
@@ -154,10 +154,11 @@ test("a copy is the same node after a power cut, and one with a lifetime keeps i
   expect(await look(short(), deadline)).toBe(end);
   for (const [place, cluster] of [id(), short()].entries())
     expect(await look(cluster, bootId)).not.toBe(boots[place]!);
+  await copies.expectOffline(vms(), { online: id(), offline: short() }, state.server!.port!);
 }, 1_000_000);
 
 test("nothing in a template, and no key of another cluster of its copies, opens a copy", async () => {
-  await expectClosedCopies(vms(), id(), short());
+  await copies.expectClosedCopies(vms(), id(), short());
 });
 
 test("wait returns when the platform is ready, and a job runs on the agent", async () => {
@@ -305,7 +306,7 @@ test("a snapshot brings back what ran, on a machine that was killed too: nothing
   expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
     stdout: "agent-0\n",
   });
-  await expectOtherUuids(vms(), id(), "installed");
+  await copies.expectOtherUuids(vms(), id(), "installed");
   expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(
     `${before}\nruns`,
   );

@@ -6,6 +6,7 @@ import { answerControl } from "./control/control-endpoint.ts";
 import { type GroupView, groupViews, type InstanceView, instanceView } from "./control/views.ts";
 import { accounts } from "./endpoint/accounts.ts";
 import { Ec2Endpoint } from "./endpoint/ec2-endpoint.ts";
+import { type Ec2Model, ec2Model, modelContradicted } from "./endpoint/ec2-model.ts";
 import { Faults } from "./endpoint/faults.ts";
 import { RequestLog } from "./endpoint/request-log.ts";
 import { ContainerDriver } from "./machines/container-driver.ts";
@@ -14,6 +15,7 @@ import type { ExecHandler, LoginShell } from "./machines/exec.ts";
 import { Lifecycle } from "./machines/lifecycle.ts";
 import { LoopbackBlock } from "./machines/loopback-block.ts";
 import type { MachineDriver } from "./machines/machine-driver.ts";
+import type { RootShellBreaks } from "./machines/root-shell.ts";
 import { ScriptedAnswers } from "./machines/scripted-answers.ts";
 import type { Volume } from "./state/instance.ts";
 import { PrivateAddresses } from "./state/private-addresses.ts";
@@ -43,7 +45,11 @@ export interface LocalCloudOptions {
    * Default: always.
    */
   readonly admitsSession?: (openSessions: number) => boolean;
+  /** For in-process machines: when their root shells end. Default: they have none. */
+  readonly rootShellBreaks?: () => RootShellBreaks | undefined;
   readonly behaviour?: Partial<Behaviour>;
+  /** What judges requests and answers. Default: AWS's own model, where it is installed. */
+  readonly model?: () => Ec2Model | undefined;
 }
 
 interface Parts {
@@ -54,6 +60,7 @@ interface Parts {
   readonly addresses: PrivateAddresses;
   readonly answers: ScriptedAnswers;
   readonly initial: Behaviour;
+  readonly model: () => Ec2Model | undefined;
 }
 
 /** An EC2 endpoint on 127.0.0.1 for the real SDK, with a real machine behind each instance. */
@@ -83,6 +90,7 @@ export class LocalCloud implements AsyncDisposable {
         driver,
         answers,
         initial,
+        model: options.model ?? ec2Model,
         behaviour: new BehaviourSetting(initial),
         clock: new CloudClock(),
         faults: new Faults(),
@@ -184,6 +192,14 @@ export class LocalCloud implements AsyncDisposable {
     await this.#server.stop(true);
     await this.#lifecycle.close();
     await this.#parts.driver[Symbol.asyncDispose]();
+    this.#assertModelKept();
+  }
+
+  /** A client may have hidden that its request has failed. */
+  #assertModelKept(): void {
+    const { violations } = this.#ec2;
+    if (violations.length > 0)
+      throw new Error(`${modelContradicted}:\n${[...new Set(violations)].join("\n")}`);
   }
 
   async #answer(request: Request, server: Bun.Server<undefined>): Promise<Response> {
@@ -202,8 +218,9 @@ async function openDriver(
   if (options.driver === "in-process") {
     const block = await LoopbackBlock.claim();
     const { sshPort = 22, onExec = answers.handle, loginShell = () => ({}) } = options;
-    const { admitsSession = () => true } = options;
-    return new InProcessDriver({ block, sshPort, onExec, loginShell, admitsSession });
+    const { admitsSession = () => true, rootShellBreaks } = options;
+    const settings = { block, sshPort, onExec, loginShell, admitsSession, rootShellBreaks };
+    return new InProcessDriver(settings);
   }
   return ContainerDriver.open(options.directory, options.debianImage);
 }

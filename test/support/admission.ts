@@ -7,11 +7,11 @@ import { neverAborted } from "./never-aborted.ts";
 /** Does what the command `admit` does, for the cluster `nightly`. */
 export async function admitRange(backend: Backend<unknown>, range?: string): Promise<string> {
   const cluster = await findCluster(backend, "nightly", neverAborted);
-  return backend.admission!.admit(cluster, { range, openPorts: publicPorts }, neverAborted);
+  return backend.cloud!.admission.admit(cluster, { range, openPorts: publicPorts }, neverAborted);
 }
 
 export const removeRange = async (backend: Backend<unknown>, range: string): Promise<string> =>
-  backend.admission!.remove(
+  backend.cloud!.admission.remove(
     await findCluster(backend, "nightly", neverAborted),
     range,
     neverAborted,
@@ -20,4 +20,4 @@ export const removeRange = async (backend: Backend<unknown>, range: string): Pro
 export const listAdmittedRanges = async (
   backend: Backend<unknown>,
 ): Promise<readonly AdmittedRange[]> =>
-  backend.admission!.list(await findCluster(backend, "nightly", neverAborted), neverAborted);
+  backend.cloud!.admission.list(await findCluster(backend, "nightly", neverAborted), neverAborted);

@@ -128,7 +128,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     webUi: "http",
     ownKey: undefined,
     keepOnFailure: false,
-    deadlineMs: Date.now() + 60_000,
+    deadlineMs: Date.now() + 30 * 60_000,
     readFacts: async ({ cluster }, signal) => complete(cluster, signal),
     onAbandon: (describe) => {
       described.push(describe);

@@ -18,7 +18,6 @@ import { ArchiveProblem } from "../../src/system/files/tar.ts";
 import { Masker } from "../../src/system/masker.ts";
 import { size } from "./costly-texts.ts";
 import { scratchFolder } from "./scratch-folder.ts";
-import { opened, packet, runTrue, sshString, startMaster, u32 } from "./ssh-master.ts";
 import { type RawEntry, paxRecord, rawArchive } from "./tar-blocks.ts";
 const { signal } = new AbortController();
 
@@ -155,27 +154,6 @@ export async function askQemu(answer: string): Promise<void> {
     server.close();
   }
 }
-
-export async function readMaster(bytes: Buffer): Promise<void> {
-  await using master = await startMaster(opened, (socket) => void socket.end(bytes));
-  await runTrue(master.path);
-}
-
-/** Packets of a session, in forms that cost most. */
-export const masterPackets: readonly Buffer[] = [
-  packet(94, sshString("")),
-  packet(94, sshString("x")),
-  packet(94, sshString("x".repeat(32_768))),
-  packet(95, u32(1), sshString("x")),
-  packet(93, u32(0xffffffff)),
-  packet(91, u32(7, 2 ** 20, 32_768)),
-  packet(96),
-  packet(99),
-  packet(98, sshString("exit-status"), Buffer.from([0]), u32(3)),
-  packet(98, sshString("exit-signal"), Buffer.from([0]), sshString("x".repeat(1_000_000))),
-  packet(98, sshString("x"), Buffer.from([1])),
-  packet(98, sshString("x".repeat(1_000_000)), Buffer.from([0])),
-];
 
 export const context = {
   action: "DescribeInstances",

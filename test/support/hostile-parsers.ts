@@ -50,7 +50,6 @@ import { parseJson } from "../../src/system/files/read-text.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";
 import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
-import { packet } from "./ssh-master.ts";
 import { type RawEntry } from "./tar-blocks.ts";
 import {
   frame,
@@ -65,8 +64,6 @@ import {
   longNames,
   checkLayer,
   askQemu,
-  readMaster,
-  masterPackets,
   context,
   ended,
 } from "./hostile-inputs.ts";
@@ -212,11 +209,6 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       [filled("["), filled("\n"), filled('{"id":0}\n'), filled('{"event":1}\n'), filled("x")],
       askQemu,
     ),
-  "ssh's master connection": async () => {
-    for (const bytes of masterPackets) await readMaster(Buffer.alloc(size, bytes));
-    for (const bytes of [Buffer.alloc(size, 0), Buffer.alloc(size, "x"), packet(97)])
-      await readMaster(bytes);
-  },
   "API's answers": async () => {
     await each(["<a>", "<a ", "<", " ", "<Code>", "</a>"].map(filled), async (text) => {
       for (const body of [text, `<AResponse>${text}</AResponse>`, `<Response>${text}</Response>`])

@@ -12,6 +12,6 @@ export const leastFacts: PlatformFacts = {
   checkSeconds: undefined,
   conditions: [],
   kernelModules: [],
-  logs: { units: [], files: [] },
+  logs: { units: [], files: [], errors: [], allowed: [] },
   secrets: [],
 };

@@ -6,6 +6,7 @@ import { parseCommandLine } from "../../src/cli/options/parse.ts";
 import { programFor } from "../../src/commands/program.ts";
 import { type Clock, silentProgress } from "../../src/system/runtime.ts";
 import { neverAborted } from "./never-aborted.ts";
+import { assertInSchema } from "./results-schema.ts";
 
 interface CommandRun {
   readonly status: number;
@@ -42,7 +43,7 @@ interface CommandSetting {
 /** Runs a command of a kind's program in this process, with the test's backend. Throws usage errors. */
 export async function runCommandLine(line: string, setting: CommandSetting): Promise<CommandRun> {
   const { kind, backend, nowMs, answer, cwd = "/tmp", environment = {} } = setting;
-  const program = programFor({ ...kind, open: async () => backend as Backend<unknown> });
+  const program = programFor({ ...kind, open: async () => backend } as BackendKind);
   const [name, ...argv] = await withoutHabits(program, line.split(" "));
   const command = program.commands.find((each) => each.name === name);
   if (command === undefined) throw new Error(`no command ${name}`);
@@ -103,6 +104,11 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
   problems.throwIfAny();
   const status = (await command.run(values, context)) ?? 0;
   const [result] = results;
+  // A plan is that of the test's own backend.
+  if (result?.data !== undefined && !(command.name === "create" && "plan" in result.data)) {
+    const printed: unknown = JSON.parse(JSON.stringify({ schemaVersion: 1, ...result.data }));
+    assertInSchema(command.name, printed);
+  }
   return {
     status,
     stdout: result?.text ?? "",

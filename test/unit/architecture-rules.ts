@@ -115,13 +115,12 @@ export function violations(files: readonly SourceFile[]): readonly string[] {
   ];
 }
 
-/** Tests were split for a wider page. */
-const mostLines = (path: string): number => (path.startsWith("test/") ? 550 : 400);
+const mostLines = 400;
 
 function shapeFaults({ path, text }: SourceFile): readonly string[] {
   const code = withoutWords(text);
   const faults: readonly (readonly [boolean, string])[] = [
-    [text.trimEnd().split("\n").length > mostLines(path), "too many lines"],
+    [text.trimEnd().split("\n").length > mostLines, "too many lines"],
     [!kebabCase.test(basename(path)), "not in kebab-case"],
     [/^(export\s+)?(let|var)\b/m.test(code), "state at module level"],
     [/^export default\b/m.test(code), "a default export"],

@@ -347,7 +347,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
 
 // prettier-ignore
 /** Worded in test/e2e, because they need a master's web server, or a stdout that can't be written; or in tests of upgrade and find-cluster. */
-const elsewhereWorded: readonly ErrorId[] = ["cluster-busy", "login-refused", "output-lost", "upgrade-failed", "node-stopped"];
+const elsewhereWorded: readonly ErrorId[] = ["cluster-busy", "login-refused", "output-lost", "upgrade-failed", "node-stopped", "trouble-noticed"];
 
 describe.each(Object.entries(table))("%s", (id, rows) => {
   test.each(rows.map(([fails, text]) => [text, fails] as const))("%s", async (text, fails) => {

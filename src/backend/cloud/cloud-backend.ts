@@ -8,13 +8,13 @@ import { stateFolder } from "../../store/state-folder.ts";
 import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import type { Backend, BackendScope, CreationRequest } from "../contract.ts";
+import type { AllScopesList, Backend, CreationRequest } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { cgroups1Advice } from "../shared/machine-errors.ts";
 import { ipDetect, ipDetectOf, privateAddressLines } from "../shared/node-scripts.ts";
 import { cloudAdmission } from "./admission.ts";
 import { type CloudApi, describeInstances } from "./api/api.ts";
-import { type OpenRegion, openApi } from "./api/open-api.ts";
+import { openApi, type OpenRegion } from "./api/open-api.ts";
 import { withRegionAdvice } from "./api/region-advice.ts";
 import { CloudCreation } from "./cloud-creation.ts";
 import findPublicAddress from "./find-public-address.sh" with { type: "text" };
@@ -35,6 +35,16 @@ import {
 } from "./records.ts";
 import { removeCluster } from "./removal.ts";
 
+/** Prints the node's public IPv4 address, or the private one if it has none. */
+const ipDetectPublic = ipDetectOf(privateAddressLines, shellText(findPublicAddress));
+
+const nodes = {
+  ipDetect,
+  ipDetectPublic,
+  nodesKeepTime: true,
+  cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+} as const;
+
 /** Opens the clusters of one region. Looks for credentials at once (`no-credentials`), but sends no request yet. */
 export async function createCloudBackend(
   { region }: { readonly region: string },
@@ -51,13 +61,14 @@ export async function createCloudBackend(
   const read = clusterReader(runtime);
   return {
     name: "cloud" as const,
-    scope: regionScope({ open, region, folderOf, read }, runtime),
-    nodes: {
-      ipDetect,
-      ipDetectPublic,
-      nodesKeepTime: true,
-      cgroups1Advice: cgroups1Advice(cgroups1Distributions),
+    scope: {
+      kind: "region",
+      name: region,
+      option: "region",
+      findElsewhere: async (clusterId, findSignal) =>
+        findInOtherRegions(open, region, clusterId, findSignal),
     },
+    nodes,
     plan: async (asked, planSignal) => {
       const request = {
         ...asked,
@@ -85,36 +96,37 @@ export async function createCloudBackend(
       return clusters;
     },
     remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
-    admission: cloudAdmission(api, runtime),
+    cloud: {
+      admission: cloudAdmission(api, runtime),
+      listAll: async (listSignal) =>
+        listRegions({ open, region, folderOf, read }, runtime, listSignal),
+    },
     consoleOutput: async (cluster, outputSignal) =>
       clusterConsoleOutput(api, cluster, outputSignal),
   } satisfies Backend<CloudOptions>;
 }
 
-interface RegionRequest {
+interface Regions {
   readonly open: OpenRegion;
   readonly region: string;
   readonly folderOf: (region: string) => RegionFolder;
   readonly read: ReturnType<typeof clusterReader>;
 }
 
-const regionScope = ({ open, region, folderOf, read }: RegionRequest, runtime: Runtime) =>
-  ({
-    kind: "region",
-    name: region,
-    option: "region",
-    findElsewhere: async (clusterId, signal) => findInOtherRegions(open, region, clusterId, signal),
-    listAll: async (signal) => {
-      const found = await listAllRegions(
-        open,
-        region,
-        async (name, instances) => (await read(instances, folderOf(name))).clusters,
-        signal,
-      );
-      warnOfClock(open(region).now(), runtime);
-      return found;
-    },
-  }) satisfies BackendScope;
+async function listRegions(
+  { open, region, folderOf, read }: Regions,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<AllScopesList> {
+  const found = await listAllRegions(
+    open,
+    region,
+    async (name, instances) => (await read(instances, folderOf(name))).clusters,
+    signal,
+  );
+  warnOfClock(open(region).now(), runtime);
+  return found;
+}
 
 /** An answer without any machine, not even ended ones, may omit them. So if this machine knows of some, it looks for a while. */
 async function lookAgain<Reading extends ClusterReading>(
@@ -176,6 +188,3 @@ const clusterReader =
       progress.detail(1, foreignResourceText(foreignResource));
     return { machines, clusters: clustersOf(machines, folder), creationIds };
   };
-
-/** Prints the node's public IPv4 address, or the private one if it has none. */
-const ipDetectPublic = ipDetectOf(privateAddressLines, shellText(findPublicAddress));

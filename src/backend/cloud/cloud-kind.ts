@@ -9,7 +9,7 @@ export const cloudKind = defineBackend({
   options: cloudSchema,
   parse: async (given) => Promise.resolve(parseCloudOptions(given)),
   machineId: /^i-[0-9a-f]{8,17}$/,
-  parts: {
+  cloud: {
     admission:
       "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
     allScopes: "List the clusters of every region that is enabled for the account",

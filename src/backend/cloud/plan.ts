@@ -112,7 +112,7 @@ export function describePlan(
   api: CloudApi,
   request: CreationRequest<CloudOptions>,
   resolved: ResolvedCreation,
-): CreationSummary {
+) {
   const { counts, options, clusterId } = request;
   const machines = nodeCount(counts);
   const ports = [22, ...request.openPorts];
@@ -152,7 +152,7 @@ export function describePlan(
       ...(cost !== undefined && { maximumCostDollars: cost }),
       expiresAt: expiresAt.toISOString(),
     },
-  };
+  } satisfies CreationSummary;
 }
 
 export async function offeredZones(

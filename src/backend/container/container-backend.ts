@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
 import { isCreationHere } from "../../store/creation-folder.ts";
+import { outsideLine } from "../../system/printable.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend, CreationRequest, OtherScopes } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
@@ -14,13 +15,14 @@ import { clusterConsoleOutput } from "./container-machines.ts";
 import { containerPower } from "./container-power.ts";
 import { ContainerCreation, resolveCreation } from "./container-creation.ts";
 import { hostCgroupsAdvice } from "./distributions.ts";
-import { chooseEngine, openOwn } from "./engine/choose-engine.ts";
+import { chooseEngine, engineAddress, openOwn, readEngineFacts } from "./engine/choose-engine.ts";
 import { isPresent } from "./engine/engine-errors.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
 import type { Engine, EngineRuntime } from "./engine/engine.ts";
 import { passageThrough } from "./engine/passage.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { ContainerOptions } from "./options.ts";
+import { readEngineNote, whereMade } from "./records/engine-note.ts";
 import type { Selection } from "./records/read-containers.ts";
 import {
   assertIdCanBeClaimed,
@@ -78,14 +80,20 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       cgroups1Advice: hostCgroupsAdvice,
     },
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
-    find: async (clusterId, signal) => pickCluster(await readPresent({ clusterId }, signal)),
+    find: async (clusterId, signal) => {
+      const cluster = await pickCluster(await readPresent({ clusterId }, signal));
+      if (cluster?.nodes.length === 0) await warnOfOtherStore(engine, cluster, runtime, signal);
+      return cluster;
+    },
     list: async (signal) => readPresent("all", signal),
     remove,
-    removeExpired: async (signal) =>
-      removeExpired(await readClusters("all", signal), remove, runtime, signal),
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
-    snapshots: new ContainerSnapshots(engine, root, runtime),
-    power: containerPower(engine, root, runtime),
+    local: {
+      snapshots: new ContainerSnapshots(engine, root, runtime),
+      power: containerPower(engine, root, runtime),
+      removeExpired: async (signal) =>
+        removeExpired(await readClusters("all", signal), remove, runtime, signal),
+    },
   } satisfies Backend<ContainerOptions>;
 }
 
@@ -97,6 +105,24 @@ async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterR
   const here = await Promise.all(clusters.map(async ({ directory }) => isCreationHere(directory)));
   const candidates = [...clusters.filter((_, index) => here[index]), ...clusters];
   return candidates.find((cluster) => cluster.nodes.length > 0) ?? candidates[0];
+}
+
+/** A Docker that was given another store of images still has its networks, but shows no container that it made before. */
+async function warnOfOtherStore(
+  engine: Engine,
+  { id, directory }: Pick<ClusterRecord, "id" | "directory">,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  const made = await readEngineNote(directory);
+  if (made === undefined) return;
+  const { storageDriver } = await readEngineFacts(engine, signal);
+  if (storageDriver === made.storageDriver) return;
+  const { title } = engine.kind;
+  const [now, before] = [storageDriver, made.storageDriver].map((name) => outsideLine(name));
+  progress.warn(
+    `${title} has no node of cluster "${id}": it was made in the storage driver ${before}, and ${title} uses ${now} now. Configure ${before} again to use the cluster.`,
+  );
 }
 
 async function removeCluster(
@@ -144,12 +170,16 @@ export async function findInOtherEngines(
   signal: AbortSignal,
 ): Promise<OtherScopes> {
   const others = engineNames.filter((name) => name !== kind.name);
+  const root = creationsRoot({ kind }, runtime);
+  const address = engineAddress(kind, runtime.environment);
+  const notes = await whereMade(kind, { root, clusterId, address });
   const asked = await Promise.all(
     others.map(async (name) => ask(name, clusterId, runtime, signal)),
   );
   return {
     scopes: asked.flatMap(({ scopes }) => scopes),
     unreachable: asked.flatMap(({ unreachable }) => unreachable),
+    ...(notes.length > 0 && { notes }),
   };
 }
 

@@ -30,7 +30,14 @@ import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
-import { findReach, reachText, readEngineFacts, type Way } from "./engine/choose-engine.ts";
+import {
+  assertLimitsWork,
+  findReach,
+  labelledReach,
+  reachText,
+  readEngineFacts,
+  type Way,
+} from "./engine/choose-engine.ts";
 import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
 
@@ -65,10 +72,14 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   }
 
   protected get reach(): Reach {
-    return this.#plan.resolved.reach;
+    return labelledReach(this.#plan.resolved);
   }
 
-  async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
+  protected get engineFacts(): EngineFacts {
+    return this.#plan.resolved.facts;
+  }
+
+  async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {
     const { engine, request, resolved, root } = this.#plan;
     const { clusterId, counts, options } = request;
     await this.assertLeftoversAreGone(signal);
@@ -82,16 +93,15 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     );
     using step = this.runtime.progress.start("Reserve the cluster id");
     signal.throwIfAborted();
-    const name = { clusterId, creationId };
-    this.begin(name);
-    const labels = this.labelsOf(name, resolved.reach);
+    const name = await this.begin(folder);
+    const { reach } = this;
+    const labels = this.labelsOf(name, reach);
     const { facts, image } = resolved;
     const tried = rememberedRights(
       engine,
       { facts, image: image.name, memory: this.rightsMemory },
       signal,
     );
-    const { reach } = resolved;
     const [{ range, bridge }, rights] = await both(
       createNetwork(engine, { ...name, labels, reach }, [], signal),
       tried,
@@ -187,6 +197,7 @@ export async function resolveCreation(
     cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
     advice: hostCgroupsAdvice,
   });
+  assertLimitsWork(engine.kind, facts, options.limits);
   const { nodeImage } = options;
   const distribution =
     nodeImage === undefined
@@ -203,7 +214,7 @@ export function describePlan(
   { clusterId, counts, options, lifetimeMs }: CreationRequest<ContainerOptions>,
   { kind, facts, distribution, image, reach, why }: ResolvedCreation,
   clock: Clock,
-): CreationSummary {
+) {
   const source =
     image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
@@ -232,5 +243,5 @@ export function describePlan(
       ...(options.offline && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
-  };
+  } satisfies CreationSummary;
 }

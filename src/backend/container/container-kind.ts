@@ -10,7 +10,7 @@ export const containerKind = defineBackend({
   options: containerSchema,
   parse: parseContainerOptions,
   machineId: /^[0-9a-f]{12}$/,
-  parts: {
+  local: {
     snapshots:
       "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
     copies:

@@ -5,6 +5,7 @@ import type { Runtime } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type {
   CopyRequest,
+  CreationFolder,
   CreationRemains,
   CreationRequest,
   FirstLogin,
@@ -14,12 +15,13 @@ import type {
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
-import type { Reach } from "./engine/engine-kind.ts";
-import { reachText } from "./engine/choose-engine.ts";
+import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
+import { engineAddress, reachText } from "./engine/choose-engine.ts";
 import { ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import { allowReboots } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
+import { writeEngineNote } from "./records/engine-note.ts";
 import { describeContainers, inspect, reachOf, readNodes } from "./records/read-containers.ts";
 import { assertIdIsFree, readInventory, toClusters } from "./records/records.ts";
 import { removeWithSnapshots, stopCreation } from "./remove-creation.ts";
@@ -71,11 +73,18 @@ export abstract class ContainerMachines {
 
   protected abstract get facts(): ClusterFacts;
   protected abstract get reach(): Reach;
+  protected abstract get engineFacts(): Pick<EngineFacts, "storageDriver">;
 
   /** From here on, something may be left of the creation, and its lifetime has begun. */
-  protected begin(name: CreationName): void {
+  protected async begin({ creationId, directory }: CreationFolder): Promise<CreationName> {
+    const { engine, request } = this.plan;
+    const name = { clusterId: request.clusterId, creationId };
     this.begun.name = name;
-    this.begun.expiresAt = endAfter(this.plan.request.lifetimeMs, this.runtime.clock);
+    this.begun.expiresAt = endAfter(request.lifetimeMs, this.runtime.clock);
+    const address = engineAddress(engine.kind, this.runtime.environment);
+    const { storageDriver } = this.engineFacts;
+    await writeEngineNote(directory, { address, storageDriver });
+    return name;
   }
 
   /** The labels of the network and of all nodes. */

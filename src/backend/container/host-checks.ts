@@ -14,9 +14,8 @@ import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
-import { builtImages } from "./launch/node-image.ts";
 import { findRights } from "./launch/system-flags.ts";
-import { type EngineMachine, lookAtMachine } from "./look-at-machine.ts";
+import { type EngineMachine, lookAtMachine, ownImage } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
 import {
   type Way,
@@ -50,6 +49,8 @@ export function hostChecks(facts: ContainerFacts): readonly Check[] {
 
 async function checkReach(facts: ContainerFacts, kind: EngineKind): Promise<Outcome> {
   const { reach, why } = await facts.way();
+  if (reach === "unknown")
+    return skip(`Not known: ${why}. Nodes are reached ${reachText(reach, kind)}.`);
   return pass(`Nodes are reached ${reachText(reach, kind)}: ${why}`);
 }
 
@@ -72,7 +73,8 @@ async function checkSpace(
   const free =
     space === undefined ? (await facts.machine())?.freeBytes : space.bavail * space.bsize;
   const folder = outsideLine(rootFolder) || "its folder";
-  if (free === undefined) return skip(`Not checked: ${folder} is not on this machine. ${unseen}`);
+  if (free === undefined)
+    return skip(`Not checked: ${folder} is not known to be on this machine. ${unseen}`);
   const place = space === undefined ? `${title}'s store of images` : folder;
   const text = `${place} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
@@ -98,9 +100,13 @@ function judgeMemory({ memoryBytes }: EngineFacts, { kind: { title } }: Engine):
 /** With cgroups 1, the nodes' systemd needs the tree that a host's systemd would have created. */
 async function checkCgroups(
   facts: ContainerFacts,
-  { cgroupVersion }: EngineFacts,
+  { cgroupVersion, idleLimits }: EngineFacts,
 ): Promise<Outcome> {
-  const nodes = `nodes run ${chooseDistribution(defaultDistribution, cgroupVersion, false)} by default`;
+  const usual = chooseDistribution(defaultDistribution, cgroupVersion, false);
+  const nodes = [
+    `nodes run ${usual} by default`,
+    ...idleLimits.map((name) => `\`${name}\` cannot be limited`),
+  ].join("; ");
   if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);
   const isHere = await isDirect(facts);
   const hasTree = isHere
@@ -151,7 +157,7 @@ export function volumeChecks(
     ),
     checkOfEngine("selinux", facts, async () => {
       if ((await facts.way().catch(() => undefined))?.reach !== "direct")
-        return skip("Not checked: nodes do not run on this machine.");
+        return skip("Not checked: nodes are not known to run on this machine.");
       return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),
   ];
@@ -210,18 +216,6 @@ async function tryMount(
   );
 }
 
-async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
-  const words = [
-    "images",
-    `--filter=reference=${builtImages}`,
-    "--format={{.Repository}}:{{.Tag}}",
-  ];
-  // Podman lists all names of the image, even if only one was asked for.
-  return (await engine.ask({ words }, signal))
-    .split("\n")
-    .find((name) => name.startsWith(`${builtImages}:`));
-}
-
 const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
   location === "here"
     ? "The folders must be readable for root on this machine."
@@ -264,10 +258,7 @@ export function containerFacts(
     engineFacts,
     root,
     way: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
-    machine: once(async () => {
-      const image = await ownImage(await engine(), signal);
-      return image === undefined ? undefined : lookAtMachine(await engine(), image, signal);
-    }),
+    machine: once(async () => lookAtMachine(await engine(), signal)),
     inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
   };
 }

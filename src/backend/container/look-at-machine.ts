@@ -1,6 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { Engine } from "./engine/engine.ts";
+import { builtImages } from "./launch/node-image.ts";
 import script from "./look-at-machine.sh" with { type: "text" };
 
 /** What a container sees of the computer that its engine runs on. A fact that it didn't find is missing. */
@@ -12,12 +13,16 @@ export interface EngineMachine {
   readonly hasSystemdTree?: boolean;
 }
 
-/** Looks with a container of this image, which ends at once. An engine that refuses it shows nothing. */
+/**
+ * Looks with a container of a node image, which ends at once. Undefined as long as there is no such image. An engine that
+ * refuses it shows nothing.
+ */
 export async function lookAtMachine(
   engine: Engine,
-  image: string,
   signal: AbortSignal,
-): Promise<EngineMachine> {
+): Promise<EngineMachine | undefined> {
+  const image = await ownImage(engine, signal);
+  if (image === undefined) return undefined;
   const words = [
     "run",
     "--rm",
@@ -54,3 +59,16 @@ export function readMachine(text: string): EngineMachine {
 }
 
 const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text);
+
+/** An image that this program has built; undefined if there is none. */
+export async function ownImage(engine: Engine, signal: AbortSignal): Promise<string | undefined> {
+  const words = [
+    "images",
+    `--filter=reference=${builtImages}`,
+    "--format={{.Repository}}:{{.Tag}}",
+  ];
+  // Podman lists all names of the image, even if only one was asked for.
+  return (await engine.ask({ words }, signal))
+    .split("\n")
+    .find((name) => name.startsWith(`${builtImages}:`));
+}

@@ -10,17 +10,20 @@ export const outsideText = "; outside traffic goes through this machine";
 export const wayOutText = (isOffline: boolean | undefined, usual = ""): string =>
   isOffline === true ? "; nodes reach each other and nothing else" : usual;
 
-interface OriginFacts
-  extends Omit<CreationSummary, "nodeCount">, Pick<ClusterRecord, "variant" | "distribution"> {
+interface OriginFacts<Facts>
+  extends Pick<CreationSummary, "lines">, Pick<ClusterRecord, "variant" | "distribution"> {
+  readonly facts: Facts;
   readonly counts: Counts;
   /** With its version. */
   readonly engine: string;
   /** Names the copy's source: `title` for people, `summary` as data. */
   readonly title: string;
-  readonly summary: Readonly<Record<string, unknown>>;
+  readonly summary: SnapshotOrigin;
 }
 
-interface SnapshotOrigin {
+export interface SnapshotOrigin {
+  /** The file or URL that holds it; absent: the cluster is on this computer. */
+  readonly file?: string;
   readonly cluster: string;
   readonly snapshot: string;
   /** ISO 8601. */
@@ -34,11 +37,11 @@ export function snapshotTitle({ cluster, snapshot, createdAt }: SnapshotOrigin):
 }
 
 /** Describes what a copy would create, for people and as data. `lines` and `facts` are those of one backend. */
-export function describeOrigin(
+export function describeOrigin<Facts extends object>(
   { clusterId, lifetimeMs }: Pick<CopyRequest, "clusterId" | "lifetimeMs">,
-  { title, summary, variant, distribution, counts, engine, lines, facts }: OriginFacts,
+  { title, summary, variant, distribution, counts, engine, lines, facts }: OriginFacts<Facts>,
   clock: Clock,
-): CreationSummary {
+) {
   return {
     nodeCount: nodeCount(counts),
     lines: [
@@ -57,5 +60,5 @@ export function describeOrigin(
       ...facts,
       ...endFacts(lifetimeMs, clock),
     },
-  };
+  } satisfies CreationSummary;
 }

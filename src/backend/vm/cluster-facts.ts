@@ -48,7 +48,7 @@ export const parseMachineSettings = read.object({
   hasGenerationId: read.optional(read.boolean),
   /** Whether they reach each other and nothing else. */
   isOffline: read.optional(read.boolean),
-  /** The name of the template that the machines are copies of. Absent: they booted. */
+  /** The name of the template from which the machines were made. Absent: they booted. */
   template: read.optional(parseTemplateName),
 });
 

@@ -29,7 +29,7 @@ export interface VmOptions extends Hardware {
   readonly offline?: boolean;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
-  /** Machines are copies of templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
+  /** Machines are made from templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
   readonly templates?: { readonly mostMegabytes: number };
 }
 

@@ -143,7 +143,7 @@ export function describePlan(
   { clusterId, counts, options, lifetimeMs }: CreationRequest<VmOptions>,
   { accelerator, choice, image, ...resolved }: ResolvedCreation,
   clock: Clock,
-): CreationSummary {
+) {
   const { diskMegabytes, offline } = options;
   const hardware = hardwareOf(options);
   const isPresent = image.path !== undefined;
@@ -170,5 +170,5 @@ export function describePlan(
       ...(offline && { offline: true }),
       ...endFacts(lifetimeMs, clock),
     },
-  };
+  } satisfies CreationSummary;
 }

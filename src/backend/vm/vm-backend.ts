@@ -63,13 +63,21 @@ export function createVmBackend(runtime: Runtime) {
       return clusters.toSorted((a, b) => a.id.localeCompare(b.id));
     },
     remove,
-    removeExpired: async (signal) => {
-      const expired = (await readClusters(root)).filter(({ facts }) => isOver(endOf(facts), clock));
-      await removeExpired(await Promise.all(expired.map(observeCluster)), remove, runtime, signal);
-    },
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
-    snapshots: new VmSnapshots({ qemu, root }, runtime),
-    templates: vmTemplates(runtime),
-    power: vmPower(qemu, runtime),
+    local: {
+      snapshots: new VmSnapshots({ qemu, root }, runtime),
+      templates: vmTemplates(runtime),
+      power: vmPower(qemu, runtime),
+      removeExpired: async (signal) => {
+        const clusters = await readClusters(root);
+        const expired = clusters.filter(({ facts }) => isOver(endOf(facts), clock));
+        await removeExpired(
+          await Promise.all(expired.map(observeCluster)),
+          remove,
+          runtime,
+          signal,
+        );
+      },
+    },
   } satisfies Backend<VmOptions>;
 }

@@ -68,7 +68,7 @@ interface ClaimedCreation extends ClaimedMachines {
   accelerator: Accelerator;
   /** The folder of the machines' sockets, once it exists. */
   sockets: string | undefined;
-  /** What the machines are copies of. Undefined: they boot. */
+  /** The saved machines from which the new ones are made. Undefined: they boot. */
   template: Template | undefined;
   /** Whether a template has failed these machines already, or would. */
   areBooting: boolean;

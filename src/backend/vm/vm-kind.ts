@@ -10,7 +10,7 @@ export const vmKind = defineBackend({
   options: vmSchema,
   parse: parseVmOptions,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
-  parts: {
+  local: {
     snapshots:
       "`create` saves memory and disks of all machines at one moment. `restore` lets them continue from there: processes keep running, nothing boots, and the clocks are corrected. Both work while jobs run; `restore` also restarts stopped machines, and works after a restart of this computer.",
     templates:

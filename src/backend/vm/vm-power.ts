@@ -61,9 +61,13 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
         );
         return nodes.filter((_, index) => found[index]);
       };
-      const look = async (): Promise<true | undefined> =>
-        (await running()).length === 0 ? true : undefined;
-      if ((await poll(look, ruleOf(waits.shutDown, clock), signal)) === true) return;
+      const seen = { running: nodes.length };
+      const look = async (): Promise<true | undefined> => {
+        seen.running = (await running()).length;
+        return seen.running === 0 ? true : undefined;
+      };
+      const rule = { ...ruleOf(waits.shutDown, clock), seen: () => seen.running };
+      if ((await poll(look, rule, signal)) === true) return;
       const left = (await running()).map(nodeReference);
       throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
         hint: "Stop them with `force`, or see the logs for what they wait for.",

@@ -66,7 +66,7 @@ export class OutputWriter implements Output {
   }
 
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */
-  finish(error: Readonly<Record<string, unknown>> | undefined): void {
+  finish(error: object | undefined): void {
     if (this.format !== "json") return;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
     this.#parts.write(

@@ -13,7 +13,6 @@ import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { timeLimit, tooSlow } from "../../system/time-limit.ts";
-import { parseUrl } from "../../system/mask-url.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
 export interface CreateRequest<Options> {
@@ -77,18 +76,17 @@ interface ReachableNodes {
 
 /**
  * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what is wrong with it as one sentence if it is something
- * else. Without files, only the first is accepted.
+ * else.
  */
 export function parseSnapshotReference(
   given: string,
   cwd: string,
-  takesFiles = true,
 ): SnapshotCopy["from"] | { readonly problem: string } {
-  if (takesFiles && /^https?:\/\//i.test(given))
-    return parseUrl(given) === undefined
+  if (/^https?:\/\//i.test(given))
+    return URL.parse(given) === null
       ? { problem: "it is not a valid URL" }
       : { location: { url: given } };
-  if (takesFiles && given !== "" && (given.includes("/") || !given.includes(":")))
+  if (given !== "" && (given.includes("/") || !given.includes(":")))
     return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));

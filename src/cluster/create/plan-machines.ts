@@ -5,7 +5,12 @@ import type {
   CreationSummary,
 } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
-import { type WebScheme, type WebUi, webUiText } from "../../model/cluster-record.ts";
+import {
+  type PlatformName,
+  type WebScheme,
+  type WebUi,
+  webUiText,
+} from "../../model/cluster-record.ts";
 import { platformText } from "../../model/parse-values.ts";
 import { webSchemeOf } from "../../platform/configuration/configuration.ts";
 import {
@@ -26,6 +31,11 @@ export interface CreationTarget<Options> {
   readonly install: InstallPlan | undefined;
 }
 
+/** What a plan says of a platform without variants, besides the facts of its backend. */
+export interface PlannedPlatform {
+  readonly platform?: Pick<PlatformName, "name" | "version">;
+}
+
 export async function summarizeCreation<Options>(
   request: CreateRequest<Options>,
   target: CreationTarget<Options>,
@@ -39,7 +49,7 @@ export async function summarizeCreation<Options>(
   return {
     ...summary,
     lines: [["Platform", `${name} ${version}`], ...summary.lines],
-    facts: { platform: { name, version }, ...summary.facts },
+    facts: { ...({ platform: { name, version } } satisfies PlannedPlatform), ...summary.facts },
   };
 }
 
@@ -48,7 +58,7 @@ export async function planMachines<Options>(
   { backend, install }: CreationTarget<Options>,
   signal: AbortSignal,
 ): Promise<Creation> {
-  if (lifetimeMs !== undefined && backend.removeExpired === undefined)
+  if (lifetimeMs !== undefined && backend.local === undefined)
     throw new ClusterError(
       "bad-usage",
       `Clusters of this kind (${backend.name}) end at a time of their own.`,
@@ -115,24 +125,15 @@ async function planCopy(
   }: SnapshotCopy & Pick<CreateRequest<never>, "clusterId" | "lifetimeMs">,
   signal: AbortSignal,
 ): Promise<Creation> {
-  const { snapshots } = backend;
-  if ("location" in from) {
-    if (snapshots?.files === undefined)
-      throw new ClusterError(
-        "bad-usage",
-        `Clusters of this kind (${backend.name}) are not created \`from\` files.`,
-      );
-    return snapshots.files.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
-  }
-  if (snapshots?.planCopy === undefined) {
+  const { local } = backend;
+  if (local === undefined)
     throw new ClusterError(
       "bad-usage",
-      `Clusters of this kind (${backend.name}) cannot be created from a snapshot.`,
-      {
-        hint: "Restore the snapshot in its own cluster.",
-      },
+      `Clusters of this kind (${backend.name}) are not created \`from\` snapshots or files.`,
     );
-  }
+  const { snapshots } = local;
+  if ("location" in from)
+    return snapshots.files.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
   const source = await findCluster(backend, from.clusterId, signal);
   return snapshots.planCopy({ clusterId, source, snapshot: from.name, copies, lifetimeMs }, signal);
 }

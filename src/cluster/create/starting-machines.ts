@@ -167,9 +167,14 @@ export class StartingMachines implements Machines {
     // Until a machine is visible, the creation is waiting for the launch.
     if (!this.#state.isLaunched && nodes.length === 0) return "";
     const { nodeCount } = this.#machines.creation.summary;
-    const unmet = nodes.filter((node) => node.state === "running" && !this.#loggedIn.has(node.id));
-    const [addressed, bare] = [unmet.filter(hasAddress), unmet.filter((node) => !hasAddress(node))];
-    const pending = nodeCount - this.#loggedIn.size - unmet.length;
+    const waiting = nodes.filter(
+      (node) => node.state === "running" && !this.#loggedIn.has(node.id),
+    );
+    const [addressed, bare] = [
+      waiting.filter(hasAddress),
+      waiting.filter((node) => !hasAddress(node)),
+    ];
+    const pending = nodeCount - this.#loggedIn.size - waiting.length;
     const parts = [
       ...(pending > 0 ? [`${pending} of ${numbered(nodeCount, "machine")} to start`] : []),
       ...(bare.length > 0 ? [`${someOf(bare.map(nodeReference))} to get a public address`] : []),

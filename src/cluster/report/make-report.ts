@@ -16,6 +16,7 @@ import { openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { collectLogs, maskedTexts, warnOfSecrets } from "../logs/save-logs.ts";
 import { readCases } from "./read-cases.ts";
+import type { LogLine } from "../logs/log-lines.ts";
 import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
 import { notice, windowsOf } from "./notice.ts";
 import { type ReportParts, renderReport } from "./render-report.ts";
@@ -162,7 +163,7 @@ export function reportParts(given: Collected): ReportParts {
     events,
     lines,
     windows: windowsOf(events, span.endMs),
-    noticed: notice(lines, windowsOf(events, nowMs)),
+    noticed: noticedIn(lines, events, nowMs),
     cases: readCases(xml, {
       startMs: runBegan === undefined ? span.startMs : Date.parse(runBegan.at),
       endMs: span.endMs,
@@ -171,6 +172,25 @@ export function reportParts(given: Collected): ReportParts {
       name.endsWith(noLogsSuffix) ? [`${name.slice(0, -noLogsSuffix.length)}: ${text}`] : [],
     ),
   };
+}
+
+/** What a command noticed while it watched the nodes and nothing explained, then what the logs add to that. */
+function noticedIn(
+  lines: readonly LogLine[],
+  events: readonly ClusterEvent[],
+  nowMs: number,
+): ReportParts["noticed"] {
+  const watched = events.flatMap((event) => {
+    if (event.kind !== "noticed" || event.isExplained === true) return [];
+    const { at, node, what, text } = event;
+    const line = { ms: Date.parse(at), node, unit: "watch", text };
+    return [{ line, what, explanation: undefined }];
+  });
+  const isKnown = ({ line, what, explanation }: ReportParts["noticed"][number]): boolean =>
+    explanation === undefined &&
+    watched.some((each) => each.line.node === line.node && each.what === what);
+  const logged = notice(lines, windowsOf(events, nowMs));
+  return [...watched, ...logged.filter((each) => !isKnown(each))];
 }
 
 const nodesOf = (texts: readonly NamedText[]): readonly string[] => [

@@ -61,8 +61,11 @@ export function notice(lines: readonly LogLine[], windows: readonly Window[]): r
   );
 }
 
+/** Whatever is done to a node may disturb the platform on it. */
+const ofPlatform: readonly Noticeable[] = ["error-line", "watch"];
+
 /** Returns what explains such a line: of all that may, what began last is the likeliest cause. */
-const explanationOf = (
+export const explanationOf = (
   sign: Noticeable,
   { node, ms }: Pick<LogLine, "node" | "ms">,
   windows: readonly Window[],
@@ -72,7 +75,7 @@ const explanationOf = (
       ms !== undefined &&
       ms >= startMs - beforeMs &&
       ms <= endMs + afterMs &&
-      explainedBy(kind).includes(sign) &&
+      (explainedBy(kind).includes(sign) || ofPlatform.includes(sign)) &&
       nodes.includes(node),
   )?.text;
 

@@ -6,6 +6,10 @@ interface Sign {
   readonly what: string;
   /** Takes linear time. */
   readonly shape: RegExp;
+  /** The programs whose lines in a journal say so while a command runs. Absent: none. */
+  readonly by?: ReadonlySet<string>;
+  /** Selects such lines on a node: a POSIX extended regular expression that ignores case. `shape` decides. */
+  readonly words?: string;
 }
 
 /** The first that a line shows is what it means. */
@@ -15,13 +19,23 @@ export const signs: readonly Sign[] = [
     what: "out of memory",
     shape:
       /out of memory: kill|oom-kill:|invoked oom-killer|killed by the OOM killer|result 'oom-kill'/i,
+    by: new Set(["kernel", "systemd", "systemd-oomd"]),
+    words: "out of memory: kill|by the oom killer|result 'oom-kill'",
   },
   {
-    id: "panic",
+    id: "kernel-error",
     what: "kernel error",
     shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault|Kernel panic/,
+    by: new Set(["kernel"]),
+    words: "BUG at|BUG: |Oops: |general protection fault|kernel panic",
   },
-  { id: "core-dump", what: "core dump", shape: /dumped core|core dumped|code=dumped/ },
+  {
+    id: "core-dump",
+    what: "core dump",
+    shape: /dumped core|core dumped|code=dumped/,
+    by: new Set(["kernel", "systemd", "systemd-coredump"]),
+    words: "dumped core|core dumped|code=dumped",
+  },
   { id: "full-disk", what: "full disk", shape: /no space left on device|\bENOSPC\b/i },
   {
     id: "clock-jump",
@@ -33,8 +47,14 @@ export const signs: readonly Sign[] = [
     what: "failed unit",
     shape:
       /\.(?:service|mount|scope|socket|timer): Failed with result|entered failed state|\.service: Main process exited, code=(?:killed|dumped)/,
+    by: new Set(["systemd"]),
+    words: "failed with result|entered failed state|main process exited, code=(killed|dumped)",
   },
-  { id: "reboot", what: "restart of the node", shape: /^-- (?:Reboot|Boot [0-9a-f]{8})/ },
+  {
+    id: "reboot",
+    what: "restart of the node",
+    shape: /^-- (?:Reboot|Boot [0-9a-f]{8})/,
+  },
 ];
 
 const errorShape =

@@ -3,7 +3,7 @@ import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { openMaskedConnections } from "../../cluster/connections.ts";
 import { parseSendRequest, sendFiles } from "../../cluster/copy/send-files.ts";
-import { type FetchRequest, checkTarget, fetchFile } from "../../cluster/fetch.ts";
+import { type FetchRequest, checkTarget, fetchFile, warnOfShrunk } from "../../cluster/fetch.ts";
 import {
   findCluster,
   findNode,
@@ -22,6 +22,8 @@ import {
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { numbered } from "../../system/amounts.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Progress } from "../../system/runtime.ts";
+import type { JsonResults } from "../json-results.ts";
 
 type CopyInput = Readonly<Record<string, unknown>> & {
   readonly clusterId: string;
@@ -87,7 +89,7 @@ export async function executeCopy(
   const [first, ...others] = failures;
   for (const error of others) progress.warn(messageOf(error));
   if (first !== undefined) throw first;
-  context.output.result({ text: "", data: { nodes } });
+  context.output.result({ text: "", data: { nodes } satisfies JsonResults["cp"] });
 }
 
 interface NodeTasks {
@@ -104,7 +106,7 @@ type Plan = (cluster: ClusterRecord) => Promise<readonly Task[]>;
 async function planCopy(
   { machineId }: BackendKind,
   paths: readonly string[],
-  { cwd, signal }: Context,
+  { cwd, progress, signal }: Context,
 ): Promise<Checked<Plan>> {
   const [sources, target = ""] = [paths.slice(0, -1), paths.at(-1)];
   if (sources.length === 0) return problem("PATH: a source and a target are required");
@@ -131,7 +133,11 @@ async function planCopy(
     return problem(`"${target}": for several sources, end it with /`);
   return {
     value: async (cluster) =>
-      fetchTasks(cluster, remotes, resolve(cwd, target) + (target.endsWith("/") ? "/" : "")),
+      fetchTasks(
+        cluster,
+        { remotes, target: resolve(cwd, target) + (target.endsWith("/") ? "/" : "") },
+        progress,
+      ),
   };
 }
 
@@ -145,8 +151,8 @@ function remoteOf(path: string, machineId: RegExp): Remote | undefined {
 
 async function fetchTasks(
   cluster: ClusterRecord,
-  remotes: readonly Remote[],
-  target: string,
+  { remotes, target }: { readonly remotes: readonly Remote[]; readonly target: string },
+  progress: Progress,
 ): Promise<readonly Task[]> {
   const found = remotes.flatMap(({ selector, path }) =>
     findNodes(cluster, [selector]).map((node) => ({ node, path })),
@@ -171,7 +177,11 @@ async function fetchTasks(
     tasks.push({
       node,
       title: "Fetch",
-      work: async (source, signal) => fetchFile(checked, { ...source, settings: [] }, signal),
+      work: async (source, signal) => {
+        const fetched = await fetchFile(checked, { ...source, settings: [] }, signal);
+        warnOfShrunk(fetched, checked, progress);
+        return fetched;
+      },
     });
   }
   return tasks;

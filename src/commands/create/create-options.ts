@@ -92,17 +92,17 @@ export const clusterTraits = (kind: BackendKind): readonly string[] => [
   ...Object.keys(platformOptions),
 ];
 
-const snapshotOrFile = (kind: BackendKind): ValueType<SnapshotCopy["from"]> => ({
+const snapshotOrFile: ValueType<SnapshotCopy["from"]> = {
   parse: async (given, { cwd }) => {
     const { parseSnapshotReference } = await import("../../cluster/create/create-request.ts");
-    const reference = parseSnapshotReference(given, cwd, kind.parts.files !== undefined);
+    const reference = parseSnapshotReference(given, cwd);
     if ("problem" in reference) throw new BadValue(reference.problem);
     return reference;
   },
-  ...(kind.parts.files !== undefined && { completes: "file" }),
+  completes: "file",
   secretsIn: (given) =>
     "location" in given && "url" in given.location ? urlSecrets(given.location.url) : [],
-});
+};
 
 const sha256 = option(value(parseSha256), {
   flag: "--sha256",
@@ -110,14 +110,13 @@ const sha256 = option(value(parseSha256), {
 });
 
 function copyOptions(kind: BackendKind) {
-  const { copies: help, files } = kind.parts;
-  const from = option(snapshotOrFile(kind), {
+  const from = option(snapshotOrFile, {
     flag: "--from",
-    placeholder: files === undefined ? "<cluster_id:snapshot>" : "<cluster_id:snapshot|file|url>",
-    summary: help ?? "",
+    placeholder: "<cluster_id:snapshot|file|url>",
+    summary: kind.local?.copies ?? "",
     replaces: clusterTraits(kind),
   });
-  return declaredIf(help !== undefined, { from, ...declaredIf(files !== undefined, { sha256 }) });
+  return declaredIf(kind.local !== undefined, { from, sha256 });
 }
 
 export function checkFile(
@@ -131,23 +130,23 @@ export function checkFile(
 }
 
 /** A run that was killed together with its state folder leaves nodes that no later command finds. */
-export const onceLifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
-  declaredIf(help !== undefined, {
+export const onceLifetimeOptions = ({ local }: BackendKind) =>
+  declaredIf(local !== undefined, {
     lifetime: option(duration, {
       flag: "--lifetime",
       placeholder: "<duration>",
-      summary: help ?? "",
+      summary: local?.lifetimes ?? "",
       default: 4 * 3_600_000,
       defaultText: "4h",
     }),
   });
 
-const lifetimeOptions = ({ parts: { lifetimes: help } }: BackendKind) =>
-  declaredIf(help !== undefined, {
+const lifetimeOptions = ({ local }: BackendKind) =>
+  declaredIf(local !== undefined, {
     lifetime: option(duration, {
       flag: "--lifetime",
       placeholder: "<duration>",
-      summary: help ?? "",
+      summary: local?.lifetimes ?? "",
       defaultText: "no limit",
     }),
   });

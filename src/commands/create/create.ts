@@ -19,6 +19,7 @@ import type { ArtifactLocation } from "../../platform/artifact/artifact-request.
 import { exampleNames } from "../../platform/examples/example-names.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { type CreateInput, requestedCounts, checkFile, createOptions } from "./create-options.ts";
+import type { JsonResults } from "../json-results.ts";
 import { readPassword } from "../options.ts";
 import { checkSummary, summarizingFailure } from "../summary/step-summary.ts";
 
@@ -188,7 +189,10 @@ async function showPlan(
   using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow("Creating", request.clusterId));
   const summary = await summarizeCreation(request, target, AbortSignal.any([signal, limit.signal]));
   const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
-  output.result({ text: pairs(lines, columns), data: { plan: summary.facts } });
+  output.result({
+    text: pairs(lines, columns),
+    data: { plan: summary.facts } satisfies JsonResults["create"],
+  });
 }
 
 async function checkedInstallation(

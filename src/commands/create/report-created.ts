@@ -4,6 +4,7 @@ import { type ClusterRecord, countNodes } from "../../model/cluster-record.ts";
 import { durationText, endText, nodesText } from "../../system/amounts.ts";
 import { programName, endsByItself, scopeOptions } from "../backend-options.ts";
 import { clusterView, nodeView } from "../cluster-view.ts";
+import type { CreatedView, JsonResults } from "../json-results.ts";
 import { type Row, renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
 import type { CreateInput } from "./create-options.ts";
@@ -102,13 +103,11 @@ function setResult({ cluster }: Created, { next, isReady }: Outcome, context: Co
       phases: phasesOf(context),
       ...(isReady !== undefined && { ready: isReady }),
       next,
-    },
+    } satisfies JsonResults["create"],
   });
 }
 
-const phasesOf = ({
-  progress,
-}: Context): readonly { readonly title: string; readonly seconds: number }[] =>
+const phasesOf = ({ progress }: Context): CreatedView["phases"] =>
   progress.timings().map(({ title, ms }) => ({ title, seconds: Math.round(ms / 100) / 10 }));
 
 interface Kept {

@@ -6,6 +6,7 @@ import { findCluster } from "../../cluster/find-cluster.ts";
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { plainLine } from "../../system/printable.ts";
+import type { JsonResults } from "../json-results.ts";
 import { canAsk, orDefaultClusterId } from "../options.ts";
 
 type DestroyInput = Readonly<Record<string, unknown>> & {
@@ -90,16 +91,19 @@ async function areMeant(
 }
 
 async function snapshotNames(
-  { snapshots }: Backend<unknown>,
+  { local }: Backend<unknown>,
   clusters: readonly ClusterRecord[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found = await Promise.all(
-    clusters.map(async (cluster) => snapshots?.list(cluster, signal) ?? []),
+    clusters.map(async (cluster) => local?.snapshots.list(cluster, signal) ?? []),
   );
   return found.flat().map(({ name }) => name);
 }
 
 function report(ids: readonly string[], { output }: Context): void {
-  output.result({ text: ids.map((id) => plainLine(id)).join("\n"), data: { destroyed: ids } });
+  output.result({
+    text: ids.map((id) => plainLine(id)).join("\n"),
+    data: { destroyed: ids } satisfies JsonResults["destroy"],
+  });
 }

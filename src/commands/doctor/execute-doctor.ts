@@ -7,6 +7,7 @@ import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { Progress, Runtime } from "../../system/runtime.ts";
+import type { CheckView, JsonResults } from "../json-results.ts";
 
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
 const allChecksMs = 40_000;
@@ -26,7 +27,9 @@ export async function executeDoctor(
     context.output.result({
       text: reportText(results, { isVerbose, columns: context.columns }),
       paint: paintMark,
-      data: { checks: results.map((result) => view(result, isVerbose)) },
+      data: {
+        checks: results.map((result) => checkView(result, isVerbose)),
+      } satisfies JsonResults["doctor"],
     });
     context.progress.note(summary(results));
     return results.some(({ status }) => status === "fail") ? 1 : 0;
@@ -96,7 +99,7 @@ function timeText(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : formatDuration(ms);
 }
 
-function view(result: CheckResult, isVerbose: boolean): Readonly<Record<string, unknown>> {
+function checkView(result: CheckResult, isVerbose: boolean): CheckView {
   return {
     name: result.name,
     status: result.status,

@@ -11,6 +11,7 @@ import {
 import { outside } from "../../outside-text.ts";
 import { table } from "../../cli/layout.ts";
 import { durationText } from "../../system/amounts.ts";
+import type { JsonResults } from "../json-results.ts";
 import { newSeed } from "./chaos-text.ts";
 import type { FaultInput } from "./check-fault.ts";
 import { executeRandom } from "./execute-random.ts";
@@ -31,13 +32,16 @@ export async function executeFault(
     if (faults.length === 0) progress.note("There are no faults.");
     return output.result({
       text: faults.length === 0 ? "" : tableOf(faults, context.columns),
-      data: { faults },
+      data: { faults } satisfies JsonResults["fault"],
     });
   }
   if (action === "heal") {
     const faults = (await endFaults(backend, { clusterId, nodes }, context, signal)).map(viewOf);
     if (faults.length === 0) progress.note("There is no fault to heal.");
-    return output.result({ text: faults.map(({ id }) => id).join("\n"), data: { faults } });
+    return output.result({
+      text: faults.map(({ id }) => id).join("\n"),
+      data: { faults } satisfies JsonResults["fault"],
+    });
   }
   if (action === "random") {
     const { dryRun, durationMs, seed = newSeed(), ...options } = input;
@@ -45,7 +49,7 @@ export async function executeFault(
     return await executeRandom(backend, request, context);
   }
   const fault = await begin(backend, { ...input, kind: action }, context);
-  output.result({ text: fault.id, data: { fault } });
+  output.result({ text: fault.id, data: { fault } satisfies JsonResults["fault"] });
 }
 
 async function begin(

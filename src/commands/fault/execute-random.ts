@@ -5,6 +5,7 @@ import { type ChaosOptions, chaosPlan, stepText } from "../../cluster/faults/cha
 import { planFault } from "../../cluster/faults/plan-fault.ts";
 import { findCluster } from "../../cluster/find-cluster.ts";
 import { durationText, numbered } from "../../system/amounts.ts";
+import type { JsonResults } from "../json-results.ts";
 import { chaosPairs } from "./chaos-text.ts";
 
 interface RandomInput {
@@ -25,7 +26,7 @@ export async function executeRandom(
   const plan = chaosPlan(cluster, { ...options, durationMs });
   const result = {
     text: [`seed ${options.seed}`, ...plan.map(stepText)].join("\n"),
-    data: { seed: options.seed, plan },
+    data: { seed: options.seed, plan } satisfies JsonResults["fault"],
   };
   if (dryRun) return output.result(result);
   // What a node can't have is refused before anything begins.

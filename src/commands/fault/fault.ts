@@ -78,7 +78,7 @@ const faultOptions = (kind: BackendKind) => ({
 export const faultCommand = (kind: BackendKind) =>
   defineCommand({
     name: "fault",
-    summary: "Begin, list and heal faults of networks, clocks, disks and processes",
+    summary: "Begin, list and heal faults of networks, clocks, disks, processes and memory",
     description: `${faultKinds.map((each) => `\`${each}\` ${faultRows[each].summary}`).join("; ")}. The command returns when the fault shows. After the time of --for, the nodes heal the fault by themselves, even if this program or computer has gone; a restart of a node heals its part. Faults may overlap. SSH keeps working, as does the installation. Nodes need nft or iptables for \`partition\`, tc and the kernel's netem for \`network\`.\n\n\`random\` begins one fault after the other for the time of --for, each over before the next one. The plan depends on the seed, the nodes' names and the options only.\n\n\`list\` shows all faults; \`heal\` ends those of these nodes, or all.`,
     positionals: {
       action: argument(choice(actions), {
@@ -113,6 +113,7 @@ export const faultCommand = (kind: BackendKind) =>
         words: "fault process master_0 --unit etcd --signal kill",
         summary: "Kill a service, and see whether it comes back by itself",
       },
+      { words: "fault pressure agent_0 --cpu 90% --memory 80%", summary: "Leave an agent little" },
       { words: "fault partition --shape ring", summary: "Let each node reach two others only" },
       {
         words: "fault random --seed 7 --for 10m",

@@ -1,7 +1,8 @@
-import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { CloudKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, option } from "../../cli/options/option.ts";
 import { text } from "../../cli/options/value-types.ts";
+import type { JsonResults } from "../json-results.ts";
 import { clusterOptions } from "../options.ts";
 
 const admitOptions = {
@@ -13,11 +14,11 @@ const admitOptions = {
   }),
 };
 
-export const admitCommand = (kind: BackendKind) =>
+export const admitCommand = (kind: CloudKind) =>
   defineCommand({
     name: "admit",
     summary: "Let a computer reach a cluster",
-    description: kind.parts.admission ?? "",
+    description: kind.cloud.admission,
     positionals: {
       range: argument(text, {
         name: "CIDR",
@@ -48,23 +49,21 @@ export const admitCommand = (kind: BackendKind) =>
       ]);
       const { clusterId, range, list: isList, remove } = input;
       const { output, columns, progress, signal } = context;
-      const backend: Backend<unknown> = await kind.open(input, context, signal);
-      const { admission } = backend;
-      if (admission === undefined)
-        throw new TypeError("Only backends with admission have this command");
+      const backend = await kind.open(input, context, signal);
+      const { admission } = backend.cloud;
       const cluster = await findCluster(backend, clusterId, signal);
       if (isList) {
         const ranges = await admission.list(cluster, signal);
         if (ranges.length === 0) progress.note(`No address is admitted to cluster "${clusterId}".`);
         const rows = ranges.map((each) => [each.range, each.ports.join(", ")]);
         const shown = rows.length === 0 ? "" : table([["CIDR", "PORTS"], ...rows], columns);
-        return output.result({ text: shown, data: { ranges } });
+        return output.result({ text: shown, data: { ranges } satisfies JsonResults["admit"] });
       }
       if (remove !== undefined) {
         const removed = await admission.remove(cluster, remove, signal);
-        return output.result({ text: removed, data: { removed } });
+        return output.result({ text: removed, data: { removed } satisfies JsonResults["admit"] });
       }
       const admitted = await admission.admit(cluster, { range, openPorts: publicPorts }, signal);
-      output.result({ text: admitted, data: { admitted } });
+      output.result({ text: admitted, data: { admitted } satisfies JsonResults["admit"] });
     },
   });

@@ -54,7 +54,7 @@ export const exportCommand = (kind: BackendKind) =>
       const plain = await exportCluster(backend, input.clusterId, signal);
       const exported =
         recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);
-      if (outputFile === undefined) return context.output.result({ text: exported, data: {} });
+      if (outputFile === undefined) return context.output.result({ text: exported });
       await saveExport(outputFile, exported);
     },
   });

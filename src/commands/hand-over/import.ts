@@ -3,6 +3,7 @@ import { argument } from "../../cli/options/option.ts";
 import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
 import { ClusterError } from "../../errors.ts";
 import type { BackendKind } from "../../backend/contract.ts";
+import type { JsonResults } from "../json-results.ts";
 
 export const importCommand = (kind: BackendKind) =>
   defineCommand({
@@ -31,7 +32,10 @@ export const importCommand = (kind: BackendKind) =>
       const { region } = handOver;
       const backend = await kind.open({ region }, context, context.signal);
       const { id } = await importCluster(backend, handOver, context, context.signal);
-      context.output.result({ text: id, data: { cluster: id, region } });
+      context.output.result({
+        text: id,
+        data: { cluster: id, region } satisfies JsonResults["import"],
+      });
     },
   });
 

@@ -26,7 +26,7 @@ export class CommandFailed extends OwnError {
   }
 }
 
-type OneUse = OnceInput & Pick<RunInput, "shard"> & Pick<Chaos, "onFault">;
+type OneUse = OnceInput & Pick<RunInput, "shard" | "onTrouble"> & Pick<Chaos, "onFault">;
 
 const creationTest = "The cluster is created";
 const commandTestOf = ({ chaos }: OneUse): string => `The command succeeds${chaosTitle(chaos)}`;
@@ -117,7 +117,8 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       else if (cached !== undefined)
         await saveForLater(prepared.backend, cluster.id, cached, context);
       tests.enter(commandTestOf(input));
-      await runCommand(kind, { ...input, backend: prepared.backend }, context);
+      const used = { ...input, backend: prepared.backend, onTrouble: tests.onTrouble };
+      await runCommand(kind, used, context);
     } catch (error) {
       if (attempt?.isReady !== false)
         await saveFailedCluster(kind, prepared.backend, input, context);

@@ -14,7 +14,7 @@ import {
   temporaryClusterId,
   timeout,
 } from "../options.ts";
-import { nodesOption, sessionOptions } from "../run/run.ts";
+import { nodesOption, sessionOptions, watchOptions } from "../run/run.ts";
 import { declaredIf, localFlags } from "../backend-options.ts";
 import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
@@ -101,10 +101,10 @@ export function onceOptions(kind: BackendKind) {
       summary: "Folder for the logs after a failure; created if it does not exist",
       defaultText: "the cluster's state folder",
     }),
-    ...declaredIf(kind.parts.files !== undefined, { ...saveOptions, ...cacheOptions }),
-    ...declaredIf(kind.parts.copies !== undefined, shardOptions),
+    ...declaredIf(kind.local !== undefined, { ...saveOptions, ...cacheOptions, ...shardOptions }),
     chaos,
     shrink,
+    ...watchOptions,
     junit,
     report: reportFile,
     junitFrom,

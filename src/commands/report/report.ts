@@ -42,6 +42,6 @@ export const reportCommand = (kind: BackendKind) =>
       const given = { clusterId: input.clusterId, file, cluster, junit };
       const opened = { kind, backend, scope: input };
       await writeClusterReport(opened, given, context, context.signal);
-      context.output.result({ text: file, data: { file } });
+      context.output.result({ text: file });
     },
   });

@@ -6,8 +6,10 @@ import { type Wanted, isWanted, runUntil, wantedStatus } from "../../cluster/run
 import { ClusterError, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
+import type { JsonResults, OutcomeView } from "../json-results.ts";
+import { type FindTroubles, troubleFacts } from "./with-watch.ts";
 
-interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine" | "keepsLogins"> {
+interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
   readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
   /** If there is none, the first running master is the only node. */
   readonly selectors: readonly string[];
@@ -17,6 +19,8 @@ interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine" | "keepsLogins"
   readonly wanted: Wanted;
   /** How long the command is repeated; undefined: it runs once. */
   readonly untilMs: number | undefined;
+  /** Waits for what has gone wrong on the nodes meanwhile; undefined: they are not watched. */
+  readonly troubles: FindTroubles | undefined;
 }
 
 type RunOn = (
@@ -27,7 +31,7 @@ type RunOn = (
 
 /** Resolves with the highest exit status of all nodes. */
 export async function executeOnNodes(
-  { find, selectors, isAlone, shard, wanted, untilMs, ...request }: NodesRequest,
+  { find, selectors, isAlone, shard, wanted, untilMs, troubles, ...request }: NodesRequest,
   context: Context,
 ): Promise<number> {
   const { output, progress, signal } = context;
@@ -52,7 +56,6 @@ export async function executeOnNodes(
       ...request,
       nodes,
       keepsPaths,
-      keepsLogins: shard === undefined,
       isOutputClosed: () => output.isClosed,
       ...(output.format === "text" && untilMs === undefined && { onLine: print }),
     };
@@ -76,7 +79,10 @@ export async function executeOnNodes(
     for (const hint of new Set(failed.flatMap(({ error }) => hintOf(error) ?? [])))
       progress.note(hint);
   }
-  output.result({ text: "", data: { nodes: outcomes.map((each) => outcomeView(each, context)) } });
+  const noticed = (await troubles?.())?.map(troubleFacts);
+  const nodes = outcomes.map((each) => outcomeView(each, context));
+  const results = { nodes, ...(noticed !== undefined && { noticed }) };
+  output.result({ text: "", data: results satisfies JsonResults["run"] });
   return Math.max(
     ...outcomes.map(({ status, error }) =>
       error === undefined ? wantedStatus(status, wanted) : status,
@@ -144,7 +150,7 @@ const hintOf = (error: ClusterError | undefined): string | undefined =>
 const outcomeView = (
   { node, status, stdout, stderr, error }: NodeOutcome,
   { nameFlags }: Pick<Context, "nameFlags">,
-) => ({
+): OutcomeView => ({
   reference: nodeReference(node),
   status,
   stdout: outside(stdout),

@@ -6,8 +6,9 @@ import type { RunRequest } from "../../cluster/run-on-node.ts";
 import { wantedStatus } from "../../cluster/run/run-until.ts";
 import { ClusterError } from "../../errors.ts";
 import { nodeGroups } from "../../model/cluster-record.ts";
-import type { BackendKind } from "../../backend/contract.ts";
+import type { Backend, BackendKind } from "../../backend/contract.ts";
 import { readPassword } from "../options.ts";
+import type { FindTroubles, WatchInput } from "./with-watch.ts";
 import type { Variable } from "./read-variable.ts";
 
 export type RunInput = Readonly<Record<string, unknown>> & {
@@ -26,17 +27,41 @@ export type RunInput = Readonly<Record<string, unknown>> & {
   /** Milliseconds. Only `run` has this and the next option. */
   readonly until?: number | undefined;
   readonly fails?: boolean;
+  /** Whether the nodes are watched while the command runs. */
+  readonly watch: boolean;
+  readonly ignore: WatchInput["ignore"];
+  readonly onTrouble?: WatchInput["onTrouble"];
   /** The shard that runs the command. Its name begins each line of output, even if the command runs on one node only. */
   readonly shard?: Source;
 };
 
-/** Resolves with the exit status of the command on the node, or with the highest one of several. */
+/**
+ * Resolves with the exit status of the command on the node, or with the highest one of several. Throws `trouble-noticed` if something goes wrong on the
+ * nodes that are watched.
+ */
 export async function executeRun(
   kind: BackendKind,
   input: RunInput,
   context: Context,
 ): Promise<number> {
-  const backend = await sparingCommandStatus(context, kind.open(input, context, context.signal));
+  const { clusterId, watch } = input;
+  const opening: Promise<Backend<unknown>> = kind.open(input, context, context.signal);
+  const backend = await sparingCommandStatus(context, opening);
+  if (!watch) return await execute(backend, input, context);
+  const { withWatch } = await import("./with-watch.ts");
+  const find = findCluster(backend, clusterId, context.signal);
+  const cluster = await sparingCommandStatus(context, find);
+  const command = async (troubles: FindTroubles): Promise<number> =>
+    execute(backend, input, context, troubles);
+  return await withWatch({ backend, cluster }, input, context, command);
+}
+
+async function execute(
+  backend: Backend<unknown>,
+  input: RunInput,
+  context: Context,
+  troubles?: FindTroubles,
+): Promise<number> {
   const password = await readPassword(input.loginPw, "Login", context);
   const { clusterId } = input;
   const variables = [...input.environmentFile.flat(), ...input.environment];
@@ -69,7 +94,7 @@ export async function executeRun(
   const hasLines = !isAlone || shard !== undefined || input.until !== undefined;
   if (hasLines || context.output.format === "json") {
     const { executeOnNodes } = await import("./execute-on-nodes.ts");
-    const nodes = { ...request, ...repetition, selectors: input.node, isAlone };
+    const nodes = { ...request, ...repetition, selectors: input.node, isAlone, troubles };
     return executeOnNodes({ ...nodes, find }, context);
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;

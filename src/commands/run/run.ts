@@ -91,6 +91,17 @@ export const sessionOptions = {
   }),
 };
 
+const ignore = option(
+  value(async (given) => (await import("./read-ignored.ts")).readIgnored(given)),
+  {
+    flag: "--ignore",
+    placeholder: "<what>",
+    summary:
+      "What may go wrong on nodes while the command runs: oom, core-dump, kernel-error, failed-unit, reboot, clock-jump, error-line, watch, or all; with =TEXT, only lines that contain TEXT, in which * stands for anything",
+    repeatable: true,
+  },
+);
+
 const repeatOptions = {
   until: option(duration, {
     flag: "--until",
@@ -103,6 +114,15 @@ const repeatOptions = {
     summary:
       "Succeed if the command fails on every node, and fail if it succeeds on one; status 126 or 127 means that it could not be executed, and is passed on",
   }),
+};
+
+export const watchOptions = {
+  watch: flag({
+    flag: "--watch",
+    summary:
+      "Watch all nodes while the command runs; print what goes wrong at once, and fail with status 255 if the command succeeds in spite of it",
+  }),
+  ignore,
 };
 
 /** Account names that systems accept, none of which is an option. */
@@ -126,7 +146,7 @@ export const runCommand = (kind: BackendKind) =>
     name: "run",
     summary: "Run a command on nodes",
     description:
-      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nSeveral nodes, or a group of nodes, run the command at the same time, 64 at once, without a terminal and with an empty stdin. Each line of output begins with the name of its node, and a file that is fetched goes into a folder of that name. A node that fails doesn't stop the others. The exit status is the highest of all nodes; a node that cannot be reached counts as 255.\n\nWith --until, the command has no terminal and an empty stdin, and a node that cannot be reached is tried again. The exit status is that of the last time. With --fails, a node that cannot be reached is still an error.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nWith --local, the command runs on this computer, for example to stop nodes while it uses the cluster. CLUSTER_ID names the cluster, and is the default of --cluster-id; CLUSTER_PROGRAM is the path of this program. CLUSTER_MASTERS, CLUSTER_AGENTS and CLUSTER_PUBLIC_AGENTS hold the addresses of the nodes as this computer reaches them, separated by spaces, or where it reaches none, the nodes' names in the SSH configuration. CLUSTER_SSH_CONFIG and CLUSTER_JSON are the paths of that configuration and of what `inspect --output json` prints, as they were when the command began.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, or because a node is stopped, it exits with 255, like ssh.",
+      "Run any command as root on a node, by default on the first master that answers. The command gets the environment that a test runner needs. The terminal, stdin, signals and the exit status are passed through. With --fetch, files are copied from the node after the command, even if it failed. Put the options of this program before NODE_ARGS: everything from the first word of NODE_ARGS on belongs to the command.\n\nSeveral nodes, or a group of nodes, run the command at the same time, 64 at once, without a terminal and with an empty stdin. Each line of output begins with the name of its node, and a file that is fetched goes into a folder of that name. A node that fails doesn't stop the others. The exit status is the highest of all nodes; a node that cannot be reached counts as 255.\n\nWith --until, the command has no terminal and an empty stdin, and a node that cannot be reached is tried again. The exit status is that of the last time. With --fails, a node that cannot be reached is still an error.\n\nA single word is a command line for the node's shell: to use special characters such as single quotes, wrap the whole command in double quotes. Several words are passed on unchanged.\n\nWith --watch, a process that is killed for lack of memory, a core dump, an error of the kernel, a unit that fails, a node that restarts, a clock that jumps, a line that platform.yaml names in `logs.errors`, and a platform's program `watch` that fails are printed within seconds. If the command succeeds in spite of that, the exit status is 255. What faults and power changes of this program explain doesn't count, nor does what --ignore names.\n\nWith --local, the command runs on this computer, for example to stop nodes while it uses the cluster. CLUSTER_ID names the cluster, and is the default of --cluster-id; CLUSTER_PROGRAM is the path of this program. CLUSTER_MASTERS, CLUSTER_AGENTS and CLUSTER_PUBLIC_AGENTS hold the addresses of the nodes as this computer reaches them, separated by spaces, or where it reaches none, the nodes' names in the SSH configuration. CLUSTER_SSH_CONFIG and CLUSTER_JSON are the paths of that configuration and of what `inspect --output json` prints, as they were when the command began.\n\nOther users of this machine can see the command line, and a crash prints it: pass secrets with --env-file FILE and --login-pw -.\n\nIf this program itself fails after it has started to connect, or because a node is stopped, it exits with 255, like ssh.",
     positionals: {
       words: wordsArgument("words", {
         name: "NODE_ARGS",
@@ -137,6 +157,7 @@ export const runCommand = (kind: BackendKind) =>
       clusterId,
       ...sessionOptions,
       ...repeatOptions,
+      ...watchOptions,
       ...scopeOptions(kind),
       node: nodesOption(kind),
       output: outputFormat(["text", "json"]),
@@ -179,13 +200,16 @@ export const runCommand = (kind: BackendKind) =>
     },
   });
 
-type Session = Partial<ValuesOf<typeof sessionOptions>> & { readonly node?: readonly string[] };
+type Session = Partial<ValuesOf<typeof sessionOptions & typeof watchOptions>> & {
+  readonly node?: readonly string[];
+};
 
 /** Refuses options that contradict each other, of `run` and `once`. */
 export function checkSession(
-  { local, node = [], fetch = [], noTestEnv, user }: Session,
+  { local, node = [], fetch = [], noTestEnv, user, watch, ignore: ignored = [] }: Session,
   problems: Problems,
 ): void {
+  if (watch !== true && ignored.length > 0) problems.add("--ignore: only allowed with --watch");
   const ofNodes = {
     "--node": node.length > 0,
     "--fetch": fetch.length > 0,

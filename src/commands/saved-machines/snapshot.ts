@@ -1,4 +1,4 @@
-import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { Backend, LocalKind, LocalPart } from "../../backend/contract.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, flag, option, type ValuesOf } from "../../cli/options/option.ts";
 import { choice, path, text, value } from "../../cli/options/value-types.ts";
@@ -6,7 +6,7 @@ import type { Problems } from "../../cli/options/problems.ts";
 import { checked } from "../../model/option-schema.ts";
 import type { SnapshotName } from "../../cluster/snapshots.ts";
 import { snapshotNameProblem } from "../../model/parse-values.ts";
-import { declaredIf } from "../backend-options.ts";
+import type { JsonResults } from "../json-results.ts";
 import { clusterOptions } from "../options.ts";
 
 /** Options for a file with a cluster. `when` names the action or option that writes it, such as "`save`". */
@@ -39,27 +39,21 @@ const examples = [
   },
   { words: "snapshot restore installed", summary: "Restore the cluster from that snapshot" },
   { words: "snapshot list -c nightly", summary: "Show the snapshots of the cluster `nightly`" },
+  {
+    words: "snapshot save installed cluster.zst",
+    summary: "Write the snapshot to a file for other computers",
+  },
 ];
-const saveExample = {
-  words: "snapshot save installed cluster.zst",
-  summary: "Write the snapshot to a file for other computers",
-};
 
-const actionsOf = (kind: BackendKind) =>
-  (["create", "list", "restore", "delete", "save"] as const).filter(
-    (action) => action !== "save" || kind.parts.files !== undefined,
-  );
+const actions = ["create", "list", "restore", "delete", "save"] as const;
 
-export const snapshotCommand = (kind: BackendKind) => {
-  const actions = actionsOf(kind);
-  const { snapshots, files } = kind.parts;
+export const snapshotCommand = (kind: LocalKind) => {
+  const { snapshots, files } = kind.local;
   const listText = "`list` shows the snapshots of a cluster and the disk space that each uses.";
   return defineCommand({
     name: "snapshot",
     summary: "Save and restore snapshots of a cluster",
-    description: [`${snapshots ?? ""} ${listText}`, ...(files === undefined ? [] : [files])].join(
-      "\n\n",
-    ),
+    description: `${snapshots} ${listText}\n\n${files}`,
     positionals: {
       action: argument(choice(actions), {
         name: "ACTION",
@@ -71,17 +65,17 @@ export const snapshotCommand = (kind: BackendKind) => {
         summary: "The snapshot's name; not for `list`",
         completeWith: ["snapshot", "--quiet", "list"],
       }),
-      ...declaredIf(files !== undefined, saveArguments),
+      ...saveArguments,
     },
     options: clusterOptions(kind, {
-      ...declaredIf(files !== undefined, saveOptions),
+      ...saveOptions,
       quiet: flag({
         flag: "--quiet",
         short: "-q",
         summary: "With `list`, print only the names, one per line",
       }),
     }),
-    examples: [...examples, ...(files === undefined ? [] : [saveExample])],
+    examples,
     check: (given, problems) => {
       const { action, name } = given;
       if (action === "list" && name !== undefined) problems.add("NAME: list takes no name");
@@ -97,7 +91,10 @@ export const snapshotCommand = (kind: BackendKind) => {
       if (action === "save")
         return await save(backend, { ...input, name, file: input.file ?? "" }, context);
       await change(backend, { action, name, clusterId: input.clusterId }, context);
-      context.output.result({ text: name, data: { snapshot: name } });
+      context.output.result({
+        text: name,
+        data: { snapshot: name } satisfies JsonResults["snapshot"],
+      });
     },
   });
 };
@@ -136,7 +133,10 @@ async function save(
     { clusterId: id, name, path: file, replaces: replace, withoutBase, recipients },
     context,
   );
-  context.output.result({ text: file, data: { snapshot: name, file } });
+  context.output.result({
+    text: file,
+    data: { snapshot: name, file } satisfies JsonResults["snapshot"],
+  });
 }
 
 interface Change extends SnapshotName {
@@ -144,7 +144,7 @@ interface Change extends SnapshotName {
 }
 
 async function change(
-  backend: Backend<unknown>,
+  backend: Backend<unknown> & { readonly local: LocalPart },
   { action, ...given }: Change,
   context: Context,
 ): Promise<void> {
@@ -157,7 +157,7 @@ async function change(
       return await deleteSnapshot(backend, given, context.signal);
     case "restore":
       await restoreSnapshot(backend, given, context, context.signal);
-      if (backend.snapshots?.holdsMemory === true) return;
+      if (backend.local.snapshots.holdsMemory) return;
       context.progress.note(
         "The nodes boot. Run the wait command to find out when the platform is ready.",
       );
@@ -189,6 +189,6 @@ async function list(
       ];
   output.result({
     text: snapshots.length === 0 ? "" : table(rows, columns),
-    data: { snapshots },
+    data: { snapshots } satisfies JsonResults["snapshot"],
   });
 }

@@ -1,14 +1,15 @@
-import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { LocalKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { choice, outputFormat, text, verbose } from "../../cli/options/value-types.ts";
 import { scopeOptions } from "../backend-options.ts";
+import type { JsonResults } from "../json-results.ts";
 
-export const templatesCommand = (kind: BackendKind) =>
+export const templatesCommand = (kind: LocalKind) =>
   defineCommand({
     name: "templates",
     summary: "List and remove the templates of nodes",
-    description: `${kind.parts.templates ?? ""} \`list\` shows them with the disk space that each uses. \`remove\` removes one, or all that no cluster uses.`,
+    description: `${kind.local.templates ?? ""} \`list\` shows them with the disk space that each uses. \`remove\` removes one, or all that no cluster uses.`,
     positionals: {
       action: argument(choice(["list", "remove"]), {
         name: "ACTION",
@@ -34,13 +35,16 @@ export const templatesCommand = (kind: BackendKind) =>
         import("../../cli/layout.ts"),
         import("../../system/amounts.ts"),
       ]);
-      const { templates }: Backend<unknown> = await kind.open(input, context, signal);
+      const { templates } = (await kind.open(input, context, signal)).local;
       if (templates === undefined)
         throw new TypeError("Only backends with templates have this command");
       if (input.action === "remove") {
         const removed = await templates.remove(input.name, signal);
         if (removed.length === 0) progress.note("There are no unused templates.");
-        return output.result({ text: removed.join("\n"), data: { removed } });
+        return output.result({
+          text: removed.join("\n"),
+          data: { removed } satisfies JsonResults["templates"],
+        });
       }
       const all = await templates.list(signal);
       if (all.length === 0) progress.note("There are no templates.");
@@ -55,6 +59,6 @@ export const templatesCommand = (kind: BackendKind) =>
       ]);
       const head = ["NAME", "CREATED", "SIZE", "USED BY", "MACHINE"];
       const shown = all.length === 0 ? "" : table([head, ...rows], columns);
-      output.result({ text: shown, data: { templates: all } });
+      output.result({ text: shown, data: { templates: all } satisfies JsonResults["templates"] });
     },
   });

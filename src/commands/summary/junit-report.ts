@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Context } from "../../cli/command.ts";
 import { originOf } from "../../cli/error-report.ts";
 import type { WaitRequest } from "../../cluster/wait-for-cluster.ts";
+import type { Trouble } from "../../cluster/watch/start-watch.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
@@ -27,6 +28,8 @@ export interface JunitReport {
   /** Counts the current test as passed and begins the next one. Entering the first test again discards all results. */
   enter(name: string): void;
   readonly onAnswers: NonNullable<WaitRequest["onAnswers"]>;
+  /** Adds a failed test for something that went wrong on a node. */
+  readonly onTrouble: (trouble: Trouble) => void;
   /**
    * Does the work that the tests check, then writes the file if the user wants one. If the work fails, so does the current test, and the tests after it
    * count as skipped. If the file can't be written, it only warns.
@@ -63,8 +66,7 @@ export function junitReport(
   const write = async (): Promise<void> => {
     if (file === undefined) return;
     const skipped = tests.slice(tests.indexOf(current.name) + 1);
-    const unrun = skipped.map((name): Test => ({ name, seconds: 0, outcome: "skipped" }));
-    const all = [...done, ...unrun];
+    const all = [...done, ...skipped.map(skippedTest)];
     const suite = { name: context.programName, clusterId, startMs, endMs: clock.now() };
     const text = renderJunit(suite, all, (given) => progress.mask(given));
     try {
@@ -89,6 +91,7 @@ export function junitReport(
         nodes.set(name, { readyMs, reason: isReady ? "" : verdict.reason });
       }
     },
+    onTrouble: (trouble) => void done.push(troubleTest(trouble)),
     during: async (work) => {
       try {
         const result = await work();
@@ -103,6 +106,14 @@ export function junitReport(
     },
   };
 }
+
+const skippedTest = (name: string): Test => ({ name, seconds: 0, outcome: "skipped" });
+
+const troubleTest = ({ node, kind, what, text }: Trouble): Test => ({
+  name: `${node}: ${what}`,
+  seconds: 0,
+  outcome: { type: kind, text },
+});
 
 interface Period {
   readonly startMs: number;

@@ -7,6 +7,7 @@ import type { ArtifactLocation } from "../../platform/artifact/artifact-request.
 import { outside } from "../../outside-text.ts";
 import { timeLimit } from "../../system/time-limit.ts";
 import { numbered } from "../../system/amounts.ts";
+import type { JsonResults } from "../json-results.ts";
 
 type UpgradeInput = Readonly<Record<string, unknown>> & {
   readonly clusterId: string;
@@ -52,6 +53,11 @@ export async function executeUpgrade(
   );
   context.output.result({
     text: "",
-    data: { cluster: { id: cluster.id }, version: outside(version), upgraded, seconds },
+    data: {
+      cluster: { id: cluster.id },
+      version: outside(version),
+      upgraded,
+      seconds,
+    } satisfies JsonResults["upgrade"],
   });
 }

@@ -7,7 +7,7 @@ import { networkFailure } from "../../system/network-failure.ts";
 import { throughProxy } from "../../system/proxy.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isAccessible, isFolder } from "../../system/files/private-file.ts";
-import { maskUrl, parseUrl } from "../../system/mask-url.ts";
+import { maskUrl } from "../../system/mask-url.ts";
 import { exampleNames } from "../examples/example-names.ts";
 import {
   type PlatformFolder,
@@ -246,8 +246,8 @@ const fileLocation = (path: string): Checked<ArtifactLocation> => ({
 });
 
 function webLocation(text: string): Checked<ArtifactLocation> {
-  const url = parseUrl(text);
-  if (url === undefined) return problem(`${maskUrl(text)} is not a valid URL.`);
+  const url = URL.parse(text);
+  if (url === null) return problem(`${maskUrl(text)} is not a valid URL.`);
   return { value: { kind: "url", url: url.href, shown: maskUrl(url) } };
 }
 

@@ -95,7 +95,7 @@ export const examples: Readonly<Record<ExampleName, readonly ExampleFile[]>> = {
 };
 
 /** A row of the `examples` command. */
-interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
+export interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
   readonly description: string;
   /** How many of them a cluster has by default. */
   readonly nodes: {

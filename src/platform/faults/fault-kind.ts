@@ -86,17 +86,19 @@ export interface Draw {
   among<Value>(choices: readonly [Value, ...Value[]]): Value;
 }
 
-/** What a report notices, and a fault of some kind may have caused. */
+/** What a report or a watch notices, and a fault of some kind may have caused. */
 export type Noticeable =
   | "oom"
   | "full-disk"
   | "failed-unit"
   | "reboot"
   | "clock-jump"
-  | "panic"
-  | "core-dump";
+  | "kernel-error"
+  | "core-dump"
+  | "error-line"
+  | "watch";
 
-/** All about one kind of fault: its row. Its script has the functions `begin`, `heal` and perhaps `measure`. */
+/** All about one kind of fault: its row. Its script has the functions `begin`, `heal`, perhaps `measure`, and perhaps `keep_doing`, whose processes end with the fault. */
 export interface FaultRow<Options extends FaultOptions, Values> {
   /** Continues after the kind's name in the help. */
   readonly summary: string;

@@ -3,10 +3,11 @@ import { disk } from "./disk.ts";
 import type { FaultBase, FaultOptions, FaultRow, FaultValues } from "./fault-kind.ts";
 import { network } from "./network.ts";
 import { partition } from "./partition.ts";
+import { pressure } from "./pressure.ts";
 import { processes } from "./processes.ts";
 
 /** All kinds of faults. The command line, its help, the library and the shown effects follow from these rows. */
-const rows = { partition, network, clock, disk, process: processes };
+const rows = { partition, network, clock, disk, process: processes, pressure };
 
 export type FaultKind = keyof typeof rows;
 export const faultRows: Readonly<Record<FaultKind, FaultRow<FaultOptions, FaultOptionValues>>> =
@@ -20,14 +21,16 @@ export interface FaultOptionValues
     FaultValues<typeof network.options>,
     FaultValues<typeof clock.options>,
     FaultValues<typeof disk.options>,
-    FaultValues<typeof processes.options> {}
+    FaultValues<typeof processes.options>,
+    FaultValues<typeof pressure.options> {}
 
 /** A fault to begin. */
 export interface FaultRequest extends FaultBase, FaultOptionValues {
   /**
    * `partition`: packets from one side don't arrive at the other. `network`: what nodes send arrives late, or not at all. `clock`: clocks are wrong; not
    * on containers. `disk`: the file system of a folder is full, which must be a tmpfs on containers.
-   * `process`: a service or a program is killed, paused or kept dead.
+   * `process`: a service or a program is killed, paused or kept dead. `pressure`: processors are
+   * busy, or memory is full; on containers within their limits.
    */
   readonly kind: FaultKind;
 }

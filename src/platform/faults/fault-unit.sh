@@ -1,8 +1,8 @@
 #!/bin/sh
 # Begins and heals a fault. systemd runs it as root, behind the text of the fault, which has the functions begin and
-# heal: `sh FILE begin` once, and `sh FILE heal` when the time is over, when the unit is stopped, when the node shuts
-# down, and when begin has failed. What it prints goes to the unit's log.
-# Both leave a line in the node's journal.
+# heal, and perhaps keep_doing: `sh FILE begin` once, then `sh FILE last`, and `sh FILE heal` when the time is over,
+# when the unit is stopped, when the node shuts down, and when begin has failed. What it prints goes to the unit's log.
+# Both ends leave a line in the node's journal.
 # Values: ID; FOLDER; UNIT_FILE; DURATION in seconds; RECORD, a line about it; KIND.
 
 fail() {
@@ -23,6 +23,10 @@ case $1 in
     printf '%s\n' "$end" "$RECORD" >"$FOLDER/$ID.record" || exit
     (begin) || exit
     mark begins
+    ;;
+  last)
+    ! command -v keep_doing >/dev/null || keep_doing
+    exec sleep "$DURATION"
     ;;
   heal)
     heal

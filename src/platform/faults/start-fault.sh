@@ -14,7 +14,7 @@ main() {
 Description=Fault $ID for a test
 [Service]
 ExecStartPre=/bin/sh -c 'exec /bin/sh $script begin >$log 2>&1'
-ExecStart=/bin/sleep $DURATION
+ExecStart=/bin/sh $script last
 ExecStopPost=/bin/sh $script heal
 TimeoutStartSec=300
 END

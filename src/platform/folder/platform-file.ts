@@ -1,5 +1,6 @@
 import { type Role, type WebEndpoint, roles } from "../../model/cluster-record.ts";
 import { integer, matching, oneOf, refined, string } from "../../model/reader.ts";
+import { isLinePattern } from "../../model/line-pattern.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { numbered, readDurationMs } from "../../system/amounts.ts";
@@ -33,9 +34,17 @@ export interface PlatformFacts {
   readonly checkSeconds: number | undefined;
   readonly conditions: readonly NodeCondition[];
   readonly kernelModules: readonly string[];
-  readonly logs: { readonly units: readonly string[]; readonly files: readonly string[] };
+  readonly logs: PlatformLogs;
   /** Absolute paths on the first master. */
   readonly secrets: readonly string[];
+}
+
+interface PlatformLogs {
+  readonly units: readonly string[];
+  readonly files: readonly string[];
+  /** Lines of the journal that are errors, unless one of `allowed` matches too; see line-pattern.ts. */
+  readonly errors: readonly string[];
+  readonly allowed: readonly string[];
 }
 
 /** How many nodes of a role a cluster may have. Absent: the product's own default or limit. */
@@ -97,7 +106,7 @@ export function platformHead({
   nodes,
   checkSeconds,
   kernelModules,
-  logs,
+  logs: { units, files, errors, allowed },
   secrets,
   ...facts
 }: PlatformFacts): string {
@@ -113,7 +122,12 @@ export function platformHead({
     // node.sh reads this text.
     checkTimeout: checkSeconds === undefined ? undefined : `${checkSeconds}s`,
     kernel_modules: kernelModules,
-    logs,
+    logs: {
+      units,
+      files,
+      ...(errors.length > 0 && { errors }),
+      ...(allowed.length > 0 && { allowed }),
+    },
     secrets,
   });
 }
@@ -311,8 +325,14 @@ function readWeb(reader: FactReader, found: unknown): PlatformWeb | undefined {
   return { port, path: path ?? "/", scheme: scheme === "https" ? "https" : "http", certificate };
 }
 
-function readLogs(reader: FactReader, found: unknown): PlatformFacts["logs"] {
-  const given = readMapping(reader, "logs", found, ["units", "files"]);
+function readLogs(reader: FactReader, found: unknown): PlatformLogs {
+  const given = readMapping(reader, "logs", found, ["units", "files", "errors", "allowed"]);
+  const patterns = (key: "errors" | "allowed"): readonly string[] =>
+    readList(reader, `logs.${key}`, given[key], {
+      most: 50,
+      read: refined(plainLineOf(200), (line) => (isLinePattern(line) ? line : undefined)),
+      what: "a pattern of at most 200 characters, in which at least 3 that follow each other are no *",
+    });
   return {
     units: readList(reader, "logs.units", given["units"], {
       most: 50,
@@ -320,5 +340,7 @@ function readLogs(reader: FactReader, found: unknown): PlatformFacts["logs"] {
       what: "the name of a systemd unit",
     }),
     files: readList(reader, "logs.files", given["files"], { most: 50, ...absolutePath }),
+    errors: patterns("errors"),
+    allowed: patterns("allowed"),
   };
 }

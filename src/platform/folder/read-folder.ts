@@ -97,7 +97,7 @@ async function checkFolder(
   return { value: { facts: facts.value, files } };
 }
 
-const programs = ["install", "check", "upgrade"] as const;
+const programs = ["install", "check", "upgrade", "watch"] as const;
 
 export const hasUpgrade = (files: readonly Pick<PlatformFolderFile, "path">[]): boolean =>
   files.some(({ path }) => path === "upgrade");
@@ -107,7 +107,7 @@ function absence(
   files: readonly PlatformFolderFile[],
 ): string | undefined {
   if (files.some(({ path }) => path.startsWith(`${name}/`))) return "is a folder, not a program";
-  return name === "upgrade" ? undefined : "is missing";
+  return name === "upgrade" || name === "watch" ? undefined : "is missing";
 }
 
 function sizeProblems(shown: string, files: readonly PlatformFolderFile[]): readonly string[] {

@@ -7,7 +7,8 @@ import containerFile from "./docker-container.sh" with { type: "text" };
 import imageFile from "./docker-image.sh" with { type: "text" };
 
 /** The folder of such a platform on a node. The platform's artifact writes it; see folder/install.sh. */
-const root = "/opt/cluster-platform";
+export const platformRoot = "/opt/cluster-platform";
+const root = platformRoot;
 const folder = `${root}/folder`;
 
 /** Returns the layout of a platform that is a folder. Without facts, it has only what all such platforms share. */

@@ -146,6 +146,7 @@ async function askWithin(
         argv: ["sh", "-s", "--", "e2e-readiness", ...values.map(String)],
         sudo: true,
         stdin: question(),
+        isStdinShort: true,
         limitMs,
         task: "checking its readiness",
       },

@@ -43,7 +43,7 @@ export interface Wait {
   readonly reason: string;
 }
 
-/** Resolves with the unmet conditions: every master must answer, the login must work, and all agents must be registered. */
+/** Resolves with the conditions that do not hold yet: every master must answer, the login must work, and all agents must be registered. */
 export type MastersChecker = (
   request: MastersCheck,
   signal: AbortSignal,

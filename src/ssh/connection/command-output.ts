@@ -117,7 +117,7 @@ const pieceBytes = 16 * 1024;
  * Merges small chunks while nobody takes them. The window limits how many bytes wait, but a node may send each of them in a packet of its own, and a
  * chunk takes a hundred times its byte.
  */
-function mergeWaiting(stream: Readable): void {
+export function mergeWaiting(stream: Readable): void {
   const push = stream.push.bind(stream);
   const piece = { bytes: Buffer.alloc(0), length: 0 };
   const flush = (): void => {

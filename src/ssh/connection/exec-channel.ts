@@ -97,6 +97,21 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
    */
   readonly commandSlots: Semaphore;
   readonly endingSlots: Semaphore;
+  /** Absent: each command that runs as root gets a session of its own. */
+  readonly rootShells?: RootShells;
   /** Opens a second connection to the same node, because this one may have no session left, as with `MaxSessions 1`. */
   readonly openAnother: (signal: AbortSignal) => Promise<Connection>;
+}
+
+/**
+ * Root shells of a login: each runs one command at a time, and the next one without another session, login shell and sudo. A shell whose command was
+ * given up is not used again.
+ */
+export interface RootShells {
+  /** Returns how to run one line as root; undefined if the command needs a session of its own. Throws the signal's reason. */
+  take(link: Link, signal: AbortSignal): Promise<Link["exec"] | undefined>;
+  /** Called once a command has run on this login. Until then, another program in place of the login shell could wait for the end of its stdin. */
+  allow(): void;
+  /** Opens no more of them, because the node lacks sessions, and frees those that are held. */
+  giveUp(): void;
 }

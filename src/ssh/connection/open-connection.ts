@@ -22,6 +22,7 @@ import { unansweredRequests } from "../openssh-files.ts";
 import { commandNotBegun } from "../session/session-messages.ts";
 import type { Connection, PortAddress } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
+import { createRootShells } from "./root-shell.ts";
 import { runOverLink } from "./run-over-link.ts";
 import { uploadOver } from "./upload.ts";
 
@@ -87,6 +88,7 @@ export async function openConnection(
     lost: lost.signal,
     commandSlots: createSemaphore(commandsAtOnce),
     endingSlots: createSemaphore(endingsAtOnce),
+    rootShells: createRootShells(),
     openAnother: async (another) => {
       const hostKeys = (await options.laterHostKeys?.()) ?? options.hostKeys;
       return await openConnection({ ...options, hostKeys }, another);

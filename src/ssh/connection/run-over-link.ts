@@ -15,6 +15,7 @@ import { collectOutput } from "./command-output.ts";
 import { connectionLost, endUnknown } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { type CommandChannel, type Link, feed, openChannel } from "./exec-channel.ts";
+import { fitsRootShell } from "./root-shell.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */
@@ -36,11 +37,27 @@ export async function runOverLink(
       `${link.target.name}: $ ${outside(shownLine(command, link.target.user))}`,
     );
     const token = createToken();
-    const line = remoteLine(command, link.target.user, token);
     const follow = (channel: CommandChannel) => ({
       result: followCommand(link, { command, channel, token }, end.signal),
     });
-    const open = (openSignal: AbortSignal) => openChannel(link, line, follow, openSignal);
+    const open = async (openSignal: AbortSignal) => {
+      const exec = fitsRootShell(command)
+        ? await link.rootShells?.take(link, openSignal)
+        : undefined;
+      if (exec !== undefined)
+        return openChannel(
+          { ...link, exec },
+          remoteLine(command, "root", token),
+          follow,
+          openSignal,
+        );
+      const line = remoteLine(command, link.target.user, token);
+      return openChannel(link, line, follow, openSignal).catch((error: unknown) => {
+        // The sessions that it lacks may be those of shells.
+        link.rootShells?.giveUp();
+        throw error;
+      });
+    };
     const { result } = await retry(open, ruleOf(waits.session, link.clock), end.signal);
     return await result;
   }, end.signal);
@@ -78,6 +95,7 @@ async function followCommand(
     ]);
     const noise = output.noise();
     if (noise !== undefined) throw await link.explain(link, { status: exit, output: noise }, end);
+    link.rootShells?.allow();
     // Another program may have run the command, and ended with a status of its own.
     const status = output.status() ?? exit;
     if (output.status() === undefined && exit === 0) throw endUnknown(link.target);

@@ -6,6 +6,7 @@ import { shellText } from "../shell-text.ts";
 import type { UploadSource, UploadTarget } from "./connection.ts";
 import type { Link } from "./exec-channel.ts";
 import receive from "./receive.sh" with { type: "text" };
+import { shortStdinBytes } from "./root-shell.ts";
 import { runOverLink } from "./run-over-link.ts";
 
 const chunkBytes = 256 * 1024;
@@ -37,6 +38,7 @@ export async function uploadOver(
       ],
       sudo: target.sudo ?? false,
       stdin: counted(content, target),
+      isStdinShort: content.size <= shortStdinBytes,
     },
     signal,
   );

@@ -34,7 +34,6 @@ export interface MasterConnection {
 
 /** How long the background process outlives its last session. */
 const idleSeconds = 600;
-const loginsAtOnce = 8;
 /** The session ends at once, so that an ssh which finds that another one has become the master ends as well. */
 const persistence = ["-o", "ControlMaster=auto", "-o", `ControlPersist=${idleSeconds}`] as const;
 const answerLimitMs = 3_000;
@@ -51,63 +50,34 @@ export function masterConnection(
 ): MasterConnection {
   const name = `master-${createHash("sha256").update(JSON.stringify(circumstances)).digest("hex").slice(0, 16)}`;
   const path = `./${name}`;
+  const control = ["-o", `ControlPath=${path}`] as const;
+  const options = [...control, "-o", "ControlMaster=no"] as const;
+  const env = sshEnvironment(environment);
   return {
     folder,
     path,
-    options: ["-o", `ControlPath=${path}`, "-o", "ControlMaster=no"],
+    options,
     hasSocket: () => existsSync(join(folder, name)),
     isAlive: () => command(folder, name, "check", environment),
     close: async () => {
       if (existsSync(join(folder, name))) await close(folder, name, environment);
     },
     reaches: async (sshConfigFile, host, limitMs, signal) => {
-      const argv = [
-        "ssh",
-        "-F",
-        sshConfigFile,
-        "-o",
-        `ControlPath=${path}`,
-        "-o",
-        "ControlMaster=no",
-        "-T",
-        host,
-        "true",
-      ] as const;
-      const run = { argv, cwd: folder, environment: sshEnvironment(environment) };
+      const argv = ["ssh", "-F", sshConfigFile, ...options, "-T", host, "true"] as const;
       const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-      return await runProgram(run, limit).then(
+      return await runProgram({ argv, cwd: folder, environment: env }, limit).then(
         ({ status }) => status === 0,
         () => false,
       );
     },
     open: (sshConfigFile, host) => {
-      const words = [
-        "-F",
-        sshConfigFile,
-        "-o",
-        `ControlPath=${path}`,
-        ...persistence,
-        "-T",
-        host,
-        "true",
-      ];
-      inBackground(["ssh", ...words], folder, environment);
+      const words = ["-F", sshConfigFile, ...control, ...persistence, "-T", host, "true"];
+      // Without our terminal, output and session: Ctrl-C doesn't reach it.
+      spawn("ssh", words, { cwd: folder, env: { ...env }, detached: true, stdio: "ignore" })
+        .on("error", () => {})
+        .unref();
     },
   };
-}
-
-/** Opens several master connections of one folder. One process starts the others, so that the caller can end at once. */
-export function openMasterConnections(
-  masters: readonly { readonly master: MasterConnection; readonly host: string }[],
-  sshConfigFile: string,
-  environment: Environment,
-): void {
-  const [first] = masters;
-  if (first === undefined) return;
-  const words = masters.flatMap(({ master, host }) => [master.path, host]);
-  const login = `exec ssh -F "$0" -o ControlPath="$1" ${persistence.join(" ")} -T "$2" true`;
-  const line = `printf '%s\\n' "$@" | xargs -n 2 -P ${loginsAtOnce} sh -c '${login}' "$0"`;
-  inBackground(["sh", "-c", line, sshConfigFile, ...words], first.master.folder, environment);
 }
 
 export async function closeMasterConnections(
@@ -117,17 +87,6 @@ export async function closeMasterConnections(
   await Promise.all(
     (await socketNames(folder)).map(async (name) => close(folder, name, environment)),
   );
-}
-
-/** Starts a process without our terminal, output and session. Nobody waits for it, and Ctrl-C doesn't reach it. */
-function inBackground(
-  [program = "", ...words]: readonly string[],
-  folder: string,
-  environment: Environment,
-): void {
-  const env = { ...sshEnvironment(environment) };
-  const child = spawn(program, words, { cwd: folder, env, detached: true, stdio: "ignore" });
-  child.on("error", () => {}).unref();
 }
 
 async function close(folder: string, name: string, environment: Environment): Promise<void> {

@@ -12,7 +12,9 @@ export type Mark =
   /** Printed on both streams as the right user, just before the command. Everything ahead of it is noise. */
   | { readonly kind: "begun" }
   /** Printed when the command has ended. `outputs` are the files behind stdout and stderr, as in /proc. */
-  | { readonly kind: "end"; readonly status: number; readonly outputs: readonly string[] };
+  | { readonly kind: "end"; readonly status: number; readonly outputs: readonly string[] }
+  /** Printed on both streams by a root shell that waits for a line: the status of the line before. */
+  | { readonly kind: "over"; readonly status: number };
 
 /** Reads the output of one stream. Output after a mark that came late is not lost: each mark is looked for anywhere. */
 export interface MarkReader {
@@ -92,7 +94,9 @@ function readMark(text: string): Mark | undefined {
   if (kind === "begun" && number === undefined) return { kind };
   if (number === undefined || !/^\d{1,10}$/.test(number)) return undefined;
   if (kind === "group") return { kind, processId: Number(number) };
-  if (kind !== "end" || Number(number) > 255) return undefined;
+  if (Number(number) > 255) return undefined;
+  if (kind === "over") return { kind, status: Number(number) };
+  if (kind !== "end") return undefined;
   return {
     kind,
     status: Number(number),

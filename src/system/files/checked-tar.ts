@@ -5,11 +5,10 @@ import {
   type TarHeader,
   blockBytes,
   damaged,
-  hasChecksum,
-  isEmptyBlock,
   paddingAfter,
-  readOctal,
   readPaxRecords,
+  readTarHeader,
+  untilZero,
 } from "./tar.ts";
 
 /** More than any real file system has. */
@@ -31,8 +30,6 @@ const metadata = new Set(["x", "g", "K", "L"]);
 
 /** Names are compared as they are, so each byte becomes a character. */
 const asBytes = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
-
-type Entry = Omit<TarHeader, "mode">;
 
 /**
  * Passes on an archive of a whole Linux system, such as a layer of an image, that an attacker may have written and that another program unpacks. Throws
@@ -90,13 +87,13 @@ class TarCheck {
   }
 
   #readHeader(block: Buffer): void {
-    if (isEmptyBlock(block)) {
+    const own = readTarHeader(block, { decode: asBytes, takesGnu: true });
+    if (own === undefined) {
       this.#hasEnded = true;
       return;
     }
     // Some programs read data behind the end as another archive.
-    if (this.#hasEnded || !hasChecksum(block)) throw damaged();
-    const own = entryOf(block);
+    if (this.#hasEnded) throw damaged();
     if (metadata.has(own.type)) {
       if (own.sizeBytes > mostMetadataBytes) throw damaged();
       this.#metadata = own;
@@ -118,8 +115,8 @@ class TarCheck {
   ): void {
     this.#metadata = undefined;
     const text = bytes.subarray(0, sizeBytes);
-    if (type === "L") this.#next.path = untilZero(text);
-    else if (type === "K") this.#next.linkpath = untilZero(text);
+    if (type === "L") this.#next.path = asBytes(untilZero(text));
+    else if (type === "K") this.#next.linkpath = asBytes(untilZero(text));
     else if (type === "x") {
       // GNU's records for sparse files name them again.
       if (/(?:^|\n)\d+ GNU\.sparse\./.test(asBytes(text)))
@@ -128,7 +125,7 @@ class TarCheck {
     }
   }
 
-  #checkEntry({ type, name, linkTarget }: Entry): void {
+  #checkEntry({ type, name, linkTarget }: TarHeader): void {
     this.#entries += 1;
     if (this.#entries > mostEntries)
       throw new ArchiveProblem(`it has more than ${mostEntries} files and folders`);
@@ -163,33 +160,3 @@ class TarCheck {
 }
 
 const padded = (size: number): number => size + paddingAfter(size);
-
-function entryOf(block: Buffer): Entry {
-  const magic = block.toString("latin1", 257, 263);
-  if (magic !== "ustar\0" && magic !== "ustar ") throw damaged();
-  // GNU tar uses these bytes for something else.
-  const prefix = magic === "ustar\0" ? field(block, 345, 155) : "";
-  const name = field(block, 0, 100);
-  return {
-    type: block.toString("latin1", 156, 157),
-    name: prefix === "" ? name : `${prefix}/${name}`,
-    linkTarget: field(block, 157, 100),
-    sizeBytes: readSize(block),
-  };
-}
-
-const field = (block: Buffer, start: number, length: number): string =>
-  untilZero(block.subarray(start, start + length));
-
-function untilZero(bytes: Buffer): string {
-  const end = bytes.indexOf(0);
-  return asBytes(end === -1 ? bytes : bytes.subarray(0, end));
-}
-
-/** Large sizes are binary, with the highest bit set. */
-function readSize(block: Buffer): number {
-  if (block[124] !== 0x80) return readOctal(block, 124, 12);
-  const size = block.readBigUInt64BE(128);
-  if (block.readUIntBE(125, 3) !== 0 || size > Number.MAX_SAFE_INTEGER) throw damaged();
-  return Number(size);
-}

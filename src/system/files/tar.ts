@@ -149,32 +149,44 @@ export interface PaxRecords {
 
 export const damaged = (): ArchiveProblem => new ArchiveProblem("the archive is damaged");
 
-/** Reads a block. Undefined for the block of zeros that ends an archive. */
-export function readTarHeader(block: Buffer): TarHeader | undefined {
-  if (isEmptyBlock(block)) return undefined;
-  if (!hasChecksum(block) || block.toString("latin1", 257, 263) !== "ustar\0") throw damaged();
-  const [prefix, name] = [field(block, 345, 155), field(block, 0, 100)];
+interface HeaderForm {
+  readonly decode: Decode;
+  /** Whether GNU tar's own format counts as well. */
+  readonly takesGnu: boolean;
+}
+
+type Decode = (bytes: Uint8Array) => string;
+
+/** Reads a block. Undefined for a block of zeros, as at the end of an archive. */
+export function readTarHeader(
+  block: Buffer,
+  { decode, takesGnu }: HeaderForm = { decode: utf8, takesGnu: false },
+): TarHeader | undefined {
+  if (block.every((byte) => byte === 0)) return undefined;
+  const magic = block.toString("latin1", 257, 263);
+  const isUstar = magic === "ustar\0";
+  if (!hasChecksum(block) || !(isUstar || (takesGnu && magic === "ustar "))) throw damaged();
+  const field = (start: number, length: number): string =>
+    decode(untilZero(block.subarray(start, start + length)));
+  // GNU tar uses these bytes for something else.
+  const prefix = isUstar ? field(345, 155) : "";
+  const name = field(0, 100);
   return {
     name: prefix === "" ? name : `${prefix}/${name}`,
     mode: readOctal(block, 100, 8) & 0o777,
-    sizeBytes: readOctal(block, 124, 12),
+    sizeBytes: takesGnu && block[124] === 0x80 ? readBinarySize(block) : readOctal(block, 124, 12),
     type: block.toString("latin1", 156, 157),
-    linkTarget: field(block, 157, 100),
+    linkTarget: field(157, 100),
   };
 }
 
-export const isEmptyBlock = (block: Buffer): boolean => block.every((byte) => byte === 0);
-
 /** Whether a header is undamaged. The checksum counts its own eight bytes as spaces. */
-export const hasChecksum = (block: Buffer): boolean =>
+const hasChecksum = (block: Buffer): boolean =>
   readOctal(block, 148, 8) ===
   block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
 
 /** Each record is `<length> <key>=<value>\n`, where the length counts all of it. Unknown keys are skipped. */
-export function readPaxRecords(
-  bytes: Buffer,
-  decode: (bytes: Uint8Array) => string = utf8,
-): PaxRecords {
+export function readPaxRecords(bytes: Buffer, decode: Decode = utf8): PaxRecords {
   const found: { path?: string; linkpath?: string; size?: string } = {};
   for (let start = 0; start < bytes.length;) {
     const [, digits = ""] = /^(\d{1,6}) /.exec(bytes.toString("latin1", start, start + 8)) ?? [];
@@ -192,17 +204,23 @@ export function readPaxRecords(
 
 const newline = 0x0a;
 
-function field(block: Buffer, start: number, length: number): string {
-  const bytes = block.subarray(start, start + length);
+export function untilZero(bytes: Buffer): Buffer {
   const end = bytes.indexOf(0);
-  return utf8(end === -1 ? bytes : bytes.subarray(0, end));
+  return end === -1 ? bytes : bytes.subarray(0, end);
 }
 
-export function readOctal(block: Buffer, start: number, length: number): number {
+function readOctal(block: Buffer, start: number, length: number): number {
   const [, digits] =
     /^ *([0-7]+)[ \0]*$/.exec(block.toString("latin1", start, start + length)) ?? [];
   if (digits === undefined) throw damaged();
   return Number.parseInt(digits, 8);
+}
+
+/** Large sizes are binary, with the highest bit set. */
+function readBinarySize(block: Buffer): number {
+  const size = block.readBigUInt64BE(128);
+  if (block.readUIntBE(125, 3) !== 0 || size > Number.MAX_SAFE_INTEGER) throw damaged();
+  return Number(size);
 }
 
 function utf8(bytes: Uint8Array): string {

@@ -81,13 +81,22 @@ export async function runWithin(
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
   const attempt = async (inner: AbortSignal): Promise<ProgramEnd> =>
-    runProgram(run, inner).catch((error: unknown) => {
-      throw errorCode(error) === "ENOENT" || errorCode(error) === "EACCES" ? missing(error) : error;
-    });
+    runOrMissing(run, missing, inner);
   const onLimit = (): never => {
     throw tooSlow();
   };
   return await withinLimit(limitMs, attempt, onLimit, signal);
+}
+
+/** Runs a program like `runProgram`. Rejects with `missing` if there is no such program, or this user may not run it. */
+export async function runOrMissing(
+  run: ProgramRun,
+  missing: (cause: unknown) => Error,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  return await runProgram(run, signal).catch((error: unknown) => {
+    throw errorCode(error) === "ENOENT" || errorCode(error) === "EACCES" ? missing(error) : error;
+  });
 }
 
 /**

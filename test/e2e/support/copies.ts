@@ -131,6 +131,18 @@ async function keysInTemplates(vms: TestVms): Promise<readonly string[]> {
   return [...keys];
 }
 
+/** Whether the first node of each cluster reaches a port of this computer's loopback. */
+export async function expectOffline(
+  vms: TestVms,
+  { online, offline }: Readonly<Record<"online" | "offline", string>>,
+  port: number,
+): Promise<void> {
+  const attempt = `timeout 30 bash -c 'exec 3<>/dev/tcp/10.0.2.2/${port}' 2>/dev/null && echo reached || echo not`;
+  const reach = async (cluster: string) =>
+    (await vms.run(["run", "-c", cluster, "--no-test-env", attempt])).stdout;
+  expect([await reach(online), await reach(offline)]).toEqual(["reached\n", "not\n"]);
+}
+
 /** Tries, on every node, all keys that an attacker could have who has the templates and another cluster of copies. */
 export async function expectClosedCopies(vms: TestVms, id: string, other: string): Promise<void> {
   const own = await vms.inspect(id);

@@ -1,5 +1,6 @@
 /** Starts the built executables as a user's shell would. Uses nothing else of the product. */
 import { join } from "node:path";
+import { assertInSchema } from "../../support/results-schema.ts";
 
 export interface Ended {
   /** The exit code; undefined when a signal ended the program. */
@@ -62,12 +63,15 @@ export function start(program: string, words: readonly string[], options: StartO
   };
   const following = follow();
   const ended = Promise.all([child.exited, new Response(child.stdout).text(), following]).then(
-    ([, stdout]) => ({
-      status: child.exitCode ?? undefined,
-      signal: child.signalCode === null ? undefined : String(child.signalCode),
-      stdout,
-      stderr: written.stderr,
-    }),
+    ([, stdout]) => {
+      assertJson(words, stdout);
+      return {
+        status: child.exitCode ?? undefined,
+        signal: child.signalCode === null ? undefined : String(child.signalCode),
+        stdout,
+        stderr: written.stderr,
+      };
+    },
   );
   return {
     processId: child.pid,
@@ -92,6 +96,13 @@ export function start(program: string, words: readonly string[], options: StartO
     interrupt: (signal) => child.kill(signal),
     ended,
   };
+}
+
+/** Whatever a program prints as JSON must be as the schema says. A program that was killed may print a part of it. */
+function assertJson(words: readonly string[], stdout: string): void {
+  const [command = ""] = words;
+  if (!words.join(" ").includes("--output json") || !stdout.endsWith("}\n")) return;
+  assertInSchema(command, JSON.parse(stdout));
 }
 
 /** Runs it to its end. */

@@ -1,6 +1,7 @@
 /** A local cloud in its own process, whose machines are containers, and the environment for executables that use it. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { modelContradicted } from "../../local-cloud/endpoint/ec2-model.ts";
 import { nodeImage } from "./container-engine.ts";
 import type { Ended, Running, StartOptions } from "./executable.ts";
 import { repository, run, start } from "./executable.ts";
@@ -122,7 +123,9 @@ export async function startTestCloud(
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");
       await child.exited;
+      const said = await log.text();
       await folder[Symbol.asyncDispose]();
+      if (said.includes(modelContradicted)) throw new Error(said);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Faults of the nodes' systems: of what their shells print, of their disks, of what the artifact does on them. */
 import type { Expected, Fault } from "../fault.ts";
 import type { LoginShell } from "../../local-cloud/machines/exec.ts";
+import type { RootShellMoment } from "../../local-cloud/machines/root-shell.ts";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import type { CloudWorld } from "../worlds/cloud-world.ts";
 import { answering, created, failed, struck } from "./cloud-injections.ts";
@@ -29,6 +30,32 @@ const shell = (name: string, loginShell: LoginShell, expected: Expected): CloudF
   },
   expected,
 });
+
+/** A root shell of a node ends at a moment of its first line with this text. */
+const rootShell = (moment: RootShellMoment, text: string): CloudFault => ({
+  name: `a root shell that ends when it ${moment}: ${text}`,
+  place: "machine",
+  strike: async ({ rootShells }) => {
+    const met = { count: 0 };
+    rootShells.breaks = (now, line) => {
+      if (now !== moment || !line.includes(text)) return false;
+      met.count += 1;
+      return met.count === 1;
+    };
+    return {
+      hasStruck: () => met.count > 0,
+      [Symbol.asyncDispose]: async () => {
+        rootShells.breaks = undefined;
+      },
+    };
+  },
+  expected: created,
+});
+
+const moments = ["waits", "has a line", "has begun", "has ended"] as const;
+const rootShells = ["e2e-prepare", "artifact.sh --genconf"].flatMap((text) =>
+  moments.map((moment) => rootShell(moment, text)),
+);
 
 const shells: readonly CloudFault[] = [
   shell("a .bashrc that prints a line", { before: { stdout: "Welcome to this node\n" } }, created),
@@ -256,4 +283,9 @@ const systems: readonly CloudFault[] = [
   ),
 ];
 
-export const nodeFaults: readonly CloudFault[] = [...shells, ...artifactOnNodes, ...systems];
+export const nodeFaults: readonly CloudFault[] = [
+  ...shells,
+  ...rootShells,
+  ...artifactOnNodes,
+  ...systems,
+];

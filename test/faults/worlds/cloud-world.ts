@@ -8,6 +8,7 @@ import {
 import { accounts } from "../../local-cloud/endpoint/accounts.ts";
 import { LocalCloud } from "../../local-cloud/local-cloud.ts";
 import type { LoginShell } from "../../local-cloud/machines/exec.ts";
+import type { RootShellBreaks } from "../../local-cloud/machines/root-shell.ts";
 import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
 import type { Exhibit, Struck, Thing } from "../fault.ts";
 import { type ApiFault, cloudFault } from "./api-troubles.ts";
@@ -34,6 +35,8 @@ export class CloudWorld extends ProgramWorld {
   readonly urlSecret = `url-${this.random}`;
   /** The login shell of the machines, looked up for each command. */
   readonly shell: { current: () => LoginShell };
+  /** When the machines' root shells end; undefined: they have none. Looked up for each of them. */
+  readonly rootShells: { breaks: RootShellBreaks | undefined };
   /** MaxSessions of the machines' SSH servers, and how many sessions they refused. */
   readonly sessions: { most: number; refused: number };
 
@@ -41,10 +44,12 @@ export class CloudWorld extends ProgramWorld {
     const folder = await newFolder();
     const shell: CloudWorld["shell"] = { current: () => ({}) };
     const sessions = { most: Number.POSITIVE_INFINITY, refused: 0 };
+    const rootShells: CloudWorld["rootShells"] = { breaks: undefined };
     const cloud = await LocalCloud.start({
       driver: "in-process",
       directory: join(folder, "cloud"),
       loginShell: () => shell.current(),
+      rootShellBreaks: () => rootShells.breaks,
       admitsSession: (openSessions) => {
         if (openSessions < sessions.most) return true;
         sessions.refused += 1;
@@ -52,7 +57,7 @@ export class CloudWorld extends ProgramWorld {
       },
     });
     cloud.answers.replace(usualAnswers);
-    const world = new CloudWorld(folder, cloud, { shell, sessions });
+    const world = new CloudWorld(folder, cloud, { shell, sessions, rootShells });
     await world.writeInputs();
     return world;
   }
@@ -60,11 +65,12 @@ export class CloudWorld extends ProgramWorld {
   private constructor(
     folder: string,
     cloud: LocalCloud,
-    settings: Pick<CloudWorld, "shell" | "sessions">,
+    settings: Pick<CloudWorld, "shell" | "sessions" | "rootShells">,
   ) {
     super(folder, "cluster-cloud");
     this.shell = settings.shell;
     this.sessions = settings.sessions;
+    this.rootShells = settings.rootShells;
     this.cloud = cloud;
     this.environment = {
       ...cloud.environment,

@@ -2,101 +2,22 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Backend } from "../../../src/backend/contract.ts";
-import type { FaultRequest } from "../../../src/platform/faults/fault-kinds.ts";
-import {
-  beginFault,
-  endFaults,
-  listFaults,
-  untilFaultEnds,
-} from "../../../src/cluster/faults/faults.ts";
-import type { Context } from "../../../src/cli/command.ts";
-import { withChaos } from "../../../src/commands/once/with-chaos.ts";
-import { runChaos } from "../../../src/cluster/faults/chaos.ts";
+import { untilFaultEnds } from "../../../src/cluster/faults/faults.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { Cluster } from "../../../src/index.ts";
 import { mapOutside, mapTexts, unmarked } from "../../../src/outside-text.ts";
 import { readEvents } from "../../../src/store/events.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
-import { exampleCluster, exampleTraits } from "../../support/install-example.ts";
-import { machinesLack, startMachines } from "../../support/install-machine.ts";
-import { recordingProgress } from "../../support/recording-progress.ts";
+import { exampleTraits } from "../../support/install-example.ts";
+import { machinesLack } from "../../support/install-machine.ts";
 import { runCommandLine } from "../../support/run-command.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
 import { signal } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
-
-const programs = {
-  sudo: '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n',
-  systemctl: `#!/bin/sh
-unit=$MACHINE/run/systemd/system/$2
-line() { sed -n "s/^$1=//p" "$unit"; }
-[ -e "$unit" ] || exit 0
-heal=$(line ExecStopPost)
-case $1 in
-  start) sh -c "$(line ExecStartPre)" || { sh -c "$heal"; exit 1; }
-    [ -e "$MACHINE/timed" ] || exit 0
-    (while [ -e "$MACHINE/timed" ]; do sleep 0.05; done; sh -c "$heal") >/dev/null 2>&1 & ;;
-  stop) sh -c "$heal" ;;
-esac
-`,
-  nft: `#!/bin/sh
-case $1 in
-  -f) : >"$MACHINE/seen"; while [ -e "$MACHINE/hold" ]; do sleep 0.05; done; [ ! -e "$MACHINE/broken" ] || exit 1
-    cat >"$MACHINE/rules"; [ -e "$MACHINE/vain" ] || : >"$MACHINE/cut" ;;
-  delete) rm -f "$MACHINE/cut" "$MACHINE/rules" ;;
-esac
-`,
-  logger: '#!/bin/sh\necho "$*" >>"$MACHINE/journal"\n',
-  ping: '#!/bin/sh\n[ -e "$MACHINE/cut" ] || echo "rtt min/avg/max/mdev = 0.321/1.0/1.1/0.1 ms"\n',
-};
-
-async function openCluster() {
-  const stack = new AsyncDisposableStack();
-  const scratch = stack.use(await scratchFolder());
-  const machines = stack.use(
-    await startMachines({ roles: ["master", "master", "agent"], programs }),
-  );
-  const directory = join(scratch.path, "cluster");
-  await machines.openTo(directory);
-  const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
-  const backend = { name: "container", find: async () => cluster } as unknown as Backend<unknown>;
-  const recorded = recordingProgress();
-  const runtime = { environment: {}, clock: systemClock, progress: recorded.progress };
-  const named = { clusterId: cluster.id };
-  const list = async () => listFaults(backend, cluster.id, runtime, signal);
-  const request: FaultRequest = {
-    kind: "partition",
-    between: ["agent_0"],
-    and: ["masters"],
-    durationMs: 60_000,
-  };
-  const begin = async (changes: Partial<FaultRequest> = {}, inner = signal) =>
-    beginFault(backend, { ...named, request: { ...request, ...changes } }, runtime, inner);
-  const end = async (nodes: readonly string[] = []) =>
-    endFaults(backend, { ...named, nodes }, runtime, signal);
-  const cuts = async () =>
-    Promise.all(
-      machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()),
-    );
-  return {
-    directory,
-    machines: machines.machines,
-    backend,
-    named,
-    runtime,
-    told: recorded.told,
-    list,
-    begin,
-    end,
-    cuts,
-    stack,
-  };
-}
+import { openFaultyCluster } from "../../support/faulty-cluster.ts";
 
 describe.skipIf(machinesLack !== undefined)("faults", () => {
   test("a partition begins on all nodes, shows, is listed, and is healed", async () => {
-    const { directory, machines, told, list, begin, end, cuts, stack } = await openCluster();
+    const { directory, machines, told, list, begin, end, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
     const { fault } = await begin();
     expect(fault).toMatchObject({
@@ -130,7 +51,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("the library begins, lists and heals them, at the latest at the end of their scope", async () => {
-    const { backend, named, runtime, cuts, stack } = await openCluster();
+    const { backend, named, runtime, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
     const clusters = {
       distribution: "debian-12",
@@ -183,7 +104,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
 
   // Shows R124.
   test("what a node says of a fault is masked where it is listed", async () => {
-    const { machines, backend, stack } = await openCluster();
+    const { machines, backend, stack } = await openFaultyCluster();
     await using _ = stack;
     const record = { kind: "disk", description: "a disk full of hunter2", links: [], folder: "/" };
     await machines[1]!.write(
@@ -204,7 +125,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("the command begins a fault, lists it and heals it, and says if there is none", async () => {
-    const { backend, stack } = await openCluster();
+    const { backend, stack } = await openFaultyCluster();
     await using _ = stack;
     const run = async (words: string) =>
       runCommandLine(`fault ${words} -c example`, {
@@ -240,7 +161,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("faults overlap, and a node's name heals only those that concern it", async () => {
-    const { list, begin, end, stack } = await openCluster();
+    const { list, begin, end, stack } = await openFaultyCluster();
     await using _ = stack;
     const { fault: first } = await begin({ oneWay: true, and: ["master_0"] });
     const { fault: second } = await begin({
@@ -254,7 +175,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test.each(["broken", "vain"])("if one node is %s, no node keeps the fault", async (state) => {
-    const { machines, list, begin, cuts, stack } = await openCluster();
+    const { machines, list, begin, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
     await machines[1]!.write(state, "");
     const failure = await failureOf(begin());
@@ -263,7 +184,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("an interrupted beginning leaves no fault, not even one that was still on its way", async () => {
-    const { machines, list, begin, cuts, stack } = await openCluster();
+    const { machines, list, begin, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
     await machines[0]!.write("hold", "");
     const interruption = new AbortController();
@@ -279,7 +200,8 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("the wait ends when the nodes have healed the fault by themselves", async () => {
-    const { machines, backend, named, runtime, told, begin, list, stack } = await openCluster();
+    const { machines, backend, named, runtime, told, begin, list, stack } =
+      await openFaultyCluster();
     await using _ = stack;
     for (const machine of machines) await machine.write("timed", "");
     const begun = await begin({ durationMs: 1_000 });
@@ -290,7 +212,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("the wait also ends if a node dies meanwhile, and names it", async () => {
-    const { machines, backend, named, runtime, told, begin, stack } = await openCluster();
+    const { machines, backend, named, runtime, told, begin, stack } = await openFaultyCluster();
     await using _ = stack;
     for (const machine of machines.slice(0, 2)) await machine.write("timed", "");
     const begun = await begin({ durationMs: 1_000 });
@@ -304,7 +226,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("an interrupted wait heals the fault", async () => {
-    const { backend, named, runtime, begin, list, stack } = await openCluster();
+    const { backend, named, runtime, begin, list, stack } = await openFaultyCluster();
     await using _ = stack;
     const begun = await begin();
     const interruption = new AbortController();
@@ -314,112 +236,5 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");
     expect(await list()).toEqual([]);
-  });
-
-  const chaos = {
-    seed: 7,
-    everyMs: 5_000,
-    kinds: ["partition"],
-    targets: ["majority"],
-  } as const;
-
-  test("chaos that is interrupted heals its present fault", async () => {
-    const { backend, named, runtime, told, list, cuts, stack } = await openCluster();
-    await using _ = stack;
-    const interruption = new AbortController();
-    const begun: number[] = [];
-    const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
-    const request = { ...named, options: chaos, onFault };
-    const failing = failureOf(runChaos(backend, request, runtime, interruption.signal));
-    await until("a fault shows", () => told.some((text) => text.startsWith("The fault shows")), {
-      limitMs: 100_000,
-    });
-    interruption.abort(new Error("Enough"));
-    expect((await failing).message).toBe("Enough");
-    expect([begun, await cuts(), await list()]).toEqual([[1], [false, false, false], []]);
-  });
-
-  test.each(["vain", "dead"])(
-    "chaos ends with an error if a node is %s, and leaves no fault",
-    async (state) => {
-      const { machines, backend, named, runtime, list, cuts, stack } = await openCluster();
-      await using _ = stack;
-      if (state === "dead") await machines[2]!.close();
-      else for (const machine of machines) await machine.write(state, "");
-      const failure = await failureOf(
-        runChaos(backend, { ...named, options: chaos }, runtime, signal),
-      );
-      expect(failure.id).toBe(state === "dead" ? "connection-failed" : "remote-command-failed");
-      expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
-    },
-  );
-
-  test("chaos beside a command ends with it, and names its seed first and last", async () => {
-    const { backend, named, runtime, told, list, cuts, stack } = await openCluster();
-    await using _ = stack;
-    const context = { ...runtime, signal } as unknown as Context;
-    const command = async (): Promise<number> => {
-      await until("a fault shows", () => told.some((text) => text.includes("The fault shows")), {
-        limitMs: 100_000,
-      });
-      return 3;
-    };
-    const given = { ...named, options: chaos };
-    expect(await withChaos(backend, given, context, command)).toBe(3);
-    expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
-    expect(told[0]).toBe("Chaos: seed=7,every=5s,kinds=partition,targets=majority");
-    expect(told.findLast((text) => text.includes("seed"))).toStartWith("Chaos had seed 7.");
-  });
-
-  test("an interruption heals nothing on a cluster that is about to go", async () => {
-    const { backend, named, runtime, told, cuts, stack } = await openCluster();
-    await using _ = stack;
-    const interruption = new AbortController();
-    const context = { ...runtime, signal: interruption.signal } as unknown as Context;
-    const command = async (): Promise<number> => {
-      await until("a fault shows", () => told.some((text) => text.includes("The fault shows")), {
-        limitMs: 100_000,
-      });
-      interruption.abort(new Error("Enough"));
-      throw new Error("Enough");
-    };
-    const given = { ...named, options: chaos, abandon: interruption.signal };
-    expect((await failureOf(withChaos(backend, given, context, command))).message).toBe("Enough");
-    expect(await cuts()).toContain(true);
-  });
-
-  test("chaos that fails says so while the command runs", async () => {
-    const { machines, backend, named, runtime, told, stack } = await openCluster();
-    await using _ = stack;
-    for (const machine of machines) await machine.write("vain", "");
-    const context = { ...runtime, signal } as unknown as Context;
-    const isTold = (): boolean => told.some((text) => text.includes("no other fault begins"));
-    const command = async (): Promise<number> => {
-      await until("the failure is told", isTold, { limitMs: 100_000 });
-      return 0;
-    };
-    const given = { ...named, options: chaos };
-    const failure = await failureOf(withChaos(backend, given, context, command));
-    expect(failure.id).toBe("remote-command-failed");
-  });
-
-  test("the plan is printed, and nothing begins, with --dry-run; the same plan without", async () => {
-    const { machines, backend, cuts, stack } = await openCluster();
-    await using _ = stack;
-    const run = async (words: string) =>
-      runCommandLine(`fault random --targets majority --every 5s --for 5s ${words} -c example`, {
-        kind: containerKind,
-        backend,
-        nowMs: 0,
-        columns: 120,
-      });
-    const planned = await run("--seed 7 --dry-run");
-    expect(planned.stdout).toStartWith("seed 7\n1. after 0.0 s: partition on ");
-    expect([await run("--seed 7 --dry-run"), await cuts()]).toEqual([
-      planned,
-      [false, false, false],
-    ]);
-    for (const machine of machines) await machine.write("vain", "");
-    expect(await failureOf(run("--seed 7"))).toMatchObject({ id: "remote-command-failed" });
   });
 });

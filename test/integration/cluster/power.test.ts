@@ -68,7 +68,7 @@ async function openCluster(
       if (backendFails.now) throw new ClusterError("cloud-failed", "EC2 does not answer.");
       return { ...cluster, nodes: nodesNow() };
     },
-    power,
+    local: { power },
   } as unknown as Backend<unknown>;
   const environment = { PATH: process.env["PATH"] ?? "", HOME: scratch.path };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
@@ -78,7 +78,7 @@ async function openCluster(
     for (const machine of machines.machines)
       await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
     const request = { clusterId: cluster.id, action: "restart", nodes, isForced: false } as const;
-    const inCloud = { ...backend, power: undefined } as unknown as Backend<unknown>;
+    const inCloud = { ...backend, local: undefined } as unknown as Backend<unknown>;
     await changePower(inCloud, request, { ...runtime, clock }, signal);
   };
   const own = {

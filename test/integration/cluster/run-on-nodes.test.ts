@@ -1,12 +1,11 @@
-/** A command on many nodes at once, over logins and over kept ones. */
+/** A command on many nodes at once. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { clusterMasterConnection } from "../../../src/cluster/connections.ts";
 import { type NodesRun, runOnNodes } from "../../../src/cluster/run-on-nodes.ts";
 import { nodeReference } from "../../../src/model/cluster-record.ts";
-import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
+import { hasMasterConnection } from "../../../src/ssh/session/master-connection.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
@@ -38,7 +37,6 @@ async function openNodes() {
       missingFolderHint: "",
       checkout: undefined,
       fetches: [],
-      keepsLogins: true,
       onLine: ((node, stream, line) =>
         void lines.push(`${nodeReference(node)} ${stream} ${line}`)) as NodesRun["onLine"],
       ...more,
@@ -52,35 +50,13 @@ async function openNodes() {
     const outcomes = await runOnNodes(cluster, request, runtime, stop.signal);
     return { lines: lines.toSorted(), statuses: outcomes.map(({ status }) => status), outcomes };
   };
-  /** The processes that keep a login to each node, which a first command has left. */
-  const keepLogins = async (): Promise<readonly number[]> => {
-    await run(["true"]);
-    const masters = await Promise.all(
-      machines.nodes.map(
-        async (node) => (await clusterMasterConnection(cluster, node, environment))!,
-      ),
-    );
-    await until("a login to each node is kept", async () =>
-      (await Promise.all(masters.map(async (master) => master.isAlive()))).every(Boolean),
-    );
-    const names = masters.map(({ path }) => path);
-    return [
-      ...Bun.spawnSync(["ps", "-eo", "pid=,args="])
-        .stdout.toString()
-        .matchAll(/^ *(\d+) ssh: (\S+) \[mux\]$/gm),
-    ]
-      .filter(([, , path]) => names.includes(path!))
-      .map(([, pid]) => Number(pid));
-  };
   return {
     machines: machines.machines,
     cluster,
     folder: scratch.path,
     run,
-    keepLogins,
     logins: () => machines.machines.map((machine) => machine.logins()),
     [Symbol.asyncDispose]: async () => {
-      await closeMasterConnections(directory, environment);
       await machines[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
     },
@@ -90,68 +66,38 @@ async function openNodes() {
 const addressAndStatus =
   'echo "at $(cat $MACHINE/address)"; echo "$A" >&2; case $PWD in *agent_1*) exit 3 ;; esac; printf end';
 
-const withLogins = [
-  ["with logins", false],
-  ["over kept logins", true],
-] as const;
-
 describe.skipIf(machinesLack !== undefined)(
   `a command on many nodes (${machinesLack ?? "here"})`,
   () => {
-    test.each(withLogins)(
-      "runs on all, with its variables, and keeps each node's status, %s",
-      async (_, isKept) => {
-        await using nodes = await openNodes();
-        if (isKept) await nodes.keepLogins();
-        const before = nodes.logins();
-        const variables = { A: "it's B" };
-        const expected = nodes.machines.flatMap(({ node }) => {
-          const name = nodeReference(node);
-          return [
-            `${name} stderr it's B`,
-            `${name} stdout at ${node.ssh.host}`,
-            `${name} stdout end`,
-          ];
-        });
-        const first = await nodes.run(["cd $MACHINE; " + addressAndStatus], { variables });
-        expect(first.statuses).toEqual([0, 0, 3]);
-        expect(first.lines).toEqual(
-          expected.filter((line) => line !== "agent_1 stdout end").toSorted(),
-        );
-        if (isKept) expect(nodes.logins()).toEqual(before);
-      },
-    );
-
-    test("a login that was kept and has died is no obstacle, and its end during a command is an error", async () => {
+    test("runs on all, with its variables, and keeps each node's status", async () => {
       await using nodes = await openNodes();
-      const first = await nodes.keepLogins();
-      for (const pid of first) process.kill(pid, "SIGKILL");
-      // Nobody may wait for them.
-      const isAlive = async (pid: number): Promise<boolean> =>
-        /^State:\t[RSD]/m.test(await readFile(`/proc/${pid}/status`, "utf8").catch(() => ""));
-      await until(
-        "they have died",
-        async () => !(await Promise.all(first.map(isAlive))).includes(true),
+      const variables = { A: "it's B" };
+      const expected = nodes.machines.flatMap(({ node }) => {
+        const name = nodeReference(node);
+        return [
+          `${name} stderr it's B`,
+          `${name} stdout at ${node.ssh.host}`,
+          `${name} stdout end`,
+        ];
+      });
+      const first = await nodes.run(["cd $MACHINE; " + addressAndStatus], { variables });
+      expect(first.statuses).toEqual([0, 0, 3]);
+      expect(first.lines).toEqual(
+        expected.filter((line) => line !== "agent_1 stdout end").toSorted(),
       );
-      const again = await nodes.run(["echo out; exit 255"]);
-      expect([again.statuses, again.outcomes.map(({ error }) => error)]).toEqual([
-        [255, 255, 255],
-        [undefined, undefined, undefined],
-      ]);
-      expect(again.lines).toEqual(
-        nodes.machines.map(({ node }) => `${nodeReference(node)} stdout out`).toSorted(),
-      );
-      const pids = await nodes.keepLogins();
-      const begun = nodes.machines.map(({ folder }) => join(folder, "begun"));
-      const running = nodes.run([
-        ": >$MACHINE/begun; while [ -e $MACHINE/begun ]; do sleep 0.02; done",
-      ]);
-      await until("the command runs", () => begun.every((file) => existsSync(file)));
-      for (const pid of pids) process.kill(pid, "SIGKILL");
-      expect((await running).outcomes.map(({ error }) => error?.id)).toEqual(
-        Array(3).fill("connection-failed"),
-      );
-      await Promise.all(begun.map(async (file) => rm(file)));
+    });
+
+    test("each command logs in to each node, and leaves no login behind", async () => {
+      await using nodes = await openNodes();
+      for (const count of [1, 2]) {
+        const ran = await nodes.run(["echo out; exit 255"]);
+        expect([ran.statuses, ran.outcomes.map(({ error }) => error)]).toEqual([
+          [255, 255, 255],
+          [undefined, undefined, undefined],
+        ]);
+        expect(nodes.logins()).toEqual([count, count, count]);
+      }
+      expect(await hasMasterConnection(nodes.cluster.directory, process.env)).toBe(false);
     });
 
     test("what a node printed before its connection was lost is shown, even half a line", async () => {
@@ -178,7 +124,7 @@ describe.skipIf(machinesLack !== undefined)(
       async (count, last, megabytes) => {
         await using nodes = await openNodes();
         const [node] = nodes.cluster.nodes;
-        const many = { nodes: Array(count).fill(node!), onLine: undefined, keepsLogins: false };
+        const many = { nodes: Array(count).fill(node!), onLine: undefined };
         for (const { stdout } of (await nodes.run([`seq 1 ${last}`], many)).outcomes) {
           expect(stdout.length).toBe(megabytes * 1024 * 1024);
           expect(stdout).toEndWith(`\n${last}\n`);
@@ -194,9 +140,8 @@ describe.skipIf(machinesLack !== undefined)(
       expect(outcomes[1]?.error?.id).toBe("connection-failed");
     });
 
-    test.each(withLogins)("an interrupt ends the command on every node, %s", async (_, isKept) => {
+    test("an interrupt ends the command on every node", async () => {
       await using nodes = await openNodes();
-      if (isKept) await nodes.keepLogins();
       const stop = new AbortController();
       const files = nodes.machines.map(({ folder }) => join(folder, "pid"));
       const running = nodes.run(
@@ -213,64 +158,52 @@ describe.skipIf(machinesLack !== undefined)(
       await until("it has ended", async () => pids.every((pid) => !existsSync(`/proc/${pid}`)));
     });
 
-    test.each(withLogins)(
-      "a slow reader gets everything, in whole lines, %s",
-      async (_, isKept) => {
-        await using nodes = await openNodes();
-        if (isKept) await nodes.keepLogins();
-        const seen = new Map<string, number>();
-        const onLine: NodesRun["onLine"] = (node, _stream, line) => {
-          seen.set(nodeReference(node), (seen.get(nodeReference(node)) ?? 0) + Number(line));
-          return Number(line) % 10_000 === 0 ? Bun.sleep(5) : undefined;
-        };
-        await nodes.run(["seq 1 300000"], { onLine });
-        expect([...seen.values()]).toEqual([45000150000, 45000150000, 45000150000]);
-      },
-    );
+    test("a slow reader gets everything, in whole lines", async () => {
+      await using nodes = await openNodes();
+      const seen = new Map<string, number>();
+      const onLine: NodesRun["onLine"] = (node, _stream, line) => {
+        seen.set(nodeReference(node), (seen.get(nodeReference(node)) ?? 0) + Number(line));
+        return Number(line) % 10_000 === 0 ? Bun.sleep(5) : undefined;
+      };
+      await nodes.run(["seq 1 300000"], { onLine });
+      expect([...seen.values()]).toEqual([45000150000, 45000150000, 45000150000]);
+    });
 
-    test.each(withLogins)(
-      "a command ends when it prints more than anybody reads, and its file is fetched, %s",
-      async (_, isKept) => {
-        await using nodes = await openNodes();
-        if (isKept) await nodes.keepLogins();
-        const lines: string[] = [];
-        const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
-        const isOutputClosed = (): boolean => lines.length > 0;
-        const fetches = [{ remote: "made", local: join(nodes.folder, "here", "report.xml") }];
-        const words = ["echo $$ | tee made; while echo on; do sleep 0.05; done"];
-        const { statuses } = await nodes.run(words, { onLine, isOutputClosed, fetches });
-        expect(statuses).toEqual([141, 141, 141]);
-        const files = nodes.machines.map(({ node }) =>
-          join(nodes.folder, "here", nodeReference(node), "report.xml"),
-        );
-        const pids = await Promise.all(
-          files.map(async (file) => Number(await readFile(file, "utf8"))),
-        );
-        await until("the commands have ended", () =>
-          pids.every((pid) => !existsSync(`/proc/${pid}`)),
-        );
-      },
-    );
+    test("a command ends when it prints more than anybody reads, and its file is fetched", async () => {
+      await using nodes = await openNodes();
+      const lines: string[] = [];
+      const onLine: NodesRun["onLine"] = (_node, _stream, line) => void lines.push(line);
+      const isOutputClosed = (): boolean => lines.length > 0;
+      const fetches = [{ remote: "made", local: join(nodes.folder, "here", "report.xml") }];
+      const words = ["echo $$ | tee made; while echo on; do sleep 0.05; done"];
+      const { statuses } = await nodes.run(words, { onLine, isOutputClosed, fetches });
+      expect(statuses).toEqual([141, 141, 141]);
+      const files = nodes.machines.map(({ node }) =>
+        join(nodes.folder, "here", nodeReference(node), "report.xml"),
+      );
+      const pids = await Promise.all(
+        files.map(async (file) => Number(await readFile(file, "utf8"))),
+      );
+      await until("the commands have ended", () =>
+        pids.every((pid) => !existsSync(`/proc/${pid}`)),
+      );
+    });
 
-    test.each(withLogins)(
-      "output without a reader is kept, and files go into each node's folder, %s",
-      async (_, isKept) => {
-        await using nodes = await openNodes();
-        if (isKept) await nodes.keepLogins();
-        const local = join(nodes.folder, "here", "report.xml");
-        const fetches = [{ remote: "made", local }];
-        const { outcomes } = await nodes.run(["echo out | tee made; echo err >&2"], {
-          onLine: undefined,
-          fetches,
-        });
-        expect(outcomes.map(({ stdout, stderr }) => stdout + stderr)).toEqual(
-          Array(3).fill("out\nerr\n"),
+    test("output without a reader is kept, and files go into each node's folder", async () => {
+      await using nodes = await openNodes();
+      const local = join(nodes.folder, "here", "report.xml");
+      const fetches = [{ remote: "made", local }];
+      const { outcomes } = await nodes.run(["echo out | tee made; echo err >&2"], {
+        onLine: undefined,
+        fetches,
+      });
+      expect(outcomes.map(({ stdout, stderr }) => stdout + stderr)).toEqual(
+        Array(3).fill("out\nerr\n"),
+      );
+      for (const { node } of nodes.machines)
+        expect(existsSync(join(nodes.folder, "here", nodeReference(node), "report.xml"))).toBe(
+          true,
         );
-        for (const { node } of nodes.machines)
-          expect(existsSync(join(nodes.folder, "here", nodeReference(node), "report.xml"))).toBe(
-            true,
-          );
-      },
-    );
+    });
   },
 );

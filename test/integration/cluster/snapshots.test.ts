@@ -43,8 +43,7 @@ async function restore(
   const backend = {
     name: "vm",
     find: async () => cluster,
-    snapshots,
-    power,
+    local: { snapshots, power },
   } as unknown as Backend<unknown>;
   // A node whose system has ended accepts no login.
   if (power !== undefined) await machines.machines[1]!.close();

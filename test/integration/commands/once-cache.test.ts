@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, CreationRequest, Snapshots } from "../../../src/backend/contract.ts";
+import type { Power } from "../../../src/backend/power.ts";
 import { assertSnapshot, unusableFile } from "../../../src/backend/shared/cluster-file.ts";
 import { assertWritable } from "../../../src/backend/shared/write-cluster-file.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
@@ -62,12 +63,16 @@ function savingBackend(
   { betweenRuns, whileInstalling, whileSaving, canSave }: Told,
 ) {
   const happened: string[] = [];
+  const planCopy: Snapshots["planCopy"] = async ({ snapshot }) => {
+    throw new Error(`${snapshot} is in a file`);
+  };
   const snapshots: Snapshots = {
     list: async () => [],
     create: async () => {},
     restore: async () => {},
     delete: async (_cluster, name) => void happened.push(`deleted ${name}`),
     holdsMemory: true,
+    planCopy,
     files: {
       save: async (_cluster, name, { path, replaces }) => {
         if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
@@ -92,7 +97,8 @@ function savingBackend(
   };
   // The default lifetime of a VM is allowed. It ends none here.
   const removeExpired = async (): Promise<void> => {};
-  return { backend: { ...plain, name: "vm" as const, snapshots, plan, removeExpired }, happened };
+  const local = { snapshots, power: {} as Power, removeExpired };
+  return { backend: { ...plain, name: "vm" as const, local, plan }, happened };
 }
 
 async function openCache() {

@@ -17,8 +17,8 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 import { scriptedClock } from "../../support/scripted-clock.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 
-async function openNode() {
-  const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);
+async function openNode(settings: readonly string[] = []) {
+  const [server, scratch] = await Promise.all([startOpensshServer(settings), scratchFolder()]);
   const creationId = "0123456789abcdef";
   const directory = join(scratch.path, "cluster-e2e", "container", `example-${creationId}`);
   const files = creationFiles(directory);
@@ -248,6 +248,20 @@ exit 7
       "master_0:/a one master_0:/b",
     ])
       expect((await failureOf(cp(words))).id).toBe("bad-usage");
+  });
+
+  test("cp names a file that became shorter while it was fetched", async () => {
+    await using bin = await scratchFolder();
+    // Between tar's look at the size and its reading.
+    const tar =
+      '#!/bin/sh\necho "tar: ./log: File shrank by 9 bytes; padding with zeros" >&2\n/bin/tar "$@"; exit 1\n';
+    await writeFile(join(bin.path, "tar"), tar, { mode: 0o755 });
+    await using node = await openNode([
+      `SetEnv HOME=${bin.path} PATH=${bin.path}:/usr/sbin:/usr/bin:/sbin:/bin`,
+    ]);
+    await writeFile(join(node.folder, "log"), "short");
+    const { told } = await node.run(`master_0:${node.folder}/log back`, undefined, "cp");
+    expect(told.join(" ")).toContain(": became shorter while it was fetched from");
   });
 
   test("inspect writes the nodes for other programs, whose ssh checks the pinned key", async () => {

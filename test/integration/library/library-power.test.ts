@@ -42,7 +42,7 @@ async function openFixture() {
     name: "vm",
     nodes: exampleTraits,
     find,
-    power,
+    local: { power },
   } as unknown as Backend<undefined>;
   const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const settings = () => ({ runtime, options: undefined });

@@ -35,7 +35,7 @@ async function openFixture(): Promise<Fixture> {
     const restores = called.filter((line) => line.startsWith("restore")).length;
     return { ...exampleCluster([{ ...master!.node, id: `i-${restores}` }], "oss"), directory };
   };
-  const snapshots: Snapshots = {
+  const snapshots = {
     list: async () =>
       called.map((name) => ({ name, createdAt: undefined, sizeBytes: 0, isComplete: true })),
     create: async (_cluster, name) => void called.push(`create ${name}`),
@@ -45,8 +45,13 @@ async function openFixture(): Promise<Fixture> {
     },
     delete: async () => {},
     holdsMemory: false,
+  } satisfies Partial<Snapshots>;
+  const backend = {
+    name: "vm",
+    nodes: exampleTraits,
+    find: async () => found(),
+    local: { snapshots },
   };
-  const backend = { name: "vm", nodes: exampleTraits, find: async () => found(), snapshots };
   const runtime = libraryRuntime({ environment: { XDG_STATE_HOME: scratch.path } }, {});
   const cluster = await Cluster.find(
     {

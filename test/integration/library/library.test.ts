@@ -1,69 +1,12 @@
 /** The library's Cluster on in-process machines: what it creates and runs, and that it leaves nothing. */
-
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { CloudBackend, Cluster, ClusterError, type ClusterRequest } from "../../../src/index.ts";
-import { LocalCloud } from "../../local-cloud/local-cloud.ts";
-import type { ScriptedAnswer } from "../../local-cloud/machines/scripted-answers.ts";
+import { CloudBackend, Cluster, ClusterError } from "../../../src/index.ts";
 import { leftIn, nothing } from "../../support/cloud-fixture.ts";
 import { failureOf } from "../../support/failure-of.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
 import { until } from "../../support/until.ts";
-
-const ready = "layout=cluster\nstatus=exit 0\nunit=active\ncheck.status=0\nconfig={}\n";
-
-/** The first match answers. The last one matches everything. */
-const answers: readonly ScriptedAnswer[] = [
-  { pattern: "e2e-first-contact", replaceHostKey: true },
-  { pattern: "artifact\\.sh --version", stdout: '{"variant":"oss","version":"1"}\n' },
-  { pattern: "artifact\\.sh --genconf", stdout: "cluster_install.sh\n" },
-  { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
-  { pattern: "e2e-readiness", readsStdin: true, stdout: ready },
-  { pattern: "\\bexec hostname\\b", stdout: "{{hostname}}\n" },
-  { pattern: "\\bexec false\\b", status: 1, stdout: "half\n", stderr: "one\ntwo\n" },
-  { pattern: "", readsStdin: true },
-];
-
-interface Fixture extends AsyncDisposable {
-  readonly cloud: LocalCloud;
-  readonly backend: CloudBackend;
-  readonly folder: string;
-  /** The calls of `onProgress`. */
-  readonly told: string[];
-}
-
-async function openFixture(): Promise<Fixture> {
-  const scratch = await scratchFolder();
-  const cloud = await LocalCloud.start({ driver: "in-process", directory: scratch.path });
-  cloud.answers.replace(answers);
-  const told: string[] = [];
-  const backend = new CloudBackend({
-    region: cloud.region,
-    linuxDistribution: "debian-12",
-    environment: {
-      ...cloud.environment,
-      XDG_STATE_HOME: join(scratch.path, "state"),
-      AWS_EC2_METADATA_DISABLED: "true",
-    },
-    onProgress: (line) => told.push(line),
-  });
-  return {
-    cloud,
-    backend,
-    told,
-    folder: scratch.path,
-    [Symbol.asyncDispose]: async () => {
-      await cloud[Symbol.asyncDispose]();
-      await scratch[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const create = async (
-  { backend }: Fixture,
-  request: Partial<ClusterRequest> = {},
-): Promise<Cluster> => Cluster.create(backend, { variant: "oss", ...request });
+import { answers, create, openFixture } from "../../support/library-fixture.ts";
 
 test("a platform over plain http from another computer is refused, because it has no checksum", async () => {
   await using fixture = await openFixture();
@@ -294,55 +237,6 @@ test("all errors that can be detected here are reported at once, without a reque
   expect(fixture.cloud.requests.entries).toEqual([]);
 });
 
-test("an artifact of the other variant, or a file that isn't one, is rejected before any node changes", async () => {
-  await using fixture = await openFixture();
-  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
-  const artifact = async (text: string): Promise<string | undefined> => {
-    const buildArtifact = join(fixture.folder, "artifact.sh");
-    await writeFile(buildArtifact, text);
-    const { ipDetectPath, baseConfig } = cluster;
-    const failure = await failureOf(
-      cluster.installFromPath({ buildArtifact, clusterConfig: baseConfig, ipDetectPath }),
-    );
-    return failure.id;
-  };
-  const commands = fixture.cloud.answers.answered.length;
-  expect(await artifact("#!/bin/bash\n# variant: enterprise\n")).toBe("variant-mismatch");
-  expect(await artifact("<html>")).toBe("artifact-invalid");
-  const missing = {
-    buildArtifact: "/nowhere/a.sh",
-    clusterConfig: {},
-    ipDetectPath: "/nowhere/ip-detect",
-  };
-  expect(["artifact-unreachable", "bad-usage"]).toContain(
-    (await failureOf(cluster.installFromPath(missing))).id!,
-  );
-  expect((await failureOf(cluster.waitForClusterEnterprise())).id).toBe("bad-usage");
-  expect((await failureOf(cluster.sync(fixture.folder))).id).toBe("bad-usage");
-  expect(fixture.cloud.answers.answered).toHaveLength(commands);
-});
-
-test("with install, the platform is installed and waited for; if that fails, the cluster is gone", async () => {
-  await using fixture = await openFixture();
-  const version = '{"variant":"none","version":"1.0","name":"etcd"}\n';
-  fixture.cloud.answers.replace([
-    { pattern: "artifact\\.sh --version", stdout: version },
-    { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
-    {
-      pattern: "e2e-readiness",
-      readsStdin: true,
-      stdout: "layout=folder\nstatus=exit 3\nunit=failed\n",
-    },
-    ...answers,
-  ]);
-  const request = { masters: 1, agents: 0, publicAgents: 0, install: true };
-  const creating = Cluster.create(fixture.backend, { ...request, platform: "example:etcd" });
-  expect((await failureOf(creating)).id).toBe("install-failed");
-  expect(leftIn(fixture.cloud)).toEqual(nothing);
-  const without = await failureOf(Cluster.create(fixture.backend, request));
-  expect(without.message).toContain("`install`: pass `platform` too");
-});
-
 test("clusters are listed, and printing one shows its nodes", async () => {
   await using fixture = await openFixture();
   await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
@@ -351,60 +245,6 @@ test("clusters are listed, and printing one shows its nodes", async () => {
   ]);
   const { publicAddress } = cluster.masters[0];
   expect(Bun.inspect(cluster)).toBe(`Cluster ${cluster.id} { master_0: ${publicAddress} }`);
-});
-
-test("an example is installed as if it were a folder, and one that doesn't exist is a problem", async () => {
-  await using fixture = await openFixture();
-  const version = '{"variant":"none","version":"1.0","name":"etcd"}\n';
-  fixture.cloud.answers.replace([
-    { pattern: "artifact\\.sh --version", stdout: version },
-    { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
-    ...answers,
-  ]);
-  await using cluster = await Cluster.create(fixture.backend, {
-    masters: 3,
-    agents: 0,
-    publicAgents: 0,
-  });
-  // The configuration and the script have defaults.
-  const install = async (buildArtifact: string): Promise<void> =>
-    cluster.installFromPath({ buildArtifact });
-  const failure = await failureOf(install("example:zookeeper"));
-  expect(failure.id).toBe("bad-usage");
-  expect(failure.message).toContain("example:etcd");
-  await install("example:etcd");
-  expect(fixture.told).toContain("master_2: Start installation: done");
-});
-
-test("a failed installation saves the nodes' logs, with secrets masked", async () => {
-  await using fixture = await openFixture();
-  const license = "license-0123456789";
-  fixture.cloud.answers.replace([
-    {
-      pattern: "artifact\\.sh --genconf",
-      stdout: `license_key_contents: ${license} is not one\n`,
-      status: 1,
-    },
-    {
-      pattern: "e2e-logs",
-      readsStdin: true,
-      stdout: `genconf.log ${Buffer.from(`it names ${license}\n`).toString("base64")}\n`,
-    },
-    ...answers,
-  ]);
-  await using cluster = await create(fixture, { agents: 0, publicAgents: 0 });
-  const buildArtifact = join(fixture.folder, "artifact.sh");
-  await writeFile(buildArtifact, "#!/bin/bash\n# variant: oss\n");
-  const clusterConfig = { ...cluster.baseConfig, license_key_contents: license };
-  const { ipDetectPath } = cluster;
-  const failure = await failureOf(
-    cluster.installFromPath({ buildArtifact, clusterConfig, ipDetectPath }),
-  );
-  expect(failure.id).toBe("configuration-refused");
-  expect(await readFile(join(cluster.directory, "master_0.genconf.log"), "utf8")).toBe(
-    "it names ***\n",
-  );
-  expect(fixture.told.join("\n")).not.toContain(license);
 });
 
 test("an existing cluster is found by its id, with everything known about it", async () => {

@@ -149,13 +149,13 @@ test.skipIf(!canBoot)(
       );
       const login = async () =>
         ssh(path, address, "hostname; cat /proc/sys/kernel/random/boot_id /run/machine-mark");
-      const first = await eventually(login, ({ stdout }) => stdout !== "", 60_000);
+      const first = await eventually(login, ({ stdout }) => stdout !== "");
       expect(first.stdout).toStartWith(`ip-${machine!.privateAddress.replaceAll(".", "-")}\n`);
 
       await ssh(path, address, "sudo sh -c 'echo 1 >/run/machine-mark; sync; systemctl reboot'");
       const isBack = ({ stdout, status }: { status: number; stdout: string }) =>
         stdout !== "" && status === 1;
-      await eventually(login, isBack, 60_000);
+      await eventually(login, isBack);
       expect((await instances(announcement))[0]!.state).toBe("running");
 
       await ssh(path, address, "sudo systemctl poweroff");

@@ -2,7 +2,7 @@ import { existsSync, openSync, readFileSync } from "node:fs";
 import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { renderSshConfig, createKnownHosts } from "../../../src/ssh/openssh-files.ts";
+import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import {
   type ConnectionPool,
   createConnectionPool,
@@ -10,20 +10,15 @@ import {
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import type { SessionSettings } from "../../../src/ssh/session/session-line.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
-import type { TemporaryFolder } from "../../../src/system/files/private-file.ts";
 import { ClusterError } from "../../../src/errors.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { argumentLists } from "../../support/argument-lists.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
-import {
-  type OpensshServer,
-  opensshLack,
-  startOpensshServer,
-} from "../../support/openssh-server.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { destinationOf, signal, wireKey } from "../../support/ssh-options.ts";
+import { opensshLack } from "../../support/openssh-server.ts";
+import { destinationOf, signal } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
+import { type Setting, openSetting } from "../../support/session-setting.ts";
 
 const bare: SessionSettings = {
   whenExists: undefined,
@@ -31,12 +26,6 @@ const bare: SessionSettings = {
   variables: {},
   workingDirectory: undefined,
 };
-
-interface Setting {
-  readonly server: OpensshServer;
-  readonly scratch: TemporaryFolder;
-  readonly pool: ConnectionPool;
-}
 
 interface Outcome {
   readonly status: number;
@@ -63,31 +52,9 @@ describe.skipIf(opensshLack !== undefined)(
     const setting = (): Setting => hold.setting!;
 
     beforeAll(async () => {
-      const [server, scratch] = await Promise.all([startOpensshServer([]), scratchFolder()]);
-      const knownHosts = createKnownHosts(join(scratch.path, "known hosts"));
-      await knownHosts.pin("127.0.0.1", server.port, wireKey(server.firstHostKey.publicKey));
-      const files = {
-        identityFile: join(scratch.path, "the key"),
-        knownHostsFile: knownHosts.path,
-      };
-      await writeFile(files.identityFile, server.loginKey.privateKey, { mode: 0o600 });
-      await writeFile(
-        join(scratch.path, "ssh config"),
-        renderSshConfig([destinationOf(server)], files),
-      );
-      const pool = createConnectionPool({
-        privateKeyFile: files.identityFile,
-        knownHosts,
-        clock: systemClock,
-        progress: silentProgress,
-      });
-      hold.setting = { server, scratch, pool };
+      hold.setting = await openSetting();
     });
-    afterAll(async () => {
-      await setting().pool[Symbol.asyncDispose]();
-      await setting().server[Symbol.asyncDispose]();
-      await setting().scratch[Symbol.asyncDispose]();
-    });
+    afterAll(async () => setting()[Symbol.asyncDispose]());
 
     /** Runs a command like `run` without a terminal, with these settings. */
     async function run(

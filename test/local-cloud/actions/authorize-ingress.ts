@@ -1,28 +1,32 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { newId } from "../catalogue/resource-id.ts";
 import { Ec2Error } from "../endpoint/ec2-error.ts";
-import type { Parameters } from "../endpoint/parameters.ts";
+import type { ParameterDeclaration, Parameters } from "../endpoint/parameters.ts";
 import type { IngressRule, Region } from "../state/region.ts";
 import type { Action } from "./action.ts";
 import { readTagSpecifications, tagSpecificationParameters } from "./tags.ts";
 
 const maximumRules = 60;
 
+export const ruleParameters = {
+  GroupId: "text",
+  DryRun: "boolean",
+  "IpPermissions.N.IpProtocol": "text",
+  "IpPermissions.N.FromPort": "integer",
+  "IpPermissions.N.ToPort": "integer",
+  "IpPermissions.N.IpRanges.N.CidrIp": "text",
+  "IpPermissions.N.IpRanges.N.Description": "text",
+  "IpPermissions.N.Ipv6Ranges.N.CidrIpv6": "text",
+  "IpPermissions.N.Ipv6Ranges.N.Description": "text",
+  "IpPermissions.N.Groups.N.GroupId": "text",
+  "IpPermissions.N.Groups.N.Description": "text",
+  "IpPermissions.N.Groups.N.UserId": "text",
+} as const satisfies ParameterDeclaration;
+
 export const authorizeSecurityGroupIngress: Action = {
   name: "AuthorizeSecurityGroupIngress",
   parameters: {
-    GroupId: "text",
-    DryRun: "boolean",
-    "IpPermissions.N.IpProtocol": "text",
-    "IpPermissions.N.FromPort": "integer",
-    "IpPermissions.N.ToPort": "integer",
-    "IpPermissions.N.IpRanges.N.CidrIp": "text",
-    "IpPermissions.N.IpRanges.N.Description": "text",
-    "IpPermissions.N.Ipv6Ranges.N.CidrIpv6": "text",
-    "IpPermissions.N.Ipv6Ranges.N.Description": "text",
-    "IpPermissions.N.Groups.N.GroupId": "text",
-    "IpPermissions.N.Groups.N.Description": "text",
-    "IpPermissions.N.Groups.N.UserId": "text",
+    ...ruleParameters,
     ...tagSpecificationParameters,
   },
   required: ["GroupId"],

@@ -1,12 +1,12 @@
 import { Ec2Error } from "../endpoint/ec2-error.ts";
 import type { IngressRule } from "../state/region.ts";
 import type { Action } from "./action.ts";
-import { authorizeSecurityGroupIngress, readRules } from "./authorize-ingress.ts";
+import { readRules, ruleParameters } from "./authorize-ingress.ts";
 
 /** If one of the rules doesn't exist, removes none. */
 export const revokeSecurityGroupIngress: Action = {
   name: "RevokeSecurityGroupIngress",
-  parameters: authorizeSecurityGroupIngress.parameters,
+  parameters: ruleParameters,
   required: ["GroupId"],
   run: ({ parameters, region, passDryRun }) => {
     const group = region.group(parameters.requiredText("GroupId"));

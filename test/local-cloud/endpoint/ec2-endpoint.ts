@@ -4,6 +4,7 @@ import { actions } from "../actions/actions.ts";
 import type { Action, CloudParts } from "../actions/action.ts";
 import { callableRegion, Region } from "../state/region.ts";
 import { Ec2Error } from "./ec2-error.ts";
+import type { Ec2Model } from "./ec2-model.ts";
 import type { FaultOccasion } from "./faults.ts";
 import { checkParameters, Parameters } from "./parameters.ts";
 import { claimedRegion, loggedParameters, type RequestLog } from "./request-log.ts";
@@ -18,6 +19,7 @@ interface EndpointParts extends CloudParts {
   readonly log: RequestLog;
   readonly credentials: readonly Credentials[];
   readonly addressRange: string;
+  readonly model: () => Ec2Model | undefined;
 }
 
 interface Call {
@@ -34,6 +36,8 @@ export class Ec2Endpoint {
   /** By account and region. */
   readonly #regions = new Map<string, Region>();
   readonly #throttles = new Map<string, Throttle>();
+  /** How requests and answers have contradicted AWS's own model of EC2. */
+  readonly violations: string[] = [];
 
   constructor(parts: EndpointParts) {
     this.#parts = parts;
@@ -102,6 +106,7 @@ export class Ec2Endpoint {
     }
     const fields = new Map([...all].filter(([field]) => field !== "Action" && field !== "Version"));
     checkParameters(fields, action.parameters, action.required);
+    this.#judge(this.#parts.model()?.requestProblems(name, fields));
     const region = getOrMake(
       this.#regions,
       `${caller.credentials.accountId}/${caller.region}`,
@@ -132,9 +137,17 @@ export class Ec2Endpoint {
       cloud: this.#parts,
       passDryRun: () => stopDryRun(call.parameters),
     });
+    this.#judge(this.#parts.model()?.answerProblems(name, answer));
     const fault = faults.take("after", call.occasion);
     await strike(fault, name, left);
     return changedAnswer(answerXml(name, requestId, answer), fault);
+  }
+
+  #judge(problems: readonly string[] = []): void {
+    if (problems.length === 0) return;
+    const text = problems.slice(0, 5).join("; ");
+    this.violations.push(text);
+    throw new Ec2Error("ModelViolation", `AWS's model of EC2 contradicts the local cloud: ${text}`);
   }
 
   #response(status: number, requestId: string, xml: string): Response {

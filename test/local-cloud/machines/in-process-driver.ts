@@ -1,6 +1,7 @@
 import { InProcessMachine } from "./in-process-machine.ts";
 import type { ExecHandler, LoginShell } from "./exec.ts";
 import type { LoopbackBlock } from "./loopback-block.ts";
+import type { RootShellBreaks } from "./root-shell.ts";
 import type { MadeMachine, MachineDriver, MachineRequest } from "./machine-driver.ts";
 
 export interface InProcessOptions {
@@ -10,6 +11,7 @@ export interface InProcessOptions {
   readonly onExec: ExecHandler;
   readonly loginShell: () => LoginShell;
   readonly admitsSession: (openSessions: number) => boolean;
+  readonly rootShellBreaks?: (() => RootShellBreaks | undefined) | undefined;
 }
 
 /** Machines that are SSH servers in this process, each with its own address. Hundreds of them are cheap. */
@@ -28,10 +30,9 @@ export class InProcessDriver implements MachineDriver {
   async create(request: MachineRequest, signal: AbortSignal): Promise<MadeMachine> {
     signal.throwIfAborted();
     const publicAddress = this.#options.block.next();
-    const { sshPort, onExec, loginShell, admitsSession } = this.#options;
-    const settings = { publicAddress, sshPort, onExec, loginShell, admitsSession };
+    const { block: _, ...settings } = { ...this.#options, publicAddress };
     this.#machines.set(request.instanceId, new InProcessMachine(request, settings));
-    return { publicAddress, detail: { sshPort: String(sshPort) } };
+    return { publicAddress, detail: { sshPort: String(settings.sshPort) } };
   }
 
   async start(instanceId: string, signal: AbortSignal): Promise<void> {

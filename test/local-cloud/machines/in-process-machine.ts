@@ -11,6 +11,12 @@ import { answerLogin } from "../../support/ssh-login.ts";
 import { type LoginSettings, readLoginSettings } from "./cloud-config.ts";
 import type { ExecHandler, ExecMachine, ExecResult, LoginShell } from "./exec.ts";
 import type { MachineRequest } from "./machine-driver.ts";
+import {
+  type RootShellBreaks,
+  type RootShellLine,
+  rootShellToken,
+  serveRootShell,
+} from "./root-shell.ts";
 import { newHostKey } from "./scripted-answers.ts";
 
 export interface InProcessSettings {
@@ -20,6 +26,8 @@ export interface InProcessSettings {
   readonly loginShell: () => LoginShell;
   /** Whether a connection with this many open sessions may open another, like MaxSessions. Default: always. */
   readonly admitsSession?: (openSessions: number) => boolean;
+  /** When its root shells end. Default: it has none, so that each command comes in a session of its own. */
+  readonly rootShellBreaks?: (() => RootShellBreaks | undefined) | undefined;
   /** Where a replaced host key is kept for the machine's next start. */
   readonly hostKeyFile?: string;
 }
@@ -127,9 +135,12 @@ export class InProcessMachine {
     session.on("exec", (accept, _reject, { command }) => {
       const channel = accept();
       channel.on("close", onClose);
-      this.#exec(channel, user, command).catch((error: unknown) =>
-        this.#console.push(String(error)),
-      );
+      const token = rootShellToken(command);
+      const served =
+        token === undefined
+          ? this.#exec(channel, user, command)
+          : this.#rootShell(channel, { user, token, command });
+      served.catch((error: unknown) => this.#console.push(String(error)));
     });
   }
 
@@ -154,6 +165,32 @@ export class InProcessMachine {
       channel.exit(255);
     }
     channel.end();
+  }
+
+  async #rootShell(
+    channel: ServerChannel,
+    {
+      user,
+      token,
+      command,
+    }: { readonly user: string; readonly token: string; readonly command: string },
+  ): Promise<void> {
+    const breaks = this.#settings.rootShellBreaks?.();
+    if (breaks === undefined) {
+      // As on a machine without setsid: each command then comes in a session of its own.
+      const { begin } = marksOf(command);
+      channel.stderr.write(begin.stderr);
+      channel.write(begin.stdout);
+      // A channel that nobody reads is never closed.
+      channel.resume().exit(127);
+      channel.end();
+      return;
+    }
+    const gone = new AbortController();
+    channel.on("error", () => gone.abort()).on("close", () => gone.abort());
+    const execute = async ({ line, stdin }: RootShellLine): Promise<ExecResult> =>
+      this.#execute({ channel, user, command: line, stdin: Promise.resolve(stdin) }, gone.signal);
+    await serveRootShell(channel, { token, breaks, execute });
   }
 
   async #execute(

@@ -74,7 +74,7 @@ test("only after an interruption, the user is told to run the command again", as
 });
 
 test("a cluster with snapshots is not removed to be replaced", async () => {
-  const backend = { snapshots: { list: async () => [{ name: "clean" }] } };
+  const backend = { local: { snapshots: { list: async () => [{ name: "clean" }] } } };
   const failure = await failureOf(
     assertNoSnapshots(backend as unknown as Backend<unknown>, creation("c1"), neverAborted),
   );

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { LocalPart } from "../../../src/backend/contract.ts";
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -47,7 +48,7 @@ test("where a cluster isn't found, it may have ended, so what such clusters have
   const calls: string[] = [];
   const backend = {
     find: async () => undefined,
-    removeExpired: async () => void calls.push("removed"),
+    local: { removeExpired: async () => void calls.push("removed") } as unknown as LocalPart,
   };
   const failure = await failureOf(findCluster(backend, "nightly", neverAborted));
   expect(failure.id).toBe("cluster-not-found");
@@ -84,6 +85,14 @@ test("programs learn where else a cluster is, and where it may be", async () => 
       silent: [{ place: "eu-west-1", reason: "it timed out" }],
     },
   });
+});
+
+test("people learn where else such a cluster was made", async () => {
+  const notes = ["This computer made one elsewhere."];
+  const findElsewhere = async () => ({ scopes: [], unreachable: [], notes });
+  const scope = { kind: "engine", name: "docker", option: "engine", findElsewhere };
+  const asked = findCluster({ find: async () => undefined, scope }, "nightly", neverAborted);
+  expect((await failureOf(asked)).hint).toStartWith("This computer made one elsewhere. Run the");
 });
 
 test.each(["master_0", "master-0", "m0", "10.0.0.0"])("a node is found as %s", (name) => {

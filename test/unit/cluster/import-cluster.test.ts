@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { Backend } from "../../../src/backend/contract.ts";
+import type { Backend, CloudPart } from "../../../src/backend/contract.ts";
 import type { HandOver } from "../../../src/cluster/export-cluster.ts";
 import { importCluster } from "../../../src/cluster/import-cluster.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
@@ -41,7 +41,7 @@ async function failedImport(nodes: readonly NodeRecord[], parts: Partial<Backend
   return { failure, told };
 }
 
-const admission = {} as NonNullable<Backend<unknown>["admission"]>;
+const cloud = {} as CloudPart;
 
 test("clusters whose nodes only one machine can reach can't be imported", async () => {
   const { failure } = await failedImport([node(0, {})], { name: "vm" });
@@ -52,7 +52,7 @@ test("clusters whose nodes only one machine can reach can't be imported", async 
 });
 
 test("if no node can be logged in to, the first failure is the reason", async () => {
-  const { failure, told } = await failedImport([node(0, {}), node(1, {})], { admission });
+  const { failure, told } = await failedImport([node(0, {}), node(1, {})], { cloud });
   expect(failure).toMatchObject({ id: "connection-failed", facts: { cluster: "example" } });
   expect(failure.message).toBe("The file has no host key for agent_0 at 192.0.2.1.");
   expect(failure.cause).toMatchObject({ message: failure.message });
@@ -62,7 +62,7 @@ test("if no node can be logged in to, the first failure is the reason", async ()
 
 test("nodes that have ended, or have no address, are not logged in to", async () => {
   const nodes = [node(0, { state: "ended" }), node(1, { ssh: { ...ssh, host: "" } })];
-  const { failure } = await failedImport(nodes, { admission });
+  const { failure } = await failedImport(nodes, { cloud });
   expect(failure.id).toBe("connection-failed");
   expect(failure.message).toBe(
     'Cluster "example" has no running node whose host key could be checked.',

@@ -18,8 +18,11 @@ async function openClusters(ids: readonly string[], snapshots: readonly string[]
   const backend = {
     root: folder.path,
     ...(snapshots.length > 0 && {
-      snapshots: {
-        list: async ({ id }: ClusterRecord) => snapshots.map((name) => ({ name: `${id}:${name}` })),
+      local: {
+        snapshots: {
+          list: async ({ id }: ClusterRecord) =>
+            snapshots.map((name) => ({ name: `${id}:${name}` })),
+        },
       } as never,
     }),
     list: async () => [...standing].map(record),

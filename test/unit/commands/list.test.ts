@@ -1,4 +1,4 @@
-import type { Backend, BackendKind } from "../../../src/backend/contract.ts";
+import type { Backend, BackendKind, CloudPart, LocalPart } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
@@ -6,6 +6,7 @@ import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-recor
 import { exampleCluster, exampleScope } from "../../support/install-example.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 
+const admission = {} as CloudPart["admission"];
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const node = (role: string, index: number, state = "running") => ({
   id: `i-${role}-${index}`,
@@ -101,10 +102,10 @@ test("a chosen lifetime has a column once a cluster has one", async () => {
 
 test("the remains of clusters whose time is over are removed, but not for a list of ids, which completion asks for", async () => {
   const calls: string[] = [];
-  const removeExpired = async (): Promise<void> => void calls.push("removed");
-  await list(" --quiet", { list: async () => [], removeExpired }, containerKind);
+  const local = { removeExpired: async () => void calls.push("removed") } as unknown as LocalPart;
+  await list(" --quiet", { list: async () => [], local }, containerKind);
   expect(calls).toEqual([]);
-  await list("", { list: async () => [], removeExpired }, containerKind);
+  await list("", { list: async () => [], local }, containerKind);
   expect(calls).toEqual(["removed"]);
 });
 
@@ -126,18 +127,16 @@ test("where there is no cluster, nothing is printed, and a note says where there
 
 test("where there is no cluster anywhere, the note names no place", async () => {
   const listAll = async () => ({ clusters: [], unreachable: [] });
-  expect((await list(" --all-regions", { scope: { ...exampleScope, listAll } })).told).toEqual([
-    "No clusters.",
-  ]);
+  expect(
+    (await list(" --all-regions", { scope: exampleScope, cloud: { admission, listAll } })).told,
+  ).toEqual(["No clusters."]);
 });
 
 test("everywhere, each line begins with the region, and a region that does not answer is warned of", async () => {
   const unreachable = [{ scope: "eu-west-1", reason: "it does not answer" }];
-  const scope = {
-    ...exampleScope,
-    listAll: async () => ({ clusters: [cluster, timeless], unreachable }),
-  };
-  const { stdout, told, data } = await list(" --all-regions", { scope, list: async () => [] });
+  const listAll = async () => ({ clusters: [cluster, timeless], unreachable });
+  const parts = { scope: exampleScope, cloud: { admission, listAll } };
+  const { stdout, told, data } = await list(" --all-regions", { ...parts, list: async () => [] });
   expect(rowsOf(stdout).map(([first]) => first)).toEqual(["REGION", "us-west-2", "–"]);
   expect(told).toHaveLength(1);
   expect(told[0]).toMatch(/^Warning: .*eu-west-1: it does not answer/);

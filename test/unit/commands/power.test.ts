@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { BackendKind } from "../../../src/backend/contract.ts";
+import type { BackendKind, LocalPart } from "../../../src/backend/contract.ts";
 import type { Power } from "../../../src/backend/power.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
@@ -32,7 +32,8 @@ async function run(words: string, kind: BackendKind = containerKind) {
     resume: act("resume"),
     stopsClocks: false,
   };
-  const backend = { name: "container", find: async () => cluster, power } as const;
+  const local = { power } as unknown as LocalPart;
+  const backend = { name: "container", find: async () => cluster, local } as const;
   const ran = await runCommandLine(`${words} -c example`, {
     kind,
     backend,

@@ -1,5 +1,5 @@
 import type { SnapshotRecord } from "../../../src/model/snapshot.ts";
-import type { Snapshots } from "../../../src/backend/contract.ts";
+import type { LocalPart, Snapshots } from "../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import type { SnapshotFile } from "../../../src/model/snapshot.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
@@ -18,14 +18,15 @@ async function run(
   const calls: string[] = [];
   const act = (name: string) => async (_: unknown, snapshot: string) =>
     void calls.push(`${name} ${snapshot}`);
-  const snapshots: Snapshots = {
+  const snapshots: Partial<Snapshots> = {
     holdsMemory,
     list: async () => records,
     create: act("create"),
     restore: act("restore"),
     delete: act("delete"),
   };
-  const backend = { name: "container", find: async () => cluster, snapshots } as const;
+  const local = { snapshots } as unknown as LocalPart;
+  const backend = { name: "container", find: async () => cluster, local } as const;
   const ran = await runCommandLine(`snapshot ${words} -c example`, {
     kind: containerKind,
     backend,
@@ -94,10 +95,11 @@ test("save passes on where the file goes, and says that it is secret", async () 
       save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]),
     },
   };
+  const local = { snapshots };
   const backend = {
     name: "vm",
     find: async () => ({ ...cluster, backend: "vm" }),
-    snapshots,
+    local,
   } as const;
   const save = async (words: string) =>
     runCommandLine(`snapshot ${words} -c example`, {

@@ -22,7 +22,7 @@ async function exportWith(age: string | undefined, recipients: readonly string[]
   await writeFile(join(scratch.path, "id_ed25519"), "the private key");
   const record = { ...exampleCluster([], "oss"), directory: scratch.path };
   const open = {
-    backend: { name: "cloud", admission: {}, find: async () => record },
+    backend: { name: "cloud", cloud: {}, find: async () => record },
     record,
     runtime: { environment: { PATH: bin }, clock: systemClock, progress: silentProgress },
   } as unknown as OpenCluster;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { engineKinds } from "../../../src/backend/container/engine/engine-kinds.ts";
 import { passageThrough } from "../../../src/backend/container/engine/passage.ts";
 import { sshEnvironment } from "../../../src/ssh/ssh-environment.ts";
@@ -182,4 +182,13 @@ test("an engine's address with a password stays in the environment, and is in no
     `CONTAINER_HOST=${open.CONTAINER_HOST}`,
   );
   expect(sshEnvironment(open)).toEqual({ PATH: "/bin" });
+});
+
+test("an engine behind SSH is named with its user, and a folder of certificates wherever the login begins", () => {
+  const argvOf = (environment: Readonly<Record<string, string>>): readonly string[] =>
+    passageThrough(engineKinds.docker, environment)("0123").argv;
+  expect(argvOf({ DOCKER_HOST: "ssh://me@far:2222" })).toContain("DOCKER_HOST=ssh://me@far:2222");
+  const secure = argvOf({ DOCKER_HOST: "tcp://far:2376", DOCKER_CERT_PATH: "certs" });
+  expect(secure).toContain(`DOCKER_CERT_PATH=${resolve("certs")}`);
+  expect(argvOf({ DOCKER_HOST: "tcp://token@far:2376" }).join(" ")).not.toContain("token");
 });

@@ -148,3 +148,16 @@ test("doesn't look again after an abort in a pause from which it can be woken", 
   expect(await poll(look, rule, abort.signal).catch(String)).toBe("Error: interrupted");
   expect(looks).toBe(1);
 });
+
+test("progress begins the time until the deadline again, and a wait without any ends", async () => {
+  const clock = scriptedClock();
+  const seen = { parts: 0 };
+  const look = async (): Promise<undefined> => {
+    if (seen.parts < 5) seen.parts += 1;
+    return undefined;
+  };
+  const rule = { clock, deadlineMs: 25, pauseMs: () => 20, seen: () => seen.parts };
+  expect(await poll(look, rule, neverAborted)).toBeUndefined();
+  expect(seen.parts).toBe(5);
+  expect(clock.nowMs).toBe(4 * 20 + 25);
+});

@@ -7,8 +7,14 @@ import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../..
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { findReach, reachText } from "../engine/choose-engine.ts";
-import type { Reach } from "../engine/engine-kind.ts";
+import {
+  type Way,
+  assertLimitsWork,
+  findReach,
+  labelledReach,
+  reachText,
+} from "../engine/choose-engine.ts";
+import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
 import { nodeState } from "../launch/system-flags.ts";
@@ -22,7 +28,7 @@ const startsAtOnce = 6;
 
 interface CopyPlan extends MachinesPlan {
   readonly origin: CopyOrigin;
-  readonly reach: Reach;
+  readonly reach: Way["reach"];
 }
 
 /**
@@ -39,7 +45,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   constructor(plan: CopyPlan, runtime: Runtime) {
     super(plan, runtime);
     this.#plan = plan;
-    this.summary = describe(plan, runtime.clock);
+    this.summary = describeCopy(plan, runtime.clock);
   }
 
   /** Creates nothing. Throws `cluster-exists`. */
@@ -48,6 +54,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<ContainerCopy> {
+    assertLimitsWork(engine.kind, origin.engineFacts, origin.settings.limits);
     const [{ reach }, { hasLeftovers }] = await Promise.all([
       findReach(engine, origin.engineFacts, platform(), signal),
       assertIdCanBeClaimed(
@@ -64,15 +71,18 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   protected get reach(): Reach {
-    return this.#plan.reach;
+    return labelledReach(this.#plan);
   }
 
-  async claim({ creationId }: CreationFolder, signal: AbortSignal): Promise<void> {
-    const { request, origin } = this.#plan;
+  protected get engineFacts(): EngineFacts {
+    return this.#plan.origin.engineFacts;
+  }
+
+  async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {
+    const { origin } = this.#plan;
     await this.assertLeftoversAreGone(signal);
     signal.throwIfAborted();
-    const name = { clusterId: request.clusterId, creationId };
-    this.begin(name);
+    const name = await this.begin(folder);
     this.#opened = await origin.open(name, signal);
     await this.#orLetGo(this.#createNodes(name, this.#opened, signal));
   }
@@ -82,7 +92,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     { nodes: saved, copiedFrom }: OpenOrigin,
     signal: AbortSignal,
   ): Promise<void> {
-    const { engine, root, reach, origin } = this.#plan;
+    const { engine, root, origin } = this.#plan;
+    const { reach } = this;
     const rights = await nodeRights(
       engine,
       { image: saved[0].image, root, facts: origin.engineFacts },
@@ -111,7 +122,7 @@ export class ContainerCopy extends ContainerMachines implements Creation {
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     await this.#orLetGo(this.#start(publicKey, signal));
-    await this.#letGo("running");
+    await this.#release("running");
   }
 
   async #orLetGo(work: Promise<void>): Promise<void> {
@@ -119,16 +130,16 @@ export class ContainerCopy extends ContainerMachines implements Creation {
       await work;
     } catch (error) {
       // Nobody may call `remove`. If this fails too, the first failure says more.
-      await Promise.allSettled([this.#letGo("failed")]);
+      await Promise.allSettled([this.#release("failed")]);
       throw error;
     }
   }
 
   /** Called after the start, because Docker would remove images that no running container uses. */
-  async #letGo(containers: "running" | "failed"): Promise<void> {
+  async #release(containers: "running" | "failed"): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
-    await opened?.letGo(containers);
+    await opened?.release(containers);
   }
 
   async #start(publicKey: string, signal: AbortSignal): Promise<void> {
@@ -164,15 +175,12 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   }
 
   override async remove(signal: AbortSignal): Promise<string | undefined> {
-    await this.#letGo("failed");
+    await this.#release("failed");
     return await super.remove(signal);
   }
 }
 
-function describe(
-  { engine: { kind }, request, origin, reach }: CopyPlan,
-  clock: Clock,
-): CreationSummary {
+export function describeCopy({ engine: { kind }, request, origin, reach }: CopyPlan, clock: Clock) {
   const { settings, engineFacts, title, summary, facts } = origin;
   return describeOrigin(
     request,

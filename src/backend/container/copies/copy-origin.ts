@@ -3,7 +3,7 @@ import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
-import { snapshotTitle } from "../../shared/describe-copy.ts";
+import { type SnapshotOrigin, snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { ClusterFacts } from "../container-machines.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
@@ -27,8 +27,8 @@ export interface CopyOrigin {
   readonly engineFacts: EngineFacts;
   /** For the summary, in words and as data. */
   readonly title: string;
-  readonly summary: Readonly<Record<string, unknown>>;
-  /** Gets the saved nodes, and protects them until they are let go. */
+  readonly summary: SnapshotOrigin;
+  /** Gets the saved nodes, and protects them until they are released. */
   open(creation: CreationName, signal: AbortSignal): Promise<OpenOrigin>;
 }
 
@@ -37,7 +37,7 @@ export interface OpenOrigin {
   /** The creations from whose snapshots the nodes are created. */
   readonly copiedFrom: readonly string[];
   /** `running`: the containers of all nodes run, so the engine keeps their images. */
-  letGo(containers: "running" | "failed"): Promise<void>;
+  release(containers: "running" | "failed"): Promise<void>;
 }
 
 /** Throws `snapshot-not-found`, and `snapshot-unusable` if something that the nodes need is missing. */
@@ -68,7 +68,7 @@ export async function snapshotOrigin(
       try {
         const saved = await findNodes(engine, request, inner);
         const copiedFrom = [source.creationId, ...readCopiedFrom(saved[0].labels)];
-        return { nodes: saved, copiedFrom, letGo: async () => lock[Symbol.asyncDispose]() };
+        return { nodes: saved, copiedFrom, release: async () => lock[Symbol.asyncDispose]() };
       } catch (error) {
         await lock[Symbol.asyncDispose]();
         throw error;

@@ -1,7 +1,9 @@
-import { createServer, isIPv4 } from "node:net";
 import { ClusterError, messageOf, revised } from "../../../errors.ts";
 import { ownUserId } from "../../../system/own-user.ts";
 import type { Environment } from "../../../system/runtime.ts";
+import type { Limits } from "../limits.ts";
+import { isSecretAddress } from "../../../ssh/ssh-environment.ts";
+import { maskUrl } from "../../../system/mask-url.ts";
 import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
 import {
@@ -14,7 +16,7 @@ import {
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
 import { dockerContext, ownInterfaces } from "./passage.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { describeEach } from "../records/read-containers.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
 const probeLimitMs = 15_000;
@@ -57,6 +59,20 @@ const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
   docker: ["DOCKER_HOST", "DOCKER_CONTEXT"],
   podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
 };
+
+/** How the user leads the engine's program to another engine than its usual one, such as `DOCKER_CONTEXT=away`; else empty. Holds no secret. */
+export function engineAddress(
+  { name }: Pick<EngineKind, "name">,
+  environment: Environment,
+): string {
+  for (const choosing of choosingVariables[name]) {
+    const value = variable(environment, choosing);
+    if (value !== undefined)
+      return `${choosing}=${isSecretAddress(value) ? maskUrl(value) : value}`;
+  }
+  const context = name === "docker" ? dockerContext(environment) : undefined;
+  return context === undefined ? "" : `DOCKER_CONTEXT=${context}`;
+}
 
 /** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
 function chosenBy(name: EngineName, environment: Environment): string | undefined {
@@ -176,18 +192,27 @@ export async function readEngineFacts(engine: Engine, signal: AbortSignal): Prom
   );
 }
 
-/** How nodes will be reached, and why in that way, for people. */
+/** How nodes will be reached, and why in that way, for people. `unknown`: the cluster's own network will show it. */
 export interface Way {
-  readonly reach: Reach;
+  readonly reach: Reach | "unknown";
   readonly why: string;
 }
 
-export const reachText = (reach: Reach, { title }: Pick<EngineKind, "title">): string =>
-  reach === "direct" ? "at the containers' own addresses" : `through ${title}`;
+export function reachText(reach: Way["reach"], { title }: Pick<EngineKind, "title">): string {
+  if (reach === "engine") return `through ${title}`;
+  const direct = "at the containers' own addresses";
+  return reach === "direct"
+    ? direct
+    : `${direct} if ${title} runs on this machine, else through it`;
+}
+
+/** What the label of a cluster says: each command proves `direct` by the bridge of the cluster's network before it relies on it. */
+export const labelledReach = ({ reach }: Pick<Way, "reach">): Reach =>
+  reach === "unknown" ? "direct" : reach;
 
 /**
- * Expects nodes at their own addresses only where the engine's network is this computer's. Each command uses these addresses only if it also finds the
- * bridge of the cluster's network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't usable.
+ * Expects nodes at their own addresses only where a network of the engine is proved to be this computer's. Each command uses these addresses only if it also
+ * finds the bridge of the cluster's network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't usable.
  */
 export async function findReach(
   engine: Engine,
@@ -196,6 +221,7 @@ export async function findReach(
   signal: AbortSignal,
 ): Promise<Way> {
   assertNotConfined(engine.kind, facts);
+  assertEnoughUsers(engine.kind, facts);
   const { title } = engine.kind;
   const throughEngine = (why: string): Way => ({ reach: "engine", why });
   if (facts.isRootless) return throughEngine(`${title} runs rootless, with a network of its own`);
@@ -203,36 +229,62 @@ export async function findReach(
     return throughEngine(`${title} runs in a virtual machine`);
   if (facts.location === "elsewhere") return throughEngine(`${title} runs on another machine`);
   if (facts.location === "here") return { reach: "direct", why: `${title} runs on this machine` };
-  const { name, address } = await defaultBridge(engine, signal);
-  // Before the first container, the engine reports no address.
-  const isOwn = ownInterfaces().has(name) && (address === "" || (await isOwnAddress(address)));
-  const what = outsideLine([name, address].join(" ").trim()) || "nameless";
-  const why = `the bridge of its default network, ${what}, is ${isOwn ? "" : "not "}on this machine`;
-  return { reach: isOwn ? "direct" : "engine", why };
+  const bridges = await randomBridges(engine, signal);
+  const own = ownInterfaces();
+  const shared = bridges.find((bridge) => own.has(bridge));
+  if (shared !== undefined)
+    return { reach: "direct", why: `the bridge of its network, ${shared}, is on this machine` };
+  if (bridges.length > 0)
+    return throughEngine("the bridges of its networks are not on this machine");
+  return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
 }
 
-/** What isn't known is empty. */
-async function defaultBridge(
-  engine: Engine,
-  signal: AbortSignal,
-): Promise<{ readonly name: string; readonly address: string }> {
-  const format =
-    '--format={{index .Options "com.docker.network.bridge.name"}} {{range .IPAM.Config}}{{.Gateway}} {{end}}';
-  const text = await engine.ask(
-    { words: ["network", "inspect", format, engine.kind.defaultNetwork.name], accepts: () => true },
-    signal,
-  );
-  const [name = "", ...addresses] = text.split(" ");
-  return { name, address: addresses.find((address) => isIPv4(address)) ?? "" };
-}
-
-/** Tests this by opening a port there, because the runtime's list of interfaces lacks a bridge that has no container yet. */
-function isOwnAddress(address: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(0, address, () => server.close(() => resolve(true)));
+/** The bridges that Docker named after the random ids of their networks, so that no other computer has one of that name. */
+async function randomBridges(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
+  const custom = ["--filter=type=custom", "--filter=driver=bridge"];
+  const words = ["network", "ls", "--quiet", "--no-trunc", ...custom];
+  const networks = await describeEach(engine, { words, kind: "network" }, signal);
+  return networks.flatMap((network) => {
+    const { id, bridge } = engine.kind.readNetwork(network);
+    const isRandom = typeof id === "string" && bridge === `br-${id.slice(0, 12)}`;
+    return isRandom && /^br-[0-9a-f]{12}$/.test(bridge) ? [bridge] : [];
   });
+}
+
+/** Debian's `nobody` has the number 65,534. */
+const usualUsers = 65_536;
+
+function assertEnoughUsers({ title }: EngineKind, { userCount }: EngineFacts): void {
+  if (userCount === undefined || userCount >= usualUsers) return;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `${title} runs rootless with ${userCount} users and groups for containers, and a node needs ${usualUsers}.`,
+    {
+      hint: "Give this user ranges in /etc/subuid and /etc/subgid that nobody else has:\n    sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 $USER && podman system migrate",
+      facts: { users: userCount },
+    },
+  );
+}
+
+const delegation =
+  "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload";
+
+/** Throws `machine-not-set-up` for a limit that the engine would ignore or refuse. */
+export function assertLimitsWork(
+  { title }: Pick<EngineKind, "title">,
+  { idleLimits, isRootless }: Pick<EngineFacts, "idleLimits" | "isRootless">,
+  limits: Limits,
+): void {
+  const idle = idleLimits.find((name) => limits[name] !== undefined);
+  if (idle === undefined) return;
+  const how = isRootless
+    ? `Delegate its controller to users, then log in again:\n    ${delegation}`
+    : `Enable its controller: with the kernel's option cgroup_enable=${idle === "cpus" ? "cpu" : idle}, for example.`;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `${title} has no control groups for the limit \`${idle}\` here.`,
+    { hint: `Leave \`${idle}\` out. ${how}`, facts: { limit: idle } },
+  );
 }
 
 /** Only with cgroups 2 may a container of an ordinary user have control groups, which systemd needs. */

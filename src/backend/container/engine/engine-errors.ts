@@ -11,6 +11,11 @@ import type { EngineKind } from "./engine-kind.ts";
  */
 const meanings = {
   forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
+  otherCertificates: [
+    /client sent an http request to an https server/,
+    /server gave http response to https client/,
+    /error during connect: .{0,1000}(?:x509: |tls: )/,
+  ],
   silent: [
     /cannot connect to the docker daemon/,
     /is the docker daemon running/,
@@ -88,18 +93,20 @@ export function engineFailure(
       facts,
       transient: meaning === "notFrozen",
     });
+  const unusable = (what: string, hint: string): ClusterError =>
+    failure("machine-not-set-up", what, hint);
   switch (meaning) {
     case "forbidden":
-      return failure(
-        "machine-not-set-up",
-        `You may not use ${title} on this machine`,
-        advice.forbidden,
+      return unusable(`You may not use ${title} on this machine`, advice.forbidden);
+    case "otherCertificates":
+      return unusable(
+        `${title} and its program do not agree on certificates`,
+        "Over TCP with TLS, set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the folder with ca.pem, cert.pem and key.pem, or use a context that has them.",
       );
     case "silent":
-      return failure("machine-not-set-up", `${title} does not answer`, advice.silent);
+      return unusable(`${title} does not answer`, advice.silent);
     case "otherApi":
-      return failure(
-        "machine-not-set-up",
+      return unusable(
         `The program ${name} and ${title}'s daemon have no version of the API in common`,
         "Install a docker command line that is as new as the daemon, such as docker-ce-cli from https://docs.docker.com/engine/install/, and unset DOCKER_API_VERSION.",
       );

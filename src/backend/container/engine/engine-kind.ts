@@ -41,7 +41,7 @@ export interface EngineKind {
   readonly saveWords: readonly string[];
   /**
    * Where the program keeps temporary files unless TMPDIR is set, if it leaves some behind: after each `cp` the archive, which may hold keys, and
-   * after it was killed the whole image.
+   * after it was killed the whole image. It also writes what it commits there first.
    */
   readonly litteredFolder: string | undefined;
   /** Whether an archive of images may lack layers that the engine has. */
@@ -78,6 +78,10 @@ export interface EngineFacts {
   /** Where the engine keeps images and containers, on the machine that it runs on. */
   readonly rootFolder: string;
   readonly memoryBytes: number;
+  /** The options for limits that have no effect, because no control group of the engine has their controller. */
+  readonly idleLimits: readonly ("memory" | "cpus")[];
+  /** How many users a container can have; undefined: not said, or all. */
+  readonly userCount: number | undefined;
 }
 
 /** How this program reaches the nodes: at their own addresses, or through the engine, which leads to them from everywhere. */

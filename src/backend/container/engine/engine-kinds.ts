@@ -1,5 +1,5 @@
 import { hostname, platform, release } from "node:os";
-import type { EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
+import type { EngineFacts, EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
 import { anyMapping, anything, field, isMapping, list } from "../../../model/reader.ts";
 
 /** Docker's names for its machine, which are the kernel's, and what its images say. */
@@ -36,6 +36,11 @@ const docker: EngineKind = {
       storageDriver: info.Driver ?? "",
       rootFolder: info.DockerRootDir ?? "",
       memoryBytes: info.MemTotal ?? 0,
+      idleLimits: [
+        ...(info.MemoryLimit === false ? (["memory"] as const) : []),
+        ...(info.CpuCfsQuota === false ? (["cpus"] as const) : []),
+      ],
+      userCount: undefined,
     };
   },
   readNetwork: (description) => {
@@ -113,6 +118,8 @@ const podman: EngineKind = {
       storageDriver: store.graphDriverName ?? "",
       rootFolder: store.graphRoot ?? "",
       memoryBytes: host.memTotal ?? 0,
+      idleLimits: security.rootless === true ? idleLimits(host) : [],
+      userCount: userCount(host),
     };
   },
   readNetwork: (description) => {
@@ -181,6 +188,21 @@ function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost):
   return host.hostname === hostname() && host.kernel === release() ? "here" : "elsewhere";
 }
 
+const idleLimits = ({ cgroupControllers }: PodmanHost): EngineFacts["idleLimits"] => [
+  ...(cgroupControllers?.includes("memory") === false ? (["memory"] as const) : []),
+  ...(cgroupControllers?.includes("cpu") === false ? (["cpus"] as const) : []),
+];
+
+/** The smaller number of users and groups that Podman maps; root's has no mappings. */
+function userCount({ idMappings }: PodmanHost): number | undefined {
+  const counts = [idMappings?.uidmap, idMappings?.gidmap].flatMap((ranges) =>
+    ranges === undefined || ranges === null
+      ? []
+      : [ranges.reduce((sum, { size = 0 }) => sum + size, 0)],
+  );
+  return counts.length === 0 ? undefined : Math.min(...counts);
+}
+
 interface DockerVersion {
   readonly Server?: { readonly Components?: readonly { readonly Name?: string }[] | null } | null;
 }
@@ -196,10 +218,13 @@ interface DockerInformation {
   readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly DockerRootDir?: string;
   readonly MemTotal?: number;
+  readonly MemoryLimit?: boolean;
+  readonly CpuCfsQuota?: boolean;
 }
 
 interface PodmanHost {
   readonly arch?: string;
+  readonly cgroupControllers?: readonly string[] | null;
   readonly cgroupVersion?: string;
   readonly distribution?: {
     readonly distribution?: string;
@@ -207,6 +232,9 @@ interface PodmanHost {
     readonly version?: string;
   };
   readonly hostname?: string;
+  readonly idMappings?: Readonly<
+    Record<"uidmap" | "gidmap", readonly { readonly size?: number }[] | null>
+  >;
   readonly kernel?: string;
   readonly memTotal?: number;
   readonly security?: {

@@ -1,20 +1,23 @@
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
+import { formatDuration } from "../../../system/amounts.ts";
 import type { TemporaryFolder } from "../../../system/files/private-file.ts";
 import { ownedFolder } from "../../../system/files/owned-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import {
   type DeferredCommand,
+  type ProgramEnd,
   type ProgramRun,
   deferCommand,
   environmentWithoutSecrets,
   readProgram,
+  runOrMissing,
   runWithin,
 } from "../../../system/processes/run-program.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { outsideLine, outsideLines } from "../../../system/printable.ts";
 import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
-import { whileWaitingFor } from "../../../system/time-limit.ts";
+import { watchdog, whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
@@ -31,6 +34,14 @@ interface EngineRequest extends Pick<ProgramRun, "stdin" | "onOutput" | "keptCha
   readonly accepts?: (stderr: string) => boolean;
   /** Milliseconds, for commands that may take longer than usual. */
   readonly limitMs?: number;
+  /** For a command that prints what it does: it may take any time, but not be silent for so long. */
+  readonly silence?: Silence;
+}
+
+interface Silence {
+  readonly limitMs: number;
+  /** The file with the output so far, if there is one. */
+  readonly log: () => string | undefined;
 }
 
 /** The engine's command line. Its methods return stdout without the trailing newline, and throw ClusterErrors. */
@@ -97,28 +108,27 @@ export function openEngine(
     const given = environmentFor(kind, environment, words);
     return { argv: [kind.name, ...all] as const, environment: { ...given, ...own } };
   };
-  /** A folder for a command that would leave files in the usual one. */
-  const folderToLitter = async (): Promise<TemporaryFolder | undefined> => {
-    if (kind.litteredFolder === undefined) return undefined;
-    return await ownedFolder(variable(environment, "TMPDIR") ?? kind.litteredFolder).catch(
-      () => undefined,
-    );
-  };
   const run = async (
     request: EngineRequest,
     usualLimitMs: number,
     signal: AbortSignal,
   ): Promise<string> => {
-    const { words, accepts, limitMs = usualLimitMs, ...others } = request;
+    const { words, accepts, silence, limitMs = usualLimitMs, ...others } = request;
     const limits = {
       limitMs,
       tooSlow: () => tooSlow(kind, words, limitMs),
       missing: (cause: unknown) => engineMissing(kind, cause),
     };
-    await using folder = others.stdin === undefined ? undefined : await folderToLitter();
+    await using folder =
+      others.stdin === undefined ? undefined : await folderToLitter(kind, environment);
+    const program = { ...programOf(words, folder), ...others };
+    const seen = { chunk: "" };
     const end = await whileWaitingFor(
-      () => `${kind.name} ${words[0]}`,
-      async () => runWithin({ ...programOf(words, folder), ...others }, limits, signal),
+      () => `${kind.name} ${words[0]}${soFar(seen.chunk, silence)}`,
+      async () =>
+        silence === undefined
+          ? runWithin(program, limits, signal)
+          : runUntilSilent(program, { silence, seen, ...limits }, signal),
       signal,
     );
     if (end.status !== 0 && accepts?.(end.stderr) !== true) throw engineFailure(kind, words, end);
@@ -130,7 +140,7 @@ export function openEngine(
     ask: async (request, signal) => run(request, askLimitMs, signal),
     change: async (request) => run(request, changeLimitMs, new AbortController().signal),
     read: async function* (words, signal) {
-      await using folder = await folderToLitter();
+      await using folder = await folderToLitter(kind, environment);
       const program = programOf(words, folder);
       const limit = AbortSignal.timeout(readLimitMs);
       try {
@@ -146,6 +156,17 @@ export function openEngine(
   };
 }
 
+/** A folder for a command that would leave files in the usual one. */
+async function folderToLitter(
+  { litteredFolder }: EngineKind,
+  environment: Environment,
+): Promise<TemporaryFolder | undefined> {
+  if (litteredFolder === undefined) return undefined;
+  return await ownedFolder(variable(environment, "TMPDIR") ?? litteredFolder).catch(
+    () => undefined,
+  );
+}
+
 function environmentFor(
   { variables }: EngineKind,
   environment: Environment,
@@ -157,6 +178,46 @@ function environmentFor(
       : [name, use.includes(command) ? variable(environment, name) : undefined],
   );
   return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
+}
+
+interface Watched {
+  readonly silence: Silence;
+  /** The last output that isn't blank. */
+  readonly seen: { chunk: string };
+  readonly missing: (cause: unknown) => Error;
+}
+
+async function runUntilSilent(
+  program: ProgramRun,
+  { silence, seen, missing }: Watched,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  using dog = watchdog(silence.limitMs, signal);
+  const onOutput = (chunk: string): void => {
+    dog.feed();
+    if (chunk.trim() !== "") seen.chunk = chunk;
+    program.onOutput?.(chunk);
+  };
+  try {
+    return await runOrMissing({ ...program, onOutput }, missing, dog.signal);
+  } catch (error) {
+    if (!dog.hasExpired()) throw error;
+    const [name, command] = program.argv;
+    const silent = `${name} ${command} printed nothing for ${formatDuration(silence.limitMs)}`;
+    throw new ClusterError("deadline-passed", `${silent}${soFar(seen.chunk, silence)}.`, {
+      hint: "Find out what it waits for, such as a server for packages, then try again.",
+      facts: { command, log: silence.log() },
+    });
+  }
+}
+
+/** Continues the name of a command, or a clause about it. */
+function soFar(chunk: string, silence: Silence | undefined): string {
+  if (silence === undefined) return "";
+  const [line] = outsideLines(chunk, 1, 100);
+  const path = silence.log();
+  const last = line === undefined ? "no output so far" : `last output: "${line}"`;
+  return ` (${last}${path === undefined ? "" : `; all of it: ${path}`})`;
 }
 
 function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Passage } from "../../../model/cluster-record.ts";
 import { anyMapping } from "../../../model/reader.ts";
-import { sshEnvironment } from "../../../ssh/ssh-environment.ts";
+import { isSecretAddress, sshEnvironment } from "../../../ssh/ssh-environment.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
-import { urlSecrets } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import type { EngineKind } from "./engine-kind.ts";
@@ -37,6 +36,13 @@ const placeNames = [
   "XDG_RUNTIME_DIR",
 ];
 
+/** A path counts from the folder of the first command, and the login begins in another one. */
+const pathNames: ReadonlySet<string> = new Set([
+  "DOCKER_CONFIG",
+  "DOCKER_CERT_PATH",
+  "CONTAINER_SSHKEY",
+]);
+
 /** sshd itself is only the second choice: without a name server it keeps each login waiting. */
 const choice = 'command -v bash >/dev/null && exec bash -c "$0"; exec /usr/sbin/sshd -i';
 
@@ -50,7 +56,8 @@ export function passageThrough(
 ): PassageTo {
   const places = placeNames.flatMap((place) => {
     const value = variable(environment, place);
-    return value === undefined || urlSecrets(value).length > 0 ? [] : [`${place}=${value}`];
+    if (value === undefined || isSecretAddress(value)) return [];
+    return [`${place}=${pathNames.has(place) ? resolve(value) : value}`];
   });
   const isGiven = (place: string): boolean => variable(environment, place) !== undefined;
   const context =

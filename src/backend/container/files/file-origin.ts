@@ -1,12 +1,12 @@
 import { limitsOf } from "../limits.ts";
 import { statfs } from "node:fs/promises";
+import { platform as hostPlatform } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import { checkedTar } from "../../../system/files/checked-tar.ts";
 import { ArchiveProblem } from "../../../system/files/tar.ts";
-import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Environment, Runtime } from "../../../system/runtime.ts";
 import type { FileCopyRequest } from "../../contract.ts";
@@ -23,7 +23,7 @@ import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { obtainFile } from "../../shared/obtain-file.ts";
 import type { CopiedNode, CopiedNodes, CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { sources } from "../distributions.ts";
-import { readEngineFacts } from "../engine/choose-engine.ts";
+import { findReach, readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
@@ -32,6 +32,7 @@ import {
   labelArguments,
   snapshotVolume,
 } from "../records/labels.ts";
+import { lookAtMachine } from "../look-at-machine.ts";
 import { deleteNames, deleteSnapshots } from "../snapshots/remove-snapshots.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
 import { nodeRights } from "../snapshots/saved-nodes.ts";
@@ -79,7 +80,7 @@ export async function fileOrigin(
   const here = await readEngineFacts(engine, signal);
   assertSnapshot(file.shown, named, facts.snapshot);
   assertRunsHere({ file, facts }, here, runtime);
-  await assertSpace(file, here, runtime);
+  await assertFileSpace(engine, { file, here }, runtime, signal);
   const bases = await findBases(engine, { file, facts }, signal);
   checking.done();
   const {
@@ -139,29 +140,39 @@ function assertRunsHere(
 }
 
 /** The engine keeps a copy of all layers while it unpacks them. */
-async function assertSpace(
-  { manifest: { parts } }: ClusterFile,
-  { rootFolder, location, hasContainerdStore }: EngineFacts,
-  { progress }: Runtime,
+export async function assertFileSpace(
+  engine: Engine,
+  { file: { manifest }, here }: Pick<Loading, "file" | "here">,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
 ): Promise<void> {
-  const needed = 2 * parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const isHere = (location === "here" || location === "unknown") && !hasContainerdStore;
-  const space = isHere ? await statfs(rootFolder).catch(() => undefined) : undefined;
-  if (space === undefined) {
-    const amount = `${(needed / 1e9).toFixed(1)} GB`;
-    progress.detail(1, `The engine's free space is not known; unpacking the file takes ${amount}.`);
-    return;
-  }
-  const free = space.bavail * space.bsize;
-  if (free >= needed) return;
-  const [has, needs] = [free, needed].map((bytes) => (bytes / 1e9).toFixed(1));
-  throw new ClusterError(
-    "capacity-lacking",
-    `${outsideLine(rootFolder)} has ${has} GB of free space, but ${needs} GB are required.`,
-    {
-      hint: "Free some space.",
-    },
-  );
+  const needed = 2 * manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const free = await freeSpace(engine, here, signal);
+  const [has, needs] = [free ?? 0, needed].map((bytes) => (bytes / 1e9).toFixed(1));
+  if (free === undefined)
+    progress.detail(
+      1,
+      `The engine's free space is not known; unpacking the file takes ${needs} GB.`,
+    );
+  else if (free < needed)
+    throw new ClusterError(
+      "capacity-lacking",
+      `${engine.kind.title}'s store of images has ${has} GB of free space, but ${needs} GB are required.`,
+      { hint: "Free some space." },
+    );
+}
+
+/** A folder of this computer says nothing about an engine that is proved to be elsewhere. */
+async function freeSpace(
+  engine: Engine,
+  facts: EngineFacts,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { reach } = await findReach(engine, facts, hostPlatform(), signal);
+  if (reach === "engine" || facts.hasContainerdStore)
+    return (await lookAtMachine(engine, signal))?.freeBytes;
+  const space = await statfs(facts.rootFolder).catch(() => undefined);
+  return space && space.bavail * space.bsize;
 }
 
 async function findBases(
@@ -218,16 +229,17 @@ async function open(
   const onProgress = (text: string): void => step.update(text);
   try {
     // The images are created before the volumes are read. So a file with volumes is checked as a whole before that.
-    if (!file.manifest.parts.every(isLayer)) await readChecked(loading, readOn, onProgress, signal);
+    if (!file.manifest.parts.every(isLayer))
+      await readChecked(loading, skipPart, onProgress, signal);
     const nodes = await load(loading, creation, onProgress, signal);
     step.done();
     const names = {
       images: nodes.map(({ image }) => image),
       volumes: nodes.flatMap(({ volume }) => volume ?? []),
     };
-    const letGo: OpenOrigin["letGo"] = async (containers) =>
+    const release: OpenOrigin["release"] = async (containers) =>
       containers === "running" ? deleteNames(engine, names, never) : remove();
-    return { nodes, copiedFrom: [], letGo };
+    return { nodes, copiedFrom: [], release };
   } catch (error) {
     await remove();
     throw error;
@@ -236,7 +248,7 @@ async function open(
 
 type Take = (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 
-const readOn: Take = async (_, chunks) => {
+const skipPart: Take = async (_, chunks) => {
   for await (const _chunk of chunks) continue;
 };
 
@@ -293,7 +305,7 @@ async function load(
   await readChecked(
     loading,
     async (part, chunks) => {
-      if (isLayer(part) && present.has(part.sha256)) return await readOn(part, chunks);
+      if (isLayer(part) && present.has(part.sha256)) return await skipPart(part, chunks);
       if (isLayer(part))
         return await loader.addLayer(part.sha256, {
           sizeBytes: part.bytes,

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { appendFileSync, closeSync, openSync, rmSync } from "node:fs";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { withoutHeader } from "../../../ssh/shell-text.ts";
@@ -8,7 +9,7 @@ import {
   outsideLines,
   withoutFullStop,
 } from "../../../system/printable.ts";
-import { writePrivateFile } from "../../../system/files/private-file.ts";
+import { abortReason } from "../../../system/time-limit.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { CreationRequest, ImagePreparation } from "../../contract.ts";
 import { unknownDistribution } from "../../shared/machine-errors.ts";
@@ -20,7 +21,8 @@ import apt from "./apt.containerfile" with { type: "text" };
 import dnf from "./dnf.containerfile" with { type: "text" };
 import yum from "./yum.containerfile" with { type: "text" };
 
-const buildLimitMs = 20 * 60_000;
+/** A builder may print nothing while it downloads a layer. `--timeout` limits the whole creation. */
+const silenceLimitMs = 20 * 60_000;
 
 /** The image that nodes are created from, and how to get it if the engine doesn't have it. */
 export interface NodeImage {
@@ -67,8 +69,10 @@ export async function obtainNodeImage(
   const isBuilt = image.containerfile !== undefined;
   using step = progress.start(isBuilt ? "Build the node image" : "Pull the node image", image.name);
   const output: string[] = [];
+  using log = buildLog(logFile, progress);
   const onOutput = (chunk: string): void => {
     output.push(chunk);
+    log.add(chunk);
     const [line] = outsideLines(chunk, 1, 60);
     if (line !== undefined) step.update(line);
     for (const text of chunk.trimEnd().split("\n"))
@@ -82,25 +86,75 @@ export async function obtainNodeImage(
       }
     : { words: ["pull", image.name] };
   try {
-    await engine.ask({ ...request, onOutput, limitMs: buildLimitMs }, signal);
+    const silence = { limitMs: silenceLimitMs, log: log.path };
+    await engine.ask({ ...request, onOutput, silence }, signal);
   } catch (error) {
-    signal.throwIfAborted();
+    if (signal.aborted) throw abortReason(error, signal);
+    log.end();
     if (!isBuilt) throw notPulled(engine, image, error);
-    const text = maskedPrintable(output.join(""), (given) => progress.mask(given));
-    const isSaved = await writePrivateFile(logFile, text).then(
-      () => true,
-      () => false,
-    );
-    throw notBuilt(
-      engine,
-      image,
-      { output: output.join(""), logFile: isSaved ? logFile : undefined },
-      error,
-    );
+    throw notBuilt(engine, image, { output: output.join(""), logFile: log.path() }, error);
   }
   if (!(await isPresent(engine, image.name, signal)))
     throw notKept(engine, image, isBuilt ? "built" : "pulled");
   step.done();
+}
+
+interface BuildLog extends Disposable {
+  add(chunk: string): void;
+  /** Writes the last line, even if it isn't whole. */
+  end(): void;
+  /** Undefined if the file can't be written. */
+  path(): string | undefined;
+}
+
+/** Keeps the output in a file that can be read while it is written. It has whole lines only, so that secrets in them are masked. */
+function buildLog(path: string, progress: Progress): BuildLog {
+  const state = { line: "", descriptor: openNew(path) };
+  const write = (text: string): void => {
+    if (state.descriptor === undefined || text === "") return;
+    try {
+      appendFileSync(
+        state.descriptor,
+        maskedPrintable(text, (given) => progress.mask(given)),
+      );
+    } catch {
+      // A full disk, for example, must not end the build.
+      close();
+    }
+  };
+  const end = (): void => {
+    write(state.line);
+    state.line = "";
+  };
+  const close = (): void => {
+    const { descriptor } = state;
+    state.descriptor = undefined;
+    if (descriptor !== undefined) closeSync(descriptor);
+  };
+  return {
+    add: (chunk) => {
+      const text = state.line + chunk;
+      const stop = text.lastIndexOf("\n") + 1;
+      state.line = text.slice(stop);
+      write(text.slice(0, stop));
+    },
+    end,
+    path: () => (state.descriptor === undefined ? undefined : path),
+    [Symbol.dispose]: () => {
+      end();
+      close();
+    },
+  };
+}
+
+/** Another creation may still be writing to a file of this name. */
+function openNew(path: string): number | undefined {
+  try {
+    rmSync(path, { force: true });
+    return openSync(path, "wx", 0o600);
+  } catch {
+    return undefined;
+  }
 }
 
 function notKept(

@@ -75,7 +75,10 @@ export class ContainerSnapshots implements Snapshots {
     const image = containers[0]?.imageId ?? "";
     const { rights } = await nodeRights(this.#engine, { image, root: this.#root, facts }, signal);
     if (existing !== undefined) await deleteSnapshots(this.#engine, [existing], signal);
-    await assertSnapshotSpace(this.#engine, containers, facts, signal);
+    using space = this.#runtime.progress.start("Check the engine's free space");
+    const { environment } = this.#runtime;
+    await assertSnapshotSpace(this.#engine, containers, { facts, environment }, signal);
+    space.done();
     using step = this.#runtime.progress.start("Save file systems");
     try {
       const { clock } = this.#runtime;

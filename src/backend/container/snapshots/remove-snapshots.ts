@@ -79,7 +79,7 @@ export async function deleteAllSnapshots(
     }
     return problem.text === undefined ? true : undefined;
   };
-  await poll(look, ruleOf(waits.imageRemoval, clock), signal);
+  await poll(look, { ...ruleOf(waits.imageRemoval, clock), seen: () => problem.text }, signal);
   return problem.text;
 }
 

@@ -31,7 +31,7 @@ import { refillVolumes, saveVolumes } from "./saved-volumes.ts";
 import attributesFile from "./attributes.py" with { type: "text" };
 import keepFile from "./keep-files.sh" with { type: "text" };
 
-const atOnce = 6;
+export const savedAtOnce = 6;
 /** A large file system on a slow disk takes minutes. */
 const commitLimitMs = 30 * 60_000;
 
@@ -46,15 +46,15 @@ export async function saveNodes(
 ): Promise<readonly string[]> {
   const kept = await mapConcurrently(
     containers,
-    atOnce,
-    async (node) => keepFiles(engine, node),
+    savedAtOnce,
+    async (node) => keepFiles(engine, node, signal),
     signal,
   );
   const rule = ruleOf(waits.containerPause, clock);
   await using _ = await retry(async () => pause(engine, containers), rule, signal);
   const sizes = await mapConcurrently(
     containers,
-    atOnce,
+    savedAtOnce,
     async (node) => saveVolumes(engine, node, { snapshot, rights }),
     signal,
   );
@@ -63,22 +63,30 @@ export async function saveNodes(
       words: commitWords(node, snapshot, sizes[index] ?? 0),
       limitMs: commitLimitMs,
     });
-  await mapConcurrently(containers, atOnce, commit, signal);
+  await mapConcurrently(containers, savedAtOnce, commit, signal);
   // If this program was killed, the engine would finish its last commit while the nodes already continue. Such a commit
   // only leaves a draft.
-  await mapConcurrently(containers, atOnce, async (node) => finish(engine, node, snapshot), signal);
+  await mapConcurrently(
+    containers,
+    savedAtOnce,
+    async (node) => finish(engine, node, snapshot),
+    signal,
+  );
   return containers.filter((_node, index) => kept[index] === false).map(nodeReference);
 }
 
 /** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes. */
-async function keepFiles(engine: Engine, { id }: NodeContainer): Promise<boolean> {
+async function keepFiles(
+  engine: Engine,
+  { id }: NodeContainer,
+  signal: AbortSignal,
+): Promise<boolean> {
   const script = shellText(keepFile, {
     STATE: nodeState,
     ATTRIBUTES: withoutHeader(attributesFile),
   });
-  const printed = await engine.change({
-    words: ["exec", "--user=0:0", id, "/bin/sh", "-ec", script],
-  });
+  const words = ["exec", "--user=0:0", id, "/bin/sh", "-ec", script];
+  const printed = await engine.ask({ words, limitMs: commitLimitMs }, signal);
   return printed.trim() === "";
 }
 
@@ -187,7 +195,7 @@ export async function restoreNodes(
     await announceStart(engine, { id }, 0);
     await engine.change({ words: ["start", id] });
   };
-  await mapConcurrently([...ids.keys()], atOnce, start, signal);
+  await mapConcurrently([...ids.keys()], savedAtOnce, start, signal);
   const containers = await readCreated(engine, nodes, signal);
   assertAddresses(nodes, containers, engine);
   return containers;
@@ -208,11 +216,11 @@ export async function createSavedNodes<Node extends SavedNode>(
     ids.set(await createNode(engine, launchPlan(plan, node), node), node);
   const [first, ...others] = nodes;
   if (first !== undefined) await create(first);
-  await mapConcurrently(others, atOnce, create, signal);
+  await mapConcurrently(others, savedAtOnce, create, signal);
   if (nodes.every(({ volume }) => volume === undefined)) return ids;
   await mapConcurrently(
     await readCreated(engine, nodes, signal),
-    atOnce,
+    savedAtOnce,
     async (container) => {
       const node = ids.get(container.id);
       if (node !== undefined) await refillVolumes(engine, container, { node, rights });

@@ -1,3 +1,4 @@
+import type { SnapshotOrigin } from "../../shared/describe-copy.ts";
 import type { ClusterFacts, MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import type { Accelerator } from "../options.ts";
 
@@ -18,7 +19,7 @@ export interface CopyOrigin {
   readonly qemuVersion: string;
   /** For the summary, in words and as data. */
   readonly title: string;
-  readonly summary: Readonly<Record<string, unknown>>;
+  readonly summary: SnapshotOrigin;
   /** Gets the saved machines for the new cluster in this folder. Disposing of them lets go of them. */
   open(directory: string, signal: AbortSignal): Promise<OpenOrigin>;
 }

@@ -60,7 +60,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     super(plan, runtime);
     this.#plan = plan;
     this.#start = plan.origin;
-    this.summary = describe(plan, runtime.clock);
+    this.summary = describeCopy(plan, runtime.clock);
   }
 
   protected get isSlow(): boolean {
@@ -258,7 +258,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   }
 }
 
-function describe({ request, origin }: CopyPlan, clock: Clock): CreationSummary {
+export function describeCopy({ request, origin }: CopyPlan, clock: Clock) {
   const { accelerator, isOffline = false } = origin.machines;
   const hardware = hardwareOf(origin.machines);
   const boots = origin.whyBoot === undefined ? [] : ([["Boots", origin.whyBoot]] as const);

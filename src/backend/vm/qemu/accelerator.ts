@@ -87,7 +87,9 @@ export function chooseAccelerator(
   if (chosen !== undefined) return chosen.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
   throw new ClusterError("machine-not-set-up", `QEMU cannot run machines here: ${reasons}.`, {
-    hint: `Install a QEMU with tcg, which works on any machine (Debian and Ubuntu: ${packages}).`,
+    hint: trials.some(isBusy)
+      ? "Translation (tcg) works on any machine, so this one is probably too busy: try again when it has less to do."
+      : `Install a QEMU with tcg, which works on any machine (Debian and Ubuntu: ${packages}).`,
     facts: { trials },
   });
 }
@@ -108,6 +110,10 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
 
 /** If a trial hangs, the next accelerator gets its turn instead of everything failing. */
 const hangs = (): string => "it hangs";
+
+/** Translation has nothing to wait for. */
+const isBusy = ({ accelerator, problem }: AcceleratorTrial): boolean =>
+  accelerator === "tcg" && problem === hangs();
 
 /** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';

@@ -37,9 +37,13 @@ export async function saveState(
   // QEMU doesn't look at the command's exit status.
   const command = `umask 077; ${quote(["cat"])} >${quote([path])} && : >${quote([whole])}`;
   await migrate({ from: machine, uri: `exec:${command}`, leavesShared: true, path, clock }, signal);
-  const lookForEnd = async (): Promise<true | undefined> =>
-    (await isAccessible(whole)) ? true : undefined;
-  const isWhole = await poll(lookForEnd, ruleOf(waits.memoryWritten, clock), signal);
+  const written = { bytes: 0 };
+  const lookForEnd = async (): Promise<true | undefined> => {
+    written.bytes = (await stat(path).catch(() => undefined))?.size ?? 0;
+    return (await isAccessible(whole)) ? true : undefined;
+  };
+  const rule = { ...ruleOf(waits.memoryWritten, clock), seen: () => written.bytes };
+  const isWhole = await poll(lookForEnd, rule, signal);
   if (isWhole === undefined) throw await saveFailure(path, undefined);
   await rm(whole);
 }
@@ -65,16 +69,21 @@ export async function migrate(
     { execute: "migrate", arguments: { uri } },
   ];
   await runOnMonitor(from, commands, signal);
+  const written = { bytes: 0 };
   const look = async (): Promise<true | undefined> => {
     const [result] = await runOnMonitor(from, [{ execute: "query-migrate" }], signal);
     const status = statusOf(result);
+    written.bytes = transferred(result) ?? 0;
     if (status === "completed") return true;
     if (status === "failed" || status === "cancelled") throw await saveFailure(path, result);
     return undefined;
   };
-  if ((await poll(look, ruleOf(waits.memorySave, clock), signal)) === undefined)
-    throw tooSlow(path);
+  const rule = { ...ruleOf(waits.memorySave, clock), seen: () => written.bytes };
+  if ((await poll(look, rule, signal)) === undefined) throw stalled(path, written.bytes);
 }
+
+/** How many bytes QEMU has written; absent before it begins. */
+const transferred = read.field("ram", read.field("transferred", read.number));
 
 async function saveFailure(path: string, result: unknown): Promise<ClusterError> {
   const reason = read.field("error-desc", read.string)(result);
@@ -108,10 +117,10 @@ async function roomBeside(path: string): Promise<number> {
   }
 }
 
-const tooSlow = (path: string): ClusterError =>
+const stalled = (path: string, bytes: number): ClusterError =>
   new ClusterError(
     "deadline-passed",
-    `Writing the memory to ${path} took longer than ${waits.memorySave.limitMs / 60_000} min.`,
+    `QEMU has written nothing more of the memory to ${path} for ${waits.memorySave.limitMs / 60_000} min, after ${Math.round(bytes / 1e6)} MB.`,
     {
       hint: "Check whether this machine's disk is slow or full.",
     },

@@ -41,7 +41,7 @@ test("lists the clusters of all enabled regions, and names a region that rejects
   const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
   fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
   const backend = await fixture.open(region);
-  const { clusters, unreachable } = await backend.scope!.listAll!(neverAborted);
+  const { clusters, unreachable } = await backend.cloud!.listAll(neverAborted);
   expect(clusters.map(({ id, region: name }) => [id, name])).toEqual([
     ["middle", "eu-central-1"],
     ["west", region],

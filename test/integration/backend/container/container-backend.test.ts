@@ -1,27 +1,28 @@
 /** The life of clusters of a scripted engine; see scripted-machine.ts. */
-
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, test } from "bun:test";
-import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import {
   containerName,
   labelArguments,
   labelNames,
   networkName,
 } from "../../../../src/backend/container/records/labels.ts";
+import {
+  readEngineNote,
+  writeEngineNote,
+} from "../../../../src/backend/container/records/engine-note.ts";
 import type { Creation } from "../../../../src/backend/contract.ts";
 import {
   beginCreation,
   creationDirectory,
   creationFiles,
   endCreation,
+  endRemovedCreation,
 } from "../../../../src/store/creation-folder.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
-import { outcomeText } from "../../../support/outcome-text.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import {
   type Machine,
@@ -86,6 +87,35 @@ checks(
   },
 );
 
+checks("a cluster that was left in another store or engine is named as such", async () => {
+  await using machine = await openMachine();
+  const { backend, directory, told, world } = machine;
+  await beginCreation(directory, "own", creationId);
+  const creation = await launched(machine);
+  await endCreation(directory, "finished");
+  const hint = async () => (await backend.scope.findElsewhere("own", neverAborted)).notes;
+  const note = await readEngineNote(directory);
+  expect(note).toMatchObject({ address: "", storageDriver: "overlay2" });
+
+  // As where a daemon has another store now: it keeps its networks, and shows none of its containers.
+  for (const { id } of world.engine.containers) await world.engine.remove(id);
+  await writeEngineNote(directory, { ...note!, storageDriver: "overlayfs" });
+  expect((await backend.find("own", neverAborted))?.nodes).toEqual([]);
+  expect(told.at(-1)).toContain(
+    'Docker has no node of cluster "own": it was made in the storage driver overlayfs, and Docker uses overlay2 now.',
+  );
+
+  expect(await creation.remove(neverAborted)).toBeUndefined();
+  expect(await backend.find("own", neverAborted)).toBeUndefined();
+  expect(await hint()).toEqual([expect.stringContaining("or another Docker answers here now")]);
+  await writeEngineNote(directory, { ...note!, address: "DOCKER_CONTEXT=away" });
+  expect(await hint()).toEqual([
+    "This computer made one with Docker at DOCKER_CONTEXT=away: set that again to use it.",
+  ]);
+  await endRemovedCreation(directory);
+  expect(await hint()).toBeUndefined();
+});
+
 checks(
   "a cluster whose time is over is no longer found, and what is left of it is removed",
   async () => {
@@ -100,7 +130,7 @@ checks(
     const { expiresAt } = await creation.look(neverAborted);
     expect(expiresAt?.getTime()).toBeWithin(Date.now(), Date.now() + 60_001);
     expect((await backend.find("own", neverAborted))?.expiresAt).toEqual(expiresAt);
-    await backend.removeExpired(neverAborted);
+    await backend.local.removeExpired(neverAborted);
     expect(statuses(machine)).toEqual(["running", "running"]);
 
     passed.ms = 60_000;
@@ -108,7 +138,7 @@ checks(
     expect(await backend.list(neverAborted)).toEqual([]);
     await machine.plan();
     // Its own program removes it.
-    await backend.removeExpired(neverAborted);
+    await backend.local.removeExpired(neverAborted);
     expect(statuses(machine)).toEqual(["running", "running"]);
 
     await endCreation(directory, "finished");
@@ -118,13 +148,13 @@ checks(
         when: "before",
         answer: "device or resource busy",
       });
-      await backend.removeExpired(neverAborted);
+      await backend.local.removeExpired(neverAborted);
     }
     expect(told.at(-1)).toMatch(
       /^Cannot remove what is left of cluster "own", which ended .*device or resource busy/,
     );
     expect(existsSync(privateKey)).toBeTrue();
-    await backend.removeExpired(neverAborted);
+    await backend.local.removeExpired(neverAborted);
     expect(told.at(-1)).toMatch(/^Removed what is left of cluster "own", which ended .* ago\)\.$/);
     expect([statuses(machine), world.engine.networks, existsSync(privateKey)]).toEqual([
       [],
@@ -298,52 +328,6 @@ checks("the console output of each node has the node's name", async () => {
     "agent_0.console.txt: it boots",
     "master_0.console.txt: it boots",
   ]);
-});
-
-checks(
-  "doctor reports what interrupted creates and lost clusters left, with the commands that remove it",
-  async () => {
-    await using machine = await openMachine();
-    const { world, directory, progress } = machine;
-    await beginCreation(directory, "own", creationId);
-    await launched(machine);
-    for (const { id } of world.engine.containers) await world.engine.kill(id);
-    const orphan = describeSnapshot("fedcba9876543210", "master");
-    const torn = describeSnapshot(creationId, "agent");
-    const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
-    await using _ = world.strike(
-      { call: "images", when: "before", answer: printed(ids) },
-      { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
-    );
-    const runtime = { environment: world.environment, clock: systemClock, progress };
-    const check = containerChecks("docker", runtime, neverAborted).find(
-      ({ name }) => name === "leftovers",
-    )!;
-    const told = outcomeText(await check.run(neverAborted));
-    expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
-    expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
-    expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
-    expect(told).toMatch(
-      /cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/,
-    );
-  },
-);
-
-/** The image of one node, of a cluster of two. */
-const describeSnapshot = (creation: string, role: string) => ({
-  Id: (role === "master" ? "1" : "2").repeat(64),
-  RepoTags: [`localhost/cluster-e2e-snapshot:${creation}-installed-${role}_0`],
-  Created: "2026-01-01T00:00:00Z",
-  Config: {
-    Labels: {
-      [labelNames.clusterId]: "own",
-      [labelNames.creationId]: creation,
-      [labelNames.counts]: "master=1 agent=1 public_agent=0",
-      [labelNames.snapshot]: "installed",
-      [labelNames.role]: role,
-      [labelNames.index]: "0",
-    },
-  },
 });
 
 /** Makes a network and a container with the labels of a cluster, as anyone who may use the engine can. */

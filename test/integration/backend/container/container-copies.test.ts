@@ -23,7 +23,7 @@ async function copyOf(
   source: ClusterRecord,
   clusterId: string,
 ): Promise<ClusterRecord> {
-  const creation = await backend.snapshots.planCopy(
+  const creation = await backend.local.snapshots.planCopy(
     { clusterId, source, snapshot: "installed" },
     neverAborted,
   );
@@ -41,7 +41,7 @@ checks("a copy outlives its source, whose images it still uses", async () => {
   await launched(machine);
   const { backend, world } = machine;
   const source = (await backend.find("own", neverAborted))!;
-  await backend.snapshots.create(source, "installed", neverAborted);
+  await backend.local.snapshots.create(source, "installed", neverAborted);
   const { id: image, labels } = world.engine.images[0]!;
   const copy = await copyOf(machine, source, "c1");
   expect(world.engine.networks.at(-1)!.labels).toMatchObject({
@@ -52,7 +52,7 @@ checks("a copy outlives its source, whose images it still uses", async () => {
     ["agent", 0, "running"],
   ]);
   // Snapshots belong to one cluster alone.
-  expect(await backend.snapshots.list(copy, neverAborted)).toEqual([]);
+  expect(await backend.local.snapshots.list(copy, neverAborted)).toEqual([]);
   await using _ = world.strike(
     {
       call: "images --quiet --no-trunc --filter=dangling=true",
@@ -82,7 +82,7 @@ checks(
     await launched(machine);
     const { backend, world } = machine;
     const source = (await backend.find("own", neverAborted))!;
-    await backend.snapshots.create(source, "installed", neverAborted);
+    await backend.local.snapshots.create(source, "installed", neverAborted);
     {
       await using _ = world.strike({
         call: "create",
@@ -93,8 +93,8 @@ checks(
         id: "capacity-lacking",
       });
     }
-    await backend.snapshots.delete(source, "installed", neverAborted);
-    expect(await backend.snapshots.list(source, neverAborted)).toEqual([]);
+    await backend.local.snapshots.delete(source, "installed", neverAborted);
+    expect(await backend.local.snapshots.list(source, neverAborted)).toEqual([]);
   },
 );
 
@@ -107,8 +107,8 @@ checks(
     await launched(machine);
     const { backend, world, told } = machine;
     const source = (await backend.find("own", neverAborted))!;
-    await backend.snapshots.create(source, "installed", neverAborted);
-    const plan = await backend.snapshots.planCopy(
+    await backend.local.snapshots.create(source, "installed", neverAborted);
+    const plan = await backend.local.snapshots.planCopy(
       { clusterId: "c1", source, snapshot: "installed" },
       neverAborted,
     );
@@ -116,11 +116,11 @@ checks(
     expect(Object.fromEntries(plan.summary.lines)).toMatchObject({
       Machines: "2: 1 master, 1 agent, 0 public agents",
       Limits: "memory 1g, CPUs none, each",
-      Reached: "at the containers' own addresses",
+      Reached: "at the containers' own addresses if Docker runs on this machine, else through it",
     });
     const path = join(world.folder, "own.zst");
     const how = { replaces: false, encrypt: undefined };
-    await backend.snapshots.files.save(
+    await backend.local.snapshots.files.save(
       source,
       "installed",
       { path, withoutBase: false, ...how },
@@ -137,12 +137,12 @@ checks(
     await launched(machine);
     const { backend, world, root } = machine;
     const source = (await backend.find("own", neverAborted))!;
-    await backend.snapshots.create(source, "installed", neverAborted);
+    await backend.local.snapshots.create(source, "installed", neverAborted);
     const path = join(world.folder, "own.zst");
     const file = { path, withoutBase: false, replaces: false, encrypt: undefined };
     expect(
       await failureOf(
-        backend.snapshots.files.save(
+        backend.local.snapshots.files.save(
           source,
           "installed",
           { ...file, withoutBase: true },
@@ -150,7 +150,7 @@ checks(
         ),
       ),
     ).toMatchObject({ id: "image-not-found" });
-    await backend.snapshots.files.save(source, "installed", file, neverAborted);
+    await backend.local.snapshots.files.save(source, "installed", file, neverAborted);
     const present = () => {
       const { containers, networks, images, volumes } = world.engine;
       return [containers, networks, images]
@@ -164,9 +164,9 @@ checks(
     };
     const ofSnapshot = { clusterId: "c1", source, snapshot: "installed" };
     const plans = [
-      async () => backend.snapshots.planCopy(ofSnapshot, neverAborted),
+      async () => backend.local.snapshots.planCopy(ofSnapshot, neverAborted),
       async () =>
-        backend.snapshots.files.planCopy(
+        backend.local.snapshots.files.planCopy(
           { clusterId: "c1", file: { location: { path, shown: path } } },
           neverAborted,
         ),
@@ -186,10 +186,10 @@ checks(
       expect(present()).toEqual(before);
     }
     const creation = await plans[0]!();
-    await backend.snapshots.delete(source, "installed", neverAborted);
+    await backend.local.snapshots.delete(source, "installed", neverAborted);
     expect(await failureOf(creation.claim(folder, neverAborted))).toMatchObject({
       id: "snapshot-not-found",
     });
-    await backend.snapshots.create(source, "installed", neverAborted);
+    await backend.local.snapshots.create(source, "installed", neverAborted);
   },
 );

@@ -40,7 +40,7 @@ async function openRunning(engine: "docker" | "podman") {
     const cluster = await find();
     world.engine.calls.length = 0;
     const wanted = cluster.nodes.filter(({ role }) => references.some((each) => each === role));
-    await backend.power.start(cluster, wanted, neverAborted);
+    await backend.local.power.start(cluster, wanted, neverAborted);
   };
   return { ...machine, find, start, master, agent, ids };
 }
@@ -59,9 +59,9 @@ checks("nodes are told to pause, continue and shut down, and have time for it", 
   const { backend, world, agent, ids } = running;
   const cluster = await running.find();
   world.engine.calls.length = 0;
-  await backend.power.pause(cluster, [agent], neverAborted);
-  await backend.power.resume(cluster, [agent], neverAborted);
-  await backend.power.shutDown(cluster, [agent], neverAborted);
+  await backend.local.power.pause(cluster, [agent], neverAborted);
+  await backend.local.power.resume(cluster, [agent], neverAborted);
+  await backend.local.power.shutDown(cluster, [agent], neverAborted);
   expect(world.engine.calls.map((words) => words.join(" "))).toEqual([
     `pause ${agent.id}`,
     `unpause ${agent.id}`,
@@ -70,7 +70,7 @@ checks("nodes are told to pause, continue and shut down, and have time for it", 
   expect(ids[1]).toStartWith(agent.id);
   expect(statuses(running)).toEqual(["running", "exited"]);
   // Their clock is this computer's: nobody may set it.
-  expect(backend.power.stopsClocks).toBe(false);
+  expect(backend.local.power.stopsClocks).toBe(false);
 });
 
 checks.each(["docker", "podman"] as const)(
@@ -79,7 +79,7 @@ checks.each(["docker", "podman"] as const)(
     await using running = await openRunning(name);
     const { backend, master, agent, ids } = running;
     const before = await running.find();
-    await backend.power.cutPower(before, [master, agent], neverAborted);
+    await backend.local.power.cutPower(before, [master, agent], neverAborted);
     await running.start("agent");
     expect(statuses(running)).toEqual(["exited", "running"]);
     expect(changes(running)).toEqual([
@@ -97,7 +97,7 @@ checks(
   async () => {
     await using running = await openRunning("docker");
     const { backend, world, agent, ids } = running;
-    await backend.power.cutPower(await running.find(), [agent], neverAborted);
+    await backend.local.power.cutPower(await running.find(), [agent], neverAborted);
     world.engine.movesContainers = true;
     const failure = await failureOf(running.start("agent"));
     expect(failure).toMatchObject({ id: "engine-failed", facts: { nodes: ["agent_0"] } });
@@ -117,7 +117,7 @@ checks(
     const before = await running.find();
     const [{ labels, range }] = engine.networks as [(typeof engine.networks)[number]];
     const prune = async (): Promise<void> => {
-      await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+      await backend.local.power.cutPower(await running.find(), [master, agent], neverAborted);
       await engine.run(["network", "rm", network], new Uint8Array());
       expect(engine.networks).toEqual([]);
     };
@@ -151,7 +151,7 @@ checks(
   async () => {
     await using running = await openRunning("docker");
     const { backend, world, master, agent } = running;
-    await backend.power.cutPower(await running.find(), [master, agent], neverAborted);
+    await backend.local.power.cutPower(await running.find(), [master, agent], neverAborted);
     await world.engine.run(["network", "rm", network], new Uint8Array());
     expect(await backend.find("own", neverAborted)).toBeUndefined();
   },

@@ -126,7 +126,7 @@ beforeAll(async () => {
   await until("the machines count", async () =>
     (await countsOf(state.source!)).every((count) => count > savedCount),
   );
-  await backend("first").snapshots.create(
+  await backend("first").local.snapshots.create(
     (await backend("first").find("counting", neverAborted))!,
     "counted",
     neverAborted,

@@ -85,7 +85,7 @@ beforeAll(async () => {
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinKeys(source());
   await untilCounting(source());
-  await backend().snapshots.create(
+  await backend().local.snapshots.create(
     (await backend().find("counting", neverAborted))!,
     "counted",
     neverAborted,
@@ -201,7 +201,7 @@ checks("unknown clusters, unknown snapshots and a taken id are refused", async (
     id: "cluster-not-found",
   });
   expect(await refusal("counting")).toMatchObject({ id: "cluster-exists" });
-  const { snapshots: _, ...without } = backend();
+  const { local: _, ...without } = backend();
   expect(
     await failureOf(
       summarizeCreation(

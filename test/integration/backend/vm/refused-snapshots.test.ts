@@ -55,7 +55,11 @@ async function save(given: Given) {
   const environment = { XDG_STATE_HOME: state.path, PATH: "/nowhere" };
   const backend = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
   const failure = await failureOf(
-    backend.snapshots.create((await backend.find("one", neverAborted))!, "installed", neverAborted),
+    backend.local.snapshots.create(
+      (await backend.find("one", neverAborted))!,
+      "installed",
+      neverAborted,
+    ),
   );
   return { failure, snapshots: await readdir(snapshotsFolder(directory)).catch(() => []) };
 }

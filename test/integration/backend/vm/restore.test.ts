@@ -38,7 +38,7 @@ function runtime(): Runtime {
   return { environment, clock: systemClock, progress: silentProgress };
 }
 
-const snapshots = (): Snapshots => createVmBackend(runtime()).snapshots;
+const snapshots = (): Snapshots => createVmBackend(runtime()).local.snapshots;
 const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 const states = async () =>
   Promise.all(

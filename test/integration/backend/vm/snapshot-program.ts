@@ -14,4 +14,4 @@ const backend = createVmBackend({
 });
 const cluster = await backend.find(clusterId, signal);
 if (cluster === undefined) throw new Error(`no cluster ${clusterId}`);
-await backend.snapshots?.[deed as "create" | "restore"](cluster, name, signal);
+await backend.local.snapshots[deed as "create" | "restore"](cluster, name, signal);

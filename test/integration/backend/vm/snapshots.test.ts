@@ -43,7 +43,7 @@ function runtime(path?: string, folder = state.folder!.path): Runtime {
 }
 
 /** As a new command would open them. */
-const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).snapshots;
+const snapshots = (path?: string): Snapshots => createVmBackend(runtime(path)).local.snapshots;
 const record = async () => (await createVmBackend(runtime()).find("counting", neverAborted))!;
 
 const counts = async (): Promise<readonly number[]> => Promise.all(monitors().map(readCount));
@@ -359,7 +359,7 @@ checks("removing the cluster removes its snapshots", async () => {
   const { directory, facts } = await startCountingMachines(folder.path, own);
   const backend = createVmBackend(own);
   const found = (await backend.find("counting", neverAborted))!;
-  await backend.snapshots.create(found, "counted", neverAborted);
+  await backend.local.snapshots.create(found, "counted", neverAborted);
   await backend.remove(found, neverAborted);
   expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
   for (const node of facts.nodes)

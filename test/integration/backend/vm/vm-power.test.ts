@@ -15,13 +15,14 @@ import { until } from "../../../support/until.ts";
 test("a panic on a node's console is the reason why it does not come back, until QEMU starts again", async () => {
   await using scratch = await scratchFolder();
   const environment = { ...process.env, XDG_STATE_HOME: scratch.path };
-  const { power } = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
+  const runtime = { environment, clock: systemClock, progress: silentProgress };
+  const { power } = createVmBackend(runtime).local;
   const directory = join(scratch.path, "cluster");
   const [node] = machineNodes;
   const cluster = { directory, nodes: machineNodes } as unknown as ClusterRecord;
   const files = machineFiles(directory, node!);
   const assertBoots = async (): Promise<void> =>
-    power?.assertBoots?.(cluster, node as unknown as NodeRecord);
+    power.assertBoots?.(cluster, node as unknown as NodeRecord);
   // Without a console, nothing is known.
   await assertBoots();
   await mkdir(files.folder, { recursive: true });

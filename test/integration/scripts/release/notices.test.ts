@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { bundledFiles } from "../../../../scripts/build.ts";
-import { licenseDocuments } from "../../../../scripts/release/documents.ts";
+import { sharedDocuments } from "../../../../scripts/release/documents.ts";
 import { missingFrom, thirdPartyNotices } from "../../../../scripts/release/notices.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -69,11 +69,12 @@ test.each([
   expect(message).toBe(`own 1.2.3 ${problem}`);
 });
 
-test("a release contains both files", async () => {
-  const entries = licenseDocuments(root);
+test("a release contains both files, and the schema of the programs' JSON", async () => {
+  const entries = sharedDocuments(root);
   expect(entries.map(({ name }) => name)).toEqual([
     "share/doc/cluster-e2e/LICENSE",
     "share/doc/cluster-e2e/THIRD-PARTY-NOTICES",
+    "share/doc/cluster-e2e/results.schema.json",
   ]);
   const texts = await Promise.all(
     entries.map(async ({ from }) => ("path" in from ? Bun.file(from.path).text() : from.text)),

@@ -33,7 +33,8 @@ function planned(given: ContainerBackendOptions, resolved: object = {}, lifetime
     { ...usual, ...resolved } as unknown as ResolvedCreation,
     { ...systemClock, now: () => Date.parse("2026-01-01T12:00:00.400Z") },
   );
-  return { lines: Object.fromEntries(lines), facts };
+  const shown: object = facts;
+  return { lines: Object.fromEntries(lines), facts: shown };
 }
 
 test("a plan without options is described with the engine's defaults", () => {

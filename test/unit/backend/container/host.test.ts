@@ -1,6 +1,7 @@
 import { mkdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
+import type { Way } from "../../../../src/backend/container/engine/choose-engine.ts";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import {
@@ -20,7 +21,7 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 interface Machine {
   readonly told?: Partial<EngineFacts>;
-  readonly reach?: "direct" | "engine";
+  readonly reach?: Way["reach"];
   readonly machine?: EngineMachine;
 }
 
@@ -31,7 +32,7 @@ async function judged(
 ): Promise<Outcome> {
   const facts = {
     engine: async () => ({ kind: engineKinds.docker }),
-    engineFacts: async () => told,
+    engineFacts: async () => ({ idleLimits: [], ...told }),
     way: async () => ({ reach, why: "because" }),
     machine: async () => machine,
   } as unknown as ContainerFacts;
@@ -75,11 +76,11 @@ test("the space is that of the engine's folder", async () => {
 test.each([
   [
     "/no/such",
-    "skip: Not checked: /no/such is not on this machine. A container can look as soon as the first create has built a node image.",
+    "skip: Not checked: /no/such is not known to be on this machine. A container can look as soon as the first create has built a node image.",
   ],
   [
     "",
-    "skip: Not checked: its folder is not on this machine. A container can look as soon as the first create has built a node image.",
+    "skip: Not checked: its folder is not known to be on this machine. A container can look as soon as the first create has built a node image.",
   ],
 ])("the space of an engine whose folder is %j isn't judged", async (rootFolder, expected) => {
   expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
@@ -115,7 +116,11 @@ test.skipIf(process.platform !== "linux")(
 test.each([
   ["direct", "own addresses: because"],
   ["engine", "through Docker: because"],
-] as const)("nodes are reached in one of two ways: %s", async (reach, words) => {
+  [
+    "unknown",
+    "Not known: because. Nodes are reached at the containers' own addresses if Docker runs on this machine, else through it.",
+  ],
+] as const)("how nodes are reached is said, or that it isn't known: %s", async (reach, words) => {
   expect((await judged("node addresses", { reach })).message).toContain(words);
 });
 
@@ -128,6 +133,13 @@ test.each([
     expect(outcomeText(await judged("cgroups", { told: { cgroupVersion }, reach }))).toBe(expected);
   },
 );
+
+test("the check of control groups says which limits nodes can't have", async () => {
+  const told = { cgroupVersion: "2", idleLimits: ["cpus"] } as const;
+  expect(outcomeText(await judged("cgroups", { told }))).toBe(
+    "pass: Version 2: nodes run debian-12 by default; `cpus` cannot be limited",
+  );
+});
 
 const seen = "space overlay  264212084 32285132  74105780      31% /\ninotify 128\nsystemd no\n";
 

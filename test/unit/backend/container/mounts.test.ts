@@ -106,7 +106,7 @@ test("without a home that can be written to, nothing is tried", async () => {
 });
 
 test.each([
-  ["engine", "skip: Not checked: nodes do not run on this machine."],
+  ["engine", "skip: Not checked: nodes are not known to run on this machine."],
   ["direct", /^pass: (?:Not enforcing|Enforcing)/],
 ] as const)(
   "this machine's SELinux matters for nodes that are reached %s: %s",

@@ -12,21 +12,17 @@ const isNone = (text: string) => ({
 });
 
 test.each([
-  ["default:installed", { clusterId: "default", name: "installed" }, true],
-  ["x.snapshot", file, true],
-  ["a:b/x", { location: { path: "/home/me/a:b/x", shown: "a:b/x" } }, true],
-  ["/x", { location: { path: "/x", shown: "/x" } }, true],
-  ["HTTPS://example.com/x", url("HTTPS://example.com/x"), true],
-  ["http://", { problem: "it is not a valid URL" }, true],
-  ["https://example.com/x", isNone("https://example.com/x"), false],
-  ["x.snapshot", isNone("x.snapshot"), false],
-  ["", isNone(""), true],
-  ["default:", isNone("default:"), true],
-  ["Default!:installed", isNone("Default!:installed"), true],
-])("%j is the snapshot %j; files: %p", (given, reference, takesFiles) => {
-  expect(parseSnapshotReference(given, "/home/me", ...(takesFiles ? [] : [false]))).toEqual(
-    reference as never,
-  );
+  ["default:installed", { clusterId: "default", name: "installed" }],
+  ["x.snapshot", file],
+  ["a:b/x", { location: { path: "/home/me/a:b/x", shown: "a:b/x" } }],
+  ["/x", { location: { path: "/x", shown: "/x" } }],
+  ["HTTPS://example.com/x", url("HTTPS://example.com/x")],
+  ["http://", { problem: "it is not a valid URL" }],
+  ["", isNone("")],
+  ["default:", isNone("default:")],
+  ["Default!:installed", isNone("Default!:installed")],
+])("%j is the snapshot %j", (given, reference) => {
+  expect(parseSnapshotReference(given, "/home/me")).toEqual(reference as never);
 });
 
 test.each([

@@ -56,7 +56,7 @@ function prepare(root: string, { request, creation: own }: Given) {
   const backend = {
     name: "container",
     plan: async () => creation,
-    removeExpired: call("remove expired"),
+    local: { removeExpired: call("remove expired") },
     consoleOutput: async () => {
       calls.push("logs");
       return [{ name: "master_0.console.txt", text: "it booted\n" }];

@@ -123,8 +123,7 @@ test("copies are planned by the backend that has the snapshot or reads the file"
     const backend = {
       name: "vm",
       find: async () => source,
-      removeExpired: async () => {},
-      snapshots: has,
+      ...has,
     };
     const asked = request({ machines: { from, copies: 2 } as never, lifetimeMs: 5 });
     return planMachines(
@@ -136,10 +135,12 @@ test("copies are planned by the backend that has the snapshot or reads the file"
   const name = { clusterId: "base", name: "installed" };
   const file = { location: { url: "https://example.com/x" } };
   const common = { clusterId: "base", copies: 2, lifetimeMs: 5 };
-  expect((await plan(name, snapshots)) as unknown).toEqual({
+  expect((await plan(name, { local: { snapshots } })) as unknown).toEqual({
     copy: { ...common, source, snapshot: "installed" },
   });
-  expect((await plan(file, snapshots)) as unknown).toEqual({ fromFile: { ...common, file } });
+  expect((await plan(file, { local: { snapshots } })) as unknown).toEqual({
+    fromFile: { ...common, file },
+  });
   for (const from of [name, file])
     expect(await failureOf(plan(from, {}))).toMatchObject({ id: "bad-usage" });
 });

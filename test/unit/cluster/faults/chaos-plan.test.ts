@@ -65,7 +65,7 @@ test("the plan depends on neither the backend nor the order of the nodes", () =>
 const anyOptions = fc.record({
   seed: fc.nat(2 ** 32 - 1),
   everyMs: fc.integer({ min: 5_000, max: 600_000 }),
-  kinds: fc.subarray([...options.kinds, "clock"] as const, { minLength: 1 }),
+  kinds: fc.subarray([...options.kinds, "clock", "pressure"] as const, { minLength: 1 }),
   targets: fc.subarray([...chaosTargets], { minLength: 1 }),
   unit: fc.constant("etcd"),
 });

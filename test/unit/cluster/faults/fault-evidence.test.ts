@@ -34,6 +34,11 @@ const dead: FaultRequest = { kind: "process", nodes: ["all"], unit: "etcd", dura
 const cut: FaultRequest = { kind: "partition", between: ["all"], durationMs };
 const slow: FaultRequest = { kind: "network", nodes: ["all"], delayMs: 200, durationMs };
 const late: FaultRequest = { kind: "clock", nodes: ["all"], offsetMs: -3600_000, durationMs };
+const pressed: FaultRequest = { kind: "pressure", nodes: ["all"], cpuPercent: 90, durationMs };
+const crowded: FaultRequest = { ...pressed, cpuPercent: undefined, memoryPercent: 80 };
+const uses = (shares: Readonly<Record<string, number>>): Pick<Observed, "measured"> => ({
+  measured: new Map(Object.entries(shares).map(([key, percent]) => [key, String(percent)])),
+});
 const full: FaultRequest = { kind: "disk", nodes: ["all"], folder: "/", durationMs };
 
 /** What the nodes observe: one node unless there are several. Without `before`, nothing was wrong before. */
@@ -148,6 +153,35 @@ test.each<[string, FaultRequest, Observations, string | undefined]>([
     full,
     { after: [free(4096), free(32 * 2 ** 20)] },
     "0.0 to 33.6 MB are free, before: 5000.0 MB are free",
+  ],
+  [
+    "busy processors",
+    pressed,
+    { before: [uses({ cpu: 3, computer: 40 })], after: [uses({ cpu: 89, computer: 60 })] },
+    "89% of the processors are used, before: 3% of the processors are used",
+  ],
+  [
+    "processors of a computer that has nothing left",
+    pressed,
+    { before: [uses({ cpu: 3 })], after: [uses({ cpu: 20, computer: 99 })] },
+    "20% of the processors are used, and other programs use the rest of the computer's, before: 3%",
+  ],
+  ["idle processors", pressed, { after: [uses({ cpu: 90 }), uses({ cpu: 60, computer: 60 })] }, undefined], // prettier-ignore
+  ["processors of which nothing is known", pressed, { after: [{}] }, undefined],
+  [
+    "full memory",
+    crowded,
+    {
+      before: [uses({ memory: 20 }), uses({ memory: 30 })],
+      after: [uses({ memory: 79 }), uses({ memory: 85 })],
+    },
+    "79 to 85% of the memory are used, before: 20 to 30% of the memory are used",
+  ],
+  [
+    "memory that is free",
+    crowded,
+    { after: [uses({ memory: 80 }), uses({ memory: 69 })] },
+    undefined,
   ],
   ["an empty disk", full, { after: [free(4096), {}] }, undefined],
 ])("%s: %j", (_, request, { after, before = after.map(() => runs("runs", 1)) }, evidence) => {

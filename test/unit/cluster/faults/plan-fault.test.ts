@@ -60,6 +60,9 @@ test.each<[FaultRequest, number]>([
   [{ kind: "process", nodes: ["all"], unit: "etcd", program: "etcd", durationMs }, 1],
   [{ kind: "process", nodes: ["all"], unit: "ssh.service", durationMs }, 1],
   [{ kind: "process", nodes: ["all"], program: "systemd", durationMs }, 1],
+  [{ kind: "pressure", nodes: ["all"], cpuPercent: 100, memoryPercent: 95, durationMs }, 0],
+  [{ kind: "pressure", nodes: ["all"], cpuPercent: 0.5, memoryPercent: 96, durationMs }, 2],
+  [{ kind: "pressure", nodes: ["all"], durationMs }, 1],
   [{ kind: "process", nodes: ["all"], unit: "a/b", signal: "hup", durationMs }, 2],
 ])("%j has %d problems", (request, count) => {
   expect(faultProblems(request)).toHaveLength(count);
@@ -150,6 +153,10 @@ describe("what each node does", () => {
     [{ kind: "clock", nodes: ["agent_0"], offsetMs: 5400 }, "clock +5 s on agent_0"],
     [{ kind: "clock", nodes: ["agent_0"], offsetMs: -5400 }, "clock -5 s on agent_0"],
     [{ kind: "disk", nodes: ["agent_0"], folder: "/var" }, "/var filled, 0 bytes left, on agent_0"],
+    [
+      { kind: "pressure", nodes: ["agent_0"], cpuPercent: 90, memoryPercent: 80 },
+      "90% of the processors and 80% of the memory used on agent_0",
+    ],
   ])("it is described: %j", (request, description) => {
     const planned = planFault(record, { kind: "partition", durationMs, ...request });
     expect(new Set(planned.map((each) => each.record.description))).toEqual(new Set([description]));
@@ -185,6 +192,22 @@ describe("what each node does", () => {
       const values = { FILL: "/var", LEAVE: 7, SHARED: backend === "container" ? 2 : "" };
       for (const planned of planFault({ ...record, backend }, request))
         expect(planned).toMatchObject({ values, record: { links: [], measure: { FILL: "/var" } } });
+    },
+  );
+
+  test.each(["vm", "container"] as const)(
+    "pressure is within limits on containers: %s",
+    (backend) => {
+      const request = {
+        kind: "pressure",
+        nodes: ["masters"],
+        memoryPercent: 62.55,
+        durationMs,
+      } as const;
+      const measure = { CPU: 0, MEMORY: 626 };
+      const values = { ...measure, SHARED: backend === "container" ? 2 : "" };
+      for (const planned of planFault({ ...record, backend }, request))
+        expect(planned).toMatchObject({ values, record: { measure: { CPU: "0", MEMORY: "626" } } });
     },
   );
 

@@ -20,7 +20,9 @@ async function run(words: string, ranges: Awaited<ReturnType<Admission["list"]>>
     },
   };
   const cluster = exampleCluster([], "oss");
-  const backend = { name: "cloud", find: async () => cluster, admission } as const;
+  const listAll = async () => ({ clusters: [], unreachable: [] });
+  const cloud = { admission, listAll };
+  const backend = { name: "cloud", find: async () => cluster, cloud } as const;
   const ran = await runCommandLine(`admit ${words}-c example`, {
     kind: cloudKind,
     backend,

@@ -24,7 +24,7 @@ async function openCluster(age?: string) {
   const backend = {
     name: "cloud",
     find: async () => cluster,
-    admission: {},
+    cloud: {},
   } as unknown as Backend<unknown>;
   const environment = { PATH: folder.path };
   return {

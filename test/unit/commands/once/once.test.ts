@@ -134,8 +134,7 @@ async function failingShards(reasons: readonly Error[], isInterrupted = false) {
   const backend = {
     name: "vm",
     find,
-    removeExpired,
-    snapshots: { planCopy },
+    local: { removeExpired, snapshots: { planCopy } },
   } as unknown as Partial<Backend<unknown>>;
   const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path };
   const line = `once --from a:b --shards ${reasons.length} -c many -- true`;

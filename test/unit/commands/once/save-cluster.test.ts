@@ -31,7 +31,7 @@ test.each([
     const snapshots = { create: save, files: { save } };
     const backend = {
       find: async () => exampleCluster([], "oss"),
-      snapshots,
+      local: { snapshots },
     } as unknown as Backend<unknown>;
     const input = {
       clusterId: "example",

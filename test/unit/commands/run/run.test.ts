@@ -14,7 +14,6 @@ async function statusFor(id: ErrorId): Promise<number | undefined> {
   const backend = { find: () => Promise.reject(failure) };
   const kind = {
     options: {},
-    parts: {},
     machineId: /x/,
     open: async () => backend,
   } as unknown as BackendKind;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Templates } from "../../../../src/backend/contract.ts";
+import type { LocalPart, Templates } from "../../../../src/backend/contract.ts";
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
@@ -15,7 +15,7 @@ async function run(words: string, records: Awaited<ReturnType<Templates["list"]>
   };
   return runCommandLine(`templates ${words}`, {
     kind: vmKind,
-    backend: { templates },
+    backend: { local: { templates } as unknown as LocalPart },
     nowMs: 0,
     columns: 120,
   });

@@ -80,7 +80,6 @@ test("wait summarizes why it failed, and fails as without a summary", async () =
   );
   const kind = {
     options: {},
-    parts: {},
     open: () => Promise.reject(failure),
   } as unknown as BackendKind;
   const command = waitCommand(kind);

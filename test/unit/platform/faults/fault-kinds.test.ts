@@ -22,6 +22,8 @@ test.each([
   ["--leave", "0", 0],
   ["--leave", "64K", 65_536],
   ["--leave", "1G", 2 ** 30],
+  ["--cpu", "90%", 90],
+  ["--memory", "80", 80],
 ])("%s reads %s", (flag, text, expected) => {
   expect(read(flag, text)).toBe(expected);
 });
@@ -31,6 +33,7 @@ test.each([
   ["--loss", ["", "%", "5 %", "-1%", "1e2", "0.123%"]],
   ["--rate", ["", "1", "1 mbit", "1.5mbit", "1Mbit", "-1kbit"]],
   ["--offset", ["", "+", "--1h", "1", "+-1s"]],
+  ["--memory", ["", "2g", "-1%"]],
   ["--leave", ["", "K", "1T", "1.5G", "-1", "1k"]],
 ])("%s refuses what has another form", (flag, texts) => {
   expect(texts.map((text) => read(flag, text))).toEqual(texts.map(() => undefined));

@@ -26,7 +26,11 @@ web: { port: 443, path: /ui/, scheme: https, certificate: /etc/etcd/ca.pem }
 checkTimeout: 1m30s
 conditions: [docker, cgroups-1, dns-port-free, clock-synchronized]
 kernel_modules: [ip_vs]
-logs: { units: [etcd, "etcd@1.service"], files: [/var/log/etcd.log] }
+logs:
+  units: [etcd, "etcd@1.service"]
+  files: [/var/log/etcd.log]
+  errors: ['"level":"fatal"', panic*raft]
+  allowed: [apply request took too long]
 secrets: [/etc/munge/munge.key]
 `;
 
@@ -45,7 +49,12 @@ const fullFacts: PlatformFacts = {
   checkSeconds: 90,
   conditions: ["docker", "cgroups-1", "dns-port-free", "clock-synchronized"],
   kernelModules: ["ip_vs"],
-  logs: { units: ["etcd", "etcd@1.service"], files: ["/var/log/etcd.log"] },
+  logs: {
+    units: ["etcd", "etcd@1.service"],
+    files: ["/var/log/etcd.log"],
+    errors: ['"level":"fatal"', "panic*raft"],
+    allowed: ["apply request took too long"],
+  },
   secrets: ["/etc/munge/munge.key"],
 };
 
@@ -216,6 +225,10 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["kernel_modules: ['ip vs']", 'kernel_modules: "ip vs" is not the name of a kernel module'],
   ["logs: /var/log/x", 'logs: must be a mapping (key: value), not "/var/log/x"'],
   ["logs: { units: [a/b] }", 'logs.units: "a/b" is not the name of a systemd unit'],
+  [
+    "logs: { errors: ['*a*bc'] }",
+    'logs.errors: "*a*bc" is not a pattern of at most 200 characters, in which at least 3 that follow each other are no *',
+  ],
   ["logs: { files: [log] }", `logs.files: "log" is not ${path}`],
   ["secrets: [/etc/../x]", `secrets: "/etc/../x" is not ${path}`],
   ["secrets: ['/etc/a b']", `secrets: "/etc/a b" is not ${path}`],

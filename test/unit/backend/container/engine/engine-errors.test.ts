@@ -43,6 +43,21 @@ test.each([
     "machine-not-set-up",
     "no version of the API in common: client version 1.41 is too old.",
   ],
+  [
+    "Error response from daemon: Client sent an HTTP request to an HTTPS server.",
+    "machine-not-set-up",
+    "Docker and its program do not agree on certificates: Client sent an HTTP",
+  ],
+  [
+    'error during connect: Get "https://127.0.0.1:2376/v1.24/version": tls: failed to verify certificate: x509: certificate signed by unknown authority',
+    "machine-not-set-up",
+    "do not agree on certificates",
+  ],
+  [
+    'Error response from daemon: Get "https://registry/v2/": x509: certificate signed by unknown authority',
+    "engine-failed",
+    "docker create failed",
+  ],
   ["", "engine-failed", "docker create failed: it exited with status 1."],
 ])("what the engine says is told with its meaning: %#", (stderr, id, message) => {
   const error = failure(stderr);

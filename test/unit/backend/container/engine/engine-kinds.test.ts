@@ -1,9 +1,14 @@
+import { randomBytes } from "node:crypto";
 import { expect, test } from "bun:test";
 import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
-import { findReach } from "../../../../../src/backend/container/engine/choose-engine.ts";
+import {
+  assertLimitsWork,
+  engineAddress,
+  findReach,
+  labelledReach,
+} from "../../../../../src/backend/container/engine/choose-engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { unmarked } from "../../../../../src/outside-text.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 
@@ -53,6 +58,8 @@ test("Docker's facts are read from what it says of itself", () => {
     storageDriver: "overlay2",
     rootFolder: "/var/lib/docker",
     memoryBytes: 25276502016,
+    idleLimits: [],
+    userCount: undefined,
   });
   expect(docker.readFacts({ ...says, OperatingSystem: "Docker Desktop" }).location).toBe(
     "virtual-machine",
@@ -77,6 +84,8 @@ test("Podman's facts are read from what it says of itself", () => {
     storageDriver: "overlay",
     rootFolder: "/var/lib/containers/storage",
     memoryBytes: 25276502016,
+    idleLimits: [],
+    userCount: undefined,
   });
   const other = podmanWith({
     cgroupVersion: "v2",
@@ -237,34 +246,115 @@ test.skipIf(thisPlatform() !== "linux")(
   },
 );
 
-/** How the nodes of a Docker are reached whose default network has this bridge and these addresses. */
-const wayTo = async (network: string, platform: NodeJS.Platform = "linux") => {
-  const ask: Engine["ask"] = async () => Promise.resolve(network);
+/** How the nodes of a Docker are reached that has these networks of its users. */
+const wayTo = async (networks: readonly object[], platform: NodeJS.Platform = "linux") => {
+  const ask: Engine["ask"] = async ({ words: [, command] }) =>
+    Promise.resolve(command === "ls" ? "one\ntwo" : JSON.stringify(networks));
   const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
   return await findReach({ ...engine(docker), ask }, facts, platform, neverAborted);
 };
+const random = (): string => randomBytes(32).toString("hex");
 
-test.skipIf(thisPlatform() !== "linux")(
-  "nodes of a Docker are reached directly only if its bridge and its address are this machine's",
-  async () => {
-    const reaches = async (network: string) => (await wayTo(network)).reach;
-    expect(await reaches("lo 127.0.0.1 ")).toBe("direct");
-    expect(await reaches("lo fd00::1 127.0.0.1 ")).toBe("direct");
-    expect(await reaches("lo ")).toBe("direct");
-    const { reach, why } = await wayTo("docker9 127.0.0.1 ");
-    expect([reach, unmarked(why)]).toEqual([
-      "engine",
-      "the bridge of its default network, docker9 127.0.0.1, is not on this machine",
-    ]);
-    expect(await reaches("lo 192.0.2.1 ")).toBe("engine");
-    expect(await reaches("")).toBe("engine");
-    expect((await wayTo("\u001B[2J::garbage")).why).not.toMatch(/\p{Cc}/u);
-  },
-);
+test("nodes of a Docker none of whose networks has its bridge here are reached through it", async () => {
+  expect(await wayTo([{ Id: random() }, { Id: random() }])).toEqual({
+    reach: "engine",
+    why: "the bridges of its networks are not on this machine",
+  });
+});
+
+test.each([
+  ["has no network yet", []],
+  [
+    "has only networks whose bridges were named by somebody, as elsewhere",
+    [{ Id: random(), Options: { "com.docker.network.bridge.name": "lo" } }],
+  ],
+  ["describes its networks as nobody does", [{ Id: "\u001B[2J" }, {}]],
+])("where the nodes of a Docker are that %s isn't known", async (_, networks) => {
+  expect(await wayTo(networks)).toEqual({
+    reach: "unknown",
+    why: "Docker has no network yet that would show where it runs",
+  });
+});
+
+test.each([
+  ["direct", "direct"],
+  ["engine", "engine"],
+  ["unknown", "direct"],
+] as const)("a cluster reached %s gets the label %s", (reach, label) => {
+  expect(labelledReach({ reach })).toBe(label);
+});
 
 test("on a Mac, nodes are reached through the engine", async () => {
-  expect(await wayTo("lo 127.0.0.1", "darwin")).toEqual({
+  expect(await wayTo([], "darwin")).toEqual({
     reach: "engine",
     why: "Docker runs in a virtual machine",
   });
+});
+
+test.each([
+  [docker, {}, ""],
+  [docker, { DOCKER_HOST: "tcp://far:2376", DOCKER_CONTEXT: "away" }, "DOCKER_HOST=tcp://far:2376"],
+  [docker, { DOCKER_CONTEXT: "away" }, "DOCKER_CONTEXT=away"],
+  [docker, { DOCKER_HOST: "ssh://me@far" }, "DOCKER_HOST=ssh://me@far"],
+  [
+    podman,
+    { CONTAINER_HOST: "ssh://root:secret@far/run/podman.sock" },
+    "CONTAINER_HOST=ssh://***@far/run/podman.sock",
+  ],
+])("%# the address of an engine is named without a secret", (kind, variables, expected) => {
+  expect(engineAddress(kind, { HOME: "/nonexistent", ...variables })).toBe(expected);
+});
+
+/** As a rootless Podman on Debian says it, whose user has the usual range, and no controller of CPUs. */
+const rootless = {
+  cgroupVersion: "v2",
+  cgroupControllers: ["memory", "pids"],
+  security: { rootless: true },
+  idMappings: {
+    gidmap: [
+      { container_id: 0, host_id: 1000, size: 1 },
+      { container_id: 1, host_id: 100_000, size: 65_536 },
+    ],
+    uidmap: [
+      { container_id: 0, host_id: 1000, size: 1 },
+      { container_id: 1, host_id: 100_000, size: 65_536 },
+    ],
+  },
+};
+const withoutLimits = { memory: undefined, cpus: undefined };
+
+test.each([
+  [podman, podmanWith(rootless), ["cpus"]],
+  [podman, podmanWith({ ...rootless, cgroupControllers: ["cpu", "io", "memory", "pids"] }), []],
+  // Root's Podman has them all, whatever it lists.
+  [podman, podmanWith({ cgroupControllers: [] }), []],
+  [docker, docker.readFacts({ MemoryLimit: true, CpuCfsQuota: false }), ["cpus"]],
+  // With CgroupDriver "none".
+  [docker, docker.readFacts({ MemoryLimit: false, CpuCfsQuota: false }), ["memory", "cpus"]],
+  [docker, docker.readFacts({ MemoryLimit: true, CpuCfsQuota: true }), []],
+] as const)("%# only limits without control groups are refused", (kind, facts, refused) => {
+  assertLimitsWork(kind, facts, withoutLimits);
+  const given = { memory: "2g", cpus: "2" };
+  const idle = (["memory", "cpus"] as const).filter((name) => {
+    try {
+      assertLimitsWork(kind, facts, { ...withoutLimits, [name]: given[name] });
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ id: "machine-not-set-up", facts: { limit: name } });
+      return true;
+    }
+  });
+  expect(idle).toEqual([...refused]);
+});
+
+test("a rootless Podman needs ranges of users and groups", async () => {
+  const way = async (host: object) =>
+    findReach(engine(podman), podmanWith({ ...rootless, ...host }), "linux", neverAborted);
+  expect((await way({})).reach).toBe("engine");
+  const one = [{ container_id: 0, host_id: 1000, size: 1 }];
+  const idMappings = { ...rootless.idMappings, gidmap: one };
+  const error = await failureOf(way({ idMappings }));
+  expect(error).toMatchObject({ id: "machine-not-set-up", facts: { users: 1 } });
+  expect(error.hint).toContain("--add-subgids");
+  expect((await way({ idMappings: { uidmap: null, gidmap: null } })).reach).toBe("engine");
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -7,7 +7,7 @@ import {
   openEngine,
 } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import { messageOf } from "../../../../../src/errors.ts";
+import { ClusterError, messageOf } from "../../../../../src/errors.ts";
 import { outside, unmarked } from "../../../../../src/outside-text.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -98,6 +98,47 @@ test("a command that the engine doesn't answer ends at its limit, or with the in
     facts: { command: "info" },
   });
   expect((await ask(AbortSignal.abort(new Error("interrupted")))).message).toBe("interrupted");
+});
+
+test("a command that prints what it does ends when it has printed nothing for its limit, or with the whole work's limit", async () => {
+  await using folder = await scratchFolder();
+  const program = join(folder.path, "docker");
+  await writeFile(program, "#!/bin/sh\necho Step 1\necho Step 2 >&2\nexec sleep 600\n");
+  await chmod(program, 0o755);
+  const environment = { PATH: `${folder.path}:/bin` };
+  const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
+  const build = async (inner: AbortSignal, onLast: () => void) => {
+    const printed: string[] = [];
+    const onOutput = (chunk: string): void => {
+      printed.push(chunk);
+      if (["Step 1", "Step 2"].every((line) => printed.join("").includes(line))) onLast();
+    };
+    const silence = { limitMs: 1_200_000, log: () => "/logs/node-image.log" };
+    return await failureOf(engine.ask({ words: ["build"], onOutput, silence }, inner));
+  };
+  const lastOutput = /\(last output: "Step [12]"; all of it: \/logs\/node-image\.log\)\.$/;
+  jest.useFakeTimers();
+  try {
+    const silent = await build(signal, () =>
+      queueMicrotask(() => jest.advanceTimersByTime(1_200_000)),
+    );
+    expect(silent).toMatchObject({
+      id: "deadline-passed",
+      facts: { command: "build", log: "/logs/node-image.log" },
+    });
+    expect(silent.message).toStartWith("docker build printed nothing for 20 min (");
+    expect(silent.message).toMatch(lastOutput);
+    expect(silent.hint).not.toContain("docker info");
+  } finally {
+    jest.useRealTimers();
+  }
+  const whole = new AbortController();
+  const late = new ClusterError("deadline-passed", "Creating it exceeded its time limit.");
+  const stopped = await build(whole.signal, () => whole.abort(late));
+  expect(stopped.message).toStartWith(
+    "Creating it exceeded its time limit. It was still waiting for docker build (",
+  );
+  expect(stopped.message).toMatch(lastOutput);
 });
 
 test("what Podman leaves in its temporary folder is removed, also after it was killed", async () => {

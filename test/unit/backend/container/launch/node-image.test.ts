@@ -1,5 +1,5 @@
 import { readContainerOptions } from "../../../../../src/backend/container/options.ts";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { expect, test } from "bun:test";
@@ -92,6 +92,29 @@ test("the output of a failed build is kept, and its file is named", async () => 
   expect(await readFile(log, "utf8")).toBe("Step 1/1\nno");
 });
 
+test("whole lines of a build are in its file while it runs, masked", async () => {
+  await using folder = await scratchFolder();
+  const log = join(folder.path, "node-image.log");
+  await writeFile(log, "an earlier build");
+  const seen: string[] = [];
+  const ask = async ({ words, onOutput, silence }: EngineRequest): Promise<string> => {
+    if (words[0] === "image") return "a".repeat(64);
+    for (const chunk of ["Step 1/2\nsec", "ret", " of mine\nStep"]) {
+      onOutput?.(chunk);
+      seen.push(await readFile(silence?.log() ?? "", "utf8"));
+    }
+    return "";
+  };
+  const progress = {
+    ...silentProgress,
+    mask: (text: string) => text.replaceAll("secret", "<masked>"),
+  };
+  await obtainNodeImage(engineWith(ask), image, { progress, logFile: log }, neverAborted);
+  const whole = "Step 1/2\n<masked> of mine\n";
+  expect(seen).toEqual(["Step 1/2\n", "Step 1/2\n", whole]);
+  expect(await readFile(log, "utf8")).toBe(`${whole}Step`);
+});
+
 test("an image that the engine already has is neither built nor pulled", async () => {
   const done = await obtainNodeImage(
     failing(""),
@@ -130,7 +153,7 @@ test.each([
     neverAborted,
   );
   expect(steps).toEqual([`${title} nodes:1: done`]);
-  expect(commands).toMatchObject([{ words, limitMs: 1_200_000 }]);
+  expect(commands).toMatchObject([{ words, silence: { limitMs: 1_200_000 } }]);
   expect(commands[0]?.stdin).toEqual(stdin === undefined ? undefined : Buffer.from(stdin));
   expect(updates).toEqual([`Step 1/2 : ${"x".repeat(48)}…`, "---> 0123"]);
   expect(details.slice(-2)).toEqual(["-vvv: docker: Step 2/2", "-vvv: docker:  ---> 0123"]);

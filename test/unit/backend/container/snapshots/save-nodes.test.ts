@@ -22,21 +22,23 @@ const node = {
 async function save(failing: string, error = new ClusterError("engine-failed", "It failed.")) {
   const commands: string[] = [];
   const clock = scriptedClock();
+  const run = async ({
+    words,
+    limitMs,
+  }: {
+    readonly words: readonly string[];
+    readonly limitMs?: number;
+  }) => {
+    commands.push(words[0] ?? "");
+    // A large file system on a slow disk takes longer than what engines do otherwise.
+    if (words[0] === "commit" || words[0] === "exec") expect(limitMs).toBe(1_800_000);
+    if (words[0] === failing) throw error;
+    return "";
+  };
   const engine = {
     kind: engineKinds.docker,
-    change: async ({
-      words,
-      limitMs,
-    }: {
-      readonly words: readonly string[];
-      readonly limitMs?: number;
-    }) => {
-      commands.push(words[0] ?? "");
-      // A large file system on a slow disk takes longer than what engines do otherwise.
-      if (words[0] === "commit") expect(limitMs).toBe(1_800_000);
-      if (words[0] === failing) throw error;
-      return "";
-    },
+    ask: run,
+    change: run,
     defer: async (words: readonly string[]) => ({
       run: async () => {
         commands.push(words[0] ?? "");

@@ -40,3 +40,12 @@ test("one that broke a machine is skipped; a forced one is used or rejected", as
   expect(refused("kvm")).toThrow("The accelerator kvm does not work here: no such device.");
   expect(refused("hvf")).toThrow("this operating system does not have it");
 });
+
+test.each([
+  ["it hangs", "too busy"],
+  ["no such accelerator", "Install a QEMU with tcg"],
+])("if even translation %s, the hint is about what keeps it from running", (problem, hint) => {
+  const trials = [{ accelerator: "tcg", problem }] as const;
+  const choose = () => chooseAccelerator(trials, { forced: undefined, broken: undefined }, x64);
+  expect(choose).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
+});

@@ -29,7 +29,7 @@ async function openSnapshots() {
     environment,
     clock: systemClock,
     progress: silentProgress,
-  });
+  }).local;
   const cluster = { id: "default", creationId: "0123456789abcdef", directory };
   return {
     ...state,

@@ -1,0 +1,239 @@
+import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import { matchesLine } from "../../model/line-pattern.ts";
+import type { Noticeable } from "../../platform/faults/fault-kind.ts";
+import { readEvents } from "../../store/events.ts";
+import { once } from "../../system/concurrency.ts";
+import { outsideLine } from "../../system/printable.ts";
+import type { Runtime } from "../../system/runtime.ts";
+import { withinLimit } from "../../system/time-limit.ts";
+import { waits } from "../../system/waits.ts";
+import { openMaskedConnections } from "../connections.ts";
+import { recordEvent } from "../events/record-event.ts";
+import { explanationOf, windowsOf } from "../report/notice.ts";
+import { type Finding, type WatchedNode, watchNode } from "./watch-node.ts";
+
+/** Which findings don't count: all of a kind, or those whose line matches. */
+export interface Ignored {
+  readonly kind: Noticeable | "all";
+  readonly pattern: string | undefined;
+}
+
+/** Something that went wrong while a command ran, which nothing of ours explains and nobody ignores. */
+export interface Trouble {
+  readonly node: string;
+  readonly kind: Noticeable;
+  readonly what: string;
+  /** Outside text. */
+  readonly text: string;
+  /** ISO, by this computer's clock. */
+  readonly at: string;
+}
+
+export interface WatchRequest {
+  readonly cluster: ClusterRecord;
+  readonly ignored: readonly Ignored[];
+  /** Finds the cluster again, because a node that was restarted may have another address. */
+  readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
+  /** Called at once. */
+  readonly onTrouble: (trouble: Trouble) => void;
+}
+
+export interface Watch extends AsyncDisposable {
+  /** Waits for what the nodes still have to say, and returns all troubles. */
+  readonly end: () => Promise<readonly Trouble[]>;
+}
+
+/** How long the command waits until all nodes are watched. */
+const beginLimitMs = 15_000;
+/** How long the nodes have for their last words. */
+const endLimitMs = 5_000;
+const mostTroubles = 100;
+/** More of one kind on one node are not looked at. */
+const mostOfKind = 500;
+
+/**
+ * Watches all nodes that run, until it is disposed of: their journals, clocks, boots, and the platform's own program. Resolves when that has begun on
+ * every node; a node that can't be watched only causes a warning, and is tried again.
+ */
+export async function startWatch(
+  request: WatchRequest,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Watch> {
+  const { progress } = runtime;
+  const { cluster } = request;
+  const disposal = new AbortController();
+  const inner = AbortSignal.any([signal, disposal.signal]);
+  const connections = openMaskedConnections(cluster, runtime);
+  const judge = findingJudge(request, runtime);
+  const ended = Promise.withResolvers<void>();
+  const mark = `cluster-e2e-mark-${crypto.randomUUID()}`;
+  const nodes = cluster.nodes.filter(({ state }) => state === "running");
+  const shared = { connections, mark, ended: ended.promise, onFinding: judge.add };
+  const watched = nodes.map((node) =>
+    watchedNode({ node, shared, find: request.find }, runtime, inner),
+  );
+  const warn = (text: (problem: string) => string): void => {
+    for (const { node, status } of watched.filter((each) => !each.status.isOn))
+      progress.warn(`${nodeReference(node)} ${text(status.problem)}`);
+  };
+  const dispose = once(async () => {
+    disposal.abort(new Error("The command has ended."));
+    await Promise.allSettled(watched.map(({ watching }) => watching));
+    await connections[Symbol.asyncDispose]();
+  });
+  const watch: Watch = {
+    end: once(async () => {
+      ended.resolve();
+      const present = watched.filter(({ status }) => status.isOn);
+      const marked = present.map((each) => each.marked);
+      await untilAll(marked, endLimitMs, signal);
+      warn((problem) => `was not watched until the end: ${problem}`);
+      const troubles = await judge.end();
+      await dispose();
+      return troubles;
+    }),
+    [Symbol.asyncDispose]: dispose,
+  };
+  try {
+    const begun = watched.map((each) => each.begun);
+    await untilAll(begun, beginLimitMs, signal);
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  warn((problem) => `is not watched yet: ${problem}`);
+  return watch;
+}
+
+interface NodeRequest extends Pick<WatchRequest, "find"> {
+  readonly node: NodeRecord;
+  readonly shared: Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
+}
+
+/** Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything, or can't be watched. */
+function watchedNode({ node, shared, find }: NodeRequest, runtime: Runtime, signal: AbortSignal) {
+  const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const status = { isOn: false, problem: "it does not answer" };
+  const own = {
+    ...shared,
+    state: {},
+    now: () => runtime.clock.now(),
+    onMarked: marked.resolve,
+    onBegun: () => {
+      status.isOn = true;
+      begun.resolve();
+    },
+  };
+  const watching = watchOn({ node, own, status, find }, runtime, signal);
+  const finish = (): void => [begun, marked].forEach(({ resolve }) => resolve());
+  watching.then(finish, finish);
+  return { node, status, begun: begun.promise, marked: marked.promise, watching };
+}
+
+/** Resolves when all have resolved, or after the limit. */
+const untilAll = async (
+  all: readonly Promise<void>[],
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<void> =>
+  withinLimit(
+    limitMs,
+    async (limited) => void (await Promise.race([Promise.all(all), aborted(limited)])),
+    () => {},
+    signal,
+  );
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+
+interface OneWatched {
+  readonly node: NodeRecord;
+  readonly own: Omit<WatchedNode, "node">;
+  readonly status: { isOn: boolean; problem: string };
+  readonly find: WatchRequest["find"];
+}
+
+/** Watches a node again and again, because its connection is lost when it restarts. */
+async function watchOn(
+  { node: first, own, status, find }: OneWatched,
+  { clock, progress }: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  let node = first;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      await watchNode({ ...own, node }, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ClusterError)) throw error;
+      if (status.isOn) failures = 1;
+      Object.assign(status, { isOn: false, problem: messageOf(error) });
+      progress.detail(1, `${nodeReference(node)} is not watched for now: ${status.problem}`);
+      const { transient } = error;
+      if (!transient && !hasErrorId(error, "connection-failed")) throw error;
+    }
+    await clock.sleep(waits.followedNode.pauseMs(failures), signal);
+    const found = await find(signal).catch(() => undefined);
+    node = found?.nodes.find(({ id, state }) => id === first.id && state === "running") ?? node;
+  }
+}
+
+/** Decides which findings are troubles, in the order in which they come, and records each once. */
+function findingJudge(
+  { cluster: { directory }, ignored, onTrouble }: WatchRequest,
+  runtime: Runtime,
+) {
+  const troubles: Trouble[] = [];
+  const seen = new Set<string>();
+  const counts = new Map<string, number>();
+  const work = { last: Promise.resolve() };
+  const judge = async (finding: Finding): Promise<void> => {
+    const { node, kind, what, subject, atMs, seenMs } = finding;
+    const nodeKind = `${node} ${kind}`;
+    const key = `${nodeKind} ${subject}`;
+    const count = (counts.get(nodeKind) ?? 0) + 1;
+    counts.set(nodeKind, count);
+    if (seen.has(key) || count > mostOfKind || troubles.length >= mostTroubles) return;
+    const windows = windowsOf(await readEvents(directory), seenMs);
+    const isExplained = [seenMs, atMs].some(
+      (ms) => explanationOf(kind, { node, ms }, windows) !== undefined,
+    );
+    const isIgnored = ignored.some(
+      ({ kind: each, pattern }) =>
+        (each === "all" || each === kind) &&
+        (pattern === undefined || matchesLine(pattern, finding.text)),
+    );
+    const text = outsideLine(finding.text);
+    if (!isExplained) seen.add(key);
+    const isTrouble = !isExplained && !isIgnored;
+    const event = {
+      kind: "noticed",
+      node,
+      what,
+      text,
+      ...(!isTrouble && { isExplained: true }),
+    } as const;
+    const at = { now: () => atMs };
+    if (isTrouble || count === 1)
+      recordEvent(directory, event, { progress: runtime.progress, clock: at });
+    if (!isTrouble) return;
+    const trouble = { node, kind, what, text, at: new Date(atMs).toISOString() };
+    troubles.push(trouble);
+    onTrouble(trouble);
+  };
+  return {
+    add: (finding: Finding): void => {
+      work.last = work.last.then(async () => judge(finding)).catch(() => {});
+    },
+    end: async (): Promise<readonly Trouble[]> => {
+      await work.last;
+      return troubles;
+    },
+  };
+}
