@@ -15,6 +15,8 @@ export async function readResolvers(
   const result = await connection.run(
     {
       argv: ["sh", "-c", resolversScript, "e2e-resolvers"],
+      // As root it shares a session with the other steps.
+      sudo: true,
       limitMs: 30_000,
       task: "reading its name servers",
     },

@@ -11,6 +11,7 @@ import { Faults } from "./endpoint/faults.ts";
 import { RequestLog } from "./endpoint/request-log.ts";
 import { ContainerDriver } from "./machines/container-driver.ts";
 import { InProcessDriver } from "./machines/in-process-driver.ts";
+import type { SessionStart } from "./machines/in-process-machine.ts";
 import type { ExecHandler, LoginShell } from "./machines/exec.ts";
 import { Lifecycle } from "./machines/lifecycle.ts";
 import { LoopbackBlock } from "./machines/loopback-block.ts";
@@ -47,6 +48,8 @@ export interface LocalCloudOptions {
   readonly admitsSession?: (openSessions: number) => boolean;
   /** For in-process machines: when their root shells end. Default: they have none. */
   readonly rootShellBreaks?: () => RootShellBreaks | undefined;
+  /** For in-process machines: called with the line of each session that begins. */
+  readonly onSession?: (session: SessionStart) => void;
   readonly behaviour?: Partial<Behaviour>;
   /** What judges requests and answers. Default: AWS's own model, where it is installed. */
   readonly model?: () => Ec2Model | undefined;
@@ -218,9 +221,16 @@ async function openDriver(
   if (options.driver === "in-process") {
     const block = await LoopbackBlock.claim();
     const { sshPort = 22, onExec = answers.handle, loginShell = () => ({}) } = options;
-    const { admitsSession = () => true, rootShellBreaks } = options;
-    const settings = { block, sshPort, onExec, loginShell, admitsSession, rootShellBreaks };
-    return new InProcessDriver(settings);
+    const { admitsSession = () => true, rootShellBreaks, onSession } = options;
+    return new InProcessDriver({
+      block,
+      sshPort,
+      onExec,
+      loginShell,
+      admitsSession,
+      rootShellBreaks,
+      onSession,
+    });
   }
   return ContainerDriver.open(options.directory, options.debianImage);
 }

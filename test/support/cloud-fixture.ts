@@ -10,7 +10,7 @@ import type { ClusterRecord } from "../../src/model/cluster-record.ts";
 import type { InstallPlan } from "../../src/platform/install/install-plan.ts";
 import { networksOf } from "../local-cloud/catalogue/networks.ts";
 import { regions } from "../local-cloud/catalogue/regions.ts";
-import { LocalCloud } from "../local-cloud/local-cloud.ts";
+import { LocalCloud, type LocalCloudOptions } from "../local-cloud/local-cloud.ts";
 import { recordingProgress } from "./recording-progress.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { neverAborted } from "./never-aborted.ts";
@@ -67,9 +67,11 @@ interface TestRequest extends Request {
 
 export async function openFixture(
   environment: Readonly<Record<string, string | undefined>>,
+  options: Partial<LocalCloudOptions> = {},
 ): Promise<CloudFixture> {
   const folder = await scratchFolder();
-  const cloud = await LocalCloud.start({ driver: "in-process", directory: folder.path });
+  const place = { driver: "in-process", directory: folder.path } as const;
+  const cloud = await LocalCloud.start({ ...place, ...options });
   cloud.answers.replace(newNode);
   const told: string[] = [];
   const { progress, steps } = recordingProgress();

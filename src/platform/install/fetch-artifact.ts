@@ -8,6 +8,7 @@ import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
+import { shortStdinBytes } from "../../ssh/connection/root-shell.ts";
 import { assertVariant } from "../artifact/artifact-head.ts";
 import { type ArtifactVersion, parseArtifactVersion } from "../artifact/artifact-version.ts";
 import versionFile from "./check-version.sh" with { type: "text" };
@@ -21,7 +22,7 @@ export interface FetchArtifact {
     onProgress: (receivedBytes: number, totalBytes: number | undefined) => void,
     signal: AbortSignal,
   ) => Promise<LocalArtifact>;
-  /** Resolves once the node is prepared: only then is curl certain to be there. */
+  /** Resolves once the node is prepared: only then is curl certain to be there, and the session of the preparation free. */
   readonly untilPrepared: () => Promise<void>;
   readonly work: WorkPaths;
 }
@@ -89,6 +90,8 @@ async function sendFromHere(
   const { file } = await request.download((received, total) => {
     step.update(`${megabytes(received, total)} to this machine`);
   }, signal);
+  // A small file is sent in less time than another session takes to begin.
+  if (file.sizeBytes <= shortStdinBytes) await request.untilPrepared();
   await makeFolders(
     { connection, reference },
     {

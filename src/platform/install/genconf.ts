@@ -2,7 +2,6 @@ import { dirname } from "node:path/posix";
 import { ClusterError } from "../../errors.ts";
 import type { UploadSource } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { mapConcurrently } from "../../system/concurrency.ts";
 import { type WorkPaths, installWork } from "../install-paths.ts";
 import type { Layout } from "../layouts/layout.ts";
 import { layoutByInstallScript, layouts } from "../layouts/find-layout.ts";
@@ -18,7 +17,6 @@ export interface GenconfFile {
 }
 
 const limitMs = 30 * 60_000;
-const filesAtOnce = 4;
 
 /** Generates the nodes' installer with the artifact. Resolves with the layout, which the install script's name shows. */
 export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
@@ -38,17 +36,11 @@ export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
       },
       signal,
     );
-    await mapConcurrently(
-      files,
-      filesAtOnce,
-      async ({ path, source, mode }) =>
-        connection.upload(
-          source,
-          { path: `${installWork.genconf}/${path}`, mode, sudo: true },
-          signal,
-        ),
-      signal,
-    );
+    // Most are small. One after the other, they share a session.
+    for (const { path, source, mode } of files) {
+      const target = { path: `${installWork.genconf}/${path}`, mode, sudo: true };
+      await connection.upload(source, target, signal);
+    }
     step.update("generating the installer");
     return generateInstaller({ connection, reference }, signal);
   },

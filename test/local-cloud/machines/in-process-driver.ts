@@ -1,4 +1,4 @@
-import { InProcessMachine } from "./in-process-machine.ts";
+import { InProcessMachine, type SessionStart } from "./in-process-machine.ts";
 import type { ExecHandler, LoginShell } from "./exec.ts";
 import type { LoopbackBlock } from "./loopback-block.ts";
 import type { RootShellBreaks } from "./root-shell.ts";
@@ -12,6 +12,7 @@ export interface InProcessOptions {
   readonly loginShell: () => LoginShell;
   readonly admitsSession: (openSessions: number) => boolean;
   readonly rootShellBreaks?: (() => RootShellBreaks | undefined) | undefined;
+  readonly onSession?: ((session: SessionStart) => void) | undefined;
 }
 
 /** Machines that are SSH servers in this process, each with its own address. Hundreds of them are cheap. */

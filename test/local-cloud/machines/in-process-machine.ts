@@ -28,8 +28,15 @@ export interface InProcessSettings {
   readonly admitsSession?: (openSessions: number) => boolean;
   /** When its root shells end. Default: it has none, so that each command comes in a session of its own. */
   readonly rootShellBreaks?: (() => RootShellBreaks | undefined) | undefined;
+  /** Called with the line of each session that begins, those of root shells included. */
+  readonly onSession?: ((session: SessionStart) => void) | undefined;
   /** Where a replaced host key is kept for the machine's next start. */
   readonly hostKeyFile?: string;
+}
+
+export interface SessionStart {
+  readonly instanceId: string;
+  readonly command: string;
 }
 
 interface Execution {
@@ -135,6 +142,8 @@ export class InProcessMachine {
     session.on("exec", (accept, _reject, { command }) => {
       const channel = accept();
       channel.on("close", onClose);
+      const { instanceId } = this.#request;
+      this.#settings.onSession?.({ instanceId, command });
       const token = rootShellToken(command);
       const served =
         token === undefined

@@ -51,7 +51,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
     download: async (onProgress) => {
       done.push("download");
       onProgress(2_500_000, undefined);
-      return { path: "/tmp/artifact" } as never;
+      return { path: "/tmp/artifact", file: { sizeBytes: 20_000_000 } } as never;
     },
     untilPrepared: async () => {},
     work: installWork,
