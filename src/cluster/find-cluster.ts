@@ -172,6 +172,19 @@ export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord)
   );
 }
 
+/** Throws `node-stopped`, or `node-not-found` with the option that chooses another node. */
+export function runningMasters(
+  cluster: ClusterRecord,
+  option = "node",
+): readonly [NodeRecord, ...NodeRecord[]] {
+  const [first, ...others] = cluster.nodes.filter(
+    (node) => node.role === "master" && node.state === "running",
+  );
+  if (first !== undefined) return [first, ...others];
+  for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
+  throw noRunningMaster(cluster, "", `, and choose one with \`${option}\``);
+}
+
 function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {
   const node = cluster.nodes.find((candidate) => namesOf(candidate).includes(reference));
   if (node !== undefined && node.state !== "ended") return node;

@@ -28,7 +28,7 @@ import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { runRecorder } from "./events/record-event.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
 import { type Candidates, type FirstSession, startFirstSession } from "./first-session.ts";
-import { assertRuns, findNode, noRunningMaster } from "./find-cluster.ts";
+import { findNode, runningMasters } from "./find-cluster.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface RunRequest {
@@ -295,15 +295,6 @@ export async function firstMaster(
   if (masters.length === 1) return masters[0];
   await using connections = openConnections(cluster.directory, runtime);
   return await firstToAnswer(masters, connections.connect, signal);
-}
-
-function runningMasters(cluster: ClusterRecord): Candidates {
-  const [first, ...others] = cluster.nodes.filter(
-    (node) => node.role === "master" && node.state === "running",
-  );
-  if (first !== undefined) return [first, ...others];
-  for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
-  throw noRunningMaster(cluster, "", ", and choose one with `node`");
 }
 
 /** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */

@@ -15,6 +15,7 @@ import {
 import {
   type FaultOptionValues,
   type FaultRequest,
+  commonOptions,
   faultKinds,
   faultRows,
 } from "../platform/faults/fault-kinds.ts";
@@ -61,8 +62,8 @@ const checks = {
   number: (given: unknown) => (typeof given === "number" ? undefined : "must be a number"),
 };
 
-const own = faultKinds.flatMap((kind) =>
-  Object.entries(faultRows[kind].options).map(([name, { type }]) => [name, optional(checks[type])]),
+const own = [...faultKinds.map((kind) => faultRows[kind].options), commonOptions].flatMap(
+  (options) => Object.entries(options).map(([name, { type }]) => [name, optional(checks[type])]),
 );
 
 /** The options of all kinds of faults. */

@@ -99,6 +99,9 @@ export const waits = {
   /** A fault's time has come, by the node's clock; healing takes a moment. */
   faultEnd: { pauseMs: every(500), limitMs: 60_000 },
 
+  /** Platforms notice a fault after time-outs of their own. The time of the fault is a limit too. */
+  faultEffect: { pauseMs: every(1_000), limitMs: 10 * 60_000 },
+
   /** A node's upgrade takes seconds to minutes. The signal limits the wait. */
   nodeUpgrade: { pauseMs: every(1_000) },
   /** The lock of upgrades was lost with its connection, perhaps because the first master restarts. The signal limits the wait. */

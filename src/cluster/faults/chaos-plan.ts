@@ -55,7 +55,7 @@ export interface ChaosStep {
 const [leastEveryMs, mostEveryMs] = [5_000, 24 * 60 * 60_000];
 /** All faults before one of `only` are drawn too. */
 const highestNumber = 100_000;
-const ownOptions = ["between", "and", "shape"] as const;
+const ownOptions = ["between", "and", "shape", "until", "untilNodes"] as const;
 
 /** Returns all problems with the options. */
 export function chaosProblems(options: ChaosOptions): readonly string[] {

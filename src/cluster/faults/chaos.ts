@@ -1,9 +1,9 @@
 import type { Backend } from "../../backend/contract.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { findCluster } from "../find-cluster.ts";
-import { waitForCluster } from "../wait-for-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
 import { type Abandon, beginFault, untilFaultEnds } from "./faults.ts";
+import { untilRecovered } from "./until-recovered.ts";
 
 export interface ChaosRequest {
   readonly clusterId: string;
@@ -44,10 +44,8 @@ export async function runChaos(
     const begun = await beginFault(backend, { clusterId, request, abandon }, runtime, signal);
     await untilFaultEnds(backend, { clusterId, begun, abandon }, runtime, signal);
     if (options.recoverMs !== undefined) {
-      const deadlineMs = clock.now() + options.recoverMs;
-      const wait = { clusterId, login: undefined, skipHttpChecks: true, deadlineMs };
-      await waitForCluster(backend, wait, runtime, signal);
-      progress.waiting("");
+      const recovery = { clusterId, limitMs: options.recoverMs };
+      await untilRecovered(backend, recovery, runtime, signal);
     }
     if (step.number >= last) return;
   }

@@ -4,12 +4,7 @@
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
-import {
-  type ClusterRecord,
-  type NodeRecord,
-  isReachable,
-  nodeReference,
-} from "../../model/cluster-record.ts";
+import { type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
 import {
@@ -34,6 +29,8 @@ import { recordEvent } from "../events/record-event.ts";
 import { findCluster, findNodes } from "../find-cluster.ts";
 import { faultEvidence } from "./fault-evidence.ts";
 import { type PlannedPart, planFault } from "./plan-fault.ts";
+import { type EffectContext, awaitEffect, planEffect } from "./platform-effect.ts";
+import { untilRecovered } from "./until-recovered.ts";
 
 export interface Fault {
   readonly id: string;
@@ -42,6 +39,8 @@ export interface Fault {
   readonly description: string;
   readonly secondsLeft: number;
   readonly nodes: readonly string[];
+  /** Whether it counts as healed only when every node's check passes. */
+  readonly awaitsCheck?: boolean;
 }
 
 interface FaultOnNode {
@@ -68,7 +67,7 @@ interface BeginFault {
 
 /**
  * Begins a fault, and resolves when it shows. If it can't begin on one node, is interrupted or doesn't show, all nodes are healed. Throws `bad-usage`,
- * `node-not-found`, `machine-failed`, `remote-command-failed` and as connections do.
+ * `node-not-found`, `machine-failed`, `remote-command-failed`, `deadline-passed` if the platform doesn't show it, and as connections do.
  */
 export async function beginFault(
   backend: Backend<unknown>,
@@ -100,26 +99,32 @@ export async function beginFault(
       runtime,
     );
   using step = runtime.progress.start("Begin fault", description);
+  const effect = await planEffect(request, work, signal);
   const before = await onEach(observe);
+  let noticedMs = 0;
   recordCourse("begun");
   try {
     await onEach(async ({ node, values, record }) =>
       startFault(await work.connect(node, signal), { id, durationSeconds, values, record }, signal),
     );
+    const endMs = runtime.clock.now() + request.durationMs;
     const evidence = faultEvidence(request, before, await onEach(observe));
-    recordCourse("shown", `${description}: ${evidence}`);
+    const noticed = await awaitEffect(effect, endMs, work, signal);
+    noticedMs = noticed.ms;
+    recordCourse("shown", `${description}: ${evidence}${noticed.text}`);
     step.done();
-    runtime.progress.note(`The fault shows (${description}): ${evidence}.`);
+    runtime.progress.note(`The fault shows (${description}): ${evidence}${noticed.text}.`);
   } catch (error) {
     if (!isAborted(abandon)) await healAfterFailure(work, planned, id, healingSignal(abandon));
     recordCourse("failed");
     throw error;
   }
-  const endsAt = new Date(runtime.clock.now() + durationSeconds * 1000);
+  const secondsLeft = Math.max(0, durationSeconds - Math.floor(noticedMs / 1000));
+  const endsAt = new Date(runtime.clock.now() + secondsLeft * 1000);
   await keepFaultNote(work.cluster.directory, { id, description, endsAt });
   const parts = planned.map(({ node, record }) => ({
     node,
-    fault: { ...record, id, secondsLeft: durationSeconds },
+    fault: { ...record, id, secondsLeft },
   }));
   return { fault: viewOf(parts), parts };
 }
@@ -168,12 +173,17 @@ export interface Healing {
   readonly clusterId: string;
   readonly nodes?: readonly string[];
   readonly ids?: readonly string[];
+  /** Then no check is awaited. */
+  readonly isInterrupted?: boolean;
 }
 
-/** Heals faults on every node that has them. Resolves with the faults once the nodes show that they are healed. Warns of nodes that don't answer. */
+/**
+ * Heals faults on every node that has them. Resolves with the faults once the nodes show that they are healed, and every
+ * node's check passes if a fault awaits that. Warns of nodes that don't answer.
+ */
 export async function endFaults(
   backend: Backend<unknown>,
-  { clusterId, nodes = [], ids }: Healing,
+  { clusterId, nodes = [], ids, isInterrupted = false }: Healing,
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<readonly Fault[]> {
@@ -191,7 +201,7 @@ export async function endFaults(
     await healFaults(await work.connect(node, signal), faultIds, signal);
   };
   await mapConcurrently([...byNode], nodesAtOnce, heal, signal);
-  await showHealed(work, { ended: ending, staying, by: "command" }, signal);
+  await showHealed(work, { ended: ending, staying, by: "command", isInterrupted }, signal);
   return faultsOf(ending);
 }
 
@@ -211,7 +221,8 @@ export async function untilFaultEnds(
   try {
     await awaitEnd(backend, waiting, runtime, signal);
   } catch (error) {
-    const healing = { clusterId: waiting.clusterId, ids: [waiting.begun.fault.id] };
+    const ids = [waiting.begun.fault.id];
+    const healing = { clusterId: waiting.clusterId, ids, isInterrupted: true };
     if (signal.aborted && !isAborted(waiting.abandon))
       await endFaults(backend, healing, runtime, healingSignal(waiting.abandon));
     throw error;
@@ -250,15 +261,22 @@ interface Ended {
   readonly ended: readonly FaultOnNode[];
   readonly staying: readonly FaultOnNode[];
   readonly by: "nodes" | "command";
+  readonly isInterrupted?: boolean;
 }
 
 async function showHealed(
   work: Work,
-  { ended, staying, by }: Ended,
+  { ended, staying, by, isInterrupted = false }: Ended,
   signal: AbortSignal,
 ): Promise<void> {
   const { directory } = work.cluster;
-  for (const { id, kind, description, nodes } of faultsOf(ended)) {
+  const faults = faultsOf(ended);
+  for (const { id } of faults) await removeFaultNote(directory, id);
+  // Other faults may keep the check from passing.
+  const isCheckDue = !isInterrupted && staying.length === 0;
+  if (isCheckDue && faults.some(({ awaitsCheck }) => awaitsCheck))
+    await work.untilRecovered(signal);
+  for (const { id, kind, description, nodes, awaitsCheck } of faults) {
     using step = work.runtime.progress.start("Heal fault", outside(description));
     const observe = async ({ node, fault }: FaultOnNode): Promise<readonly Observed[]> => {
       const { links } = fault;
@@ -275,7 +293,6 @@ async function showHealed(
     };
     const parts = ended.filter(({ fault }) => fault.id === id);
     const observed = (await mapConcurrently(parts, nodesAtOnce, observe, signal)).flat();
-    await removeFaultNote(directory, id);
     recordEvent(
       directory,
       { kind: "fault", id, fault: kind, text: description, nodes, course: "healed", by },
@@ -285,7 +302,8 @@ async function showHealed(
       staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
     const state = observed.length === 0 ? "no node answers" : faultRows[kind].state(observed);
-    work.runtime.progress.note(`Healed (${outside(description)}): ${state}${others}.`);
+    const recovered = isCheckDue && awaitsCheck === true ? "; every node's check passes" : "";
+    work.runtime.progress.note(`Healed (${outside(description)}): ${state}${recovered}${others}.`);
   }
 }
 
@@ -312,7 +330,7 @@ const faultsOf = (found: readonly FaultOnNode[]): readonly Fault[] =>
 
 function viewOf(parts: readonly FaultOnNode[]): Fault {
   const [{ fault }] = parts as readonly [FaultOnNode, ...FaultOnNode[]];
-  const { id, kind, description } = fault;
+  const { id, kind, description, awaitsCheck } = fault;
   const secondsLeft = Math.max(...parts.map((part) => part.fault.secondsLeft));
   return {
     id,
@@ -320,6 +338,7 @@ function viewOf(parts: readonly FaultOnNode[]): Fault {
     description,
     secondsLeft,
     nodes: parts.map(({ node }) => nodeReference(node)),
+    ...(awaitsCheck !== undefined && { awaitsCheck }),
   };
 }
 
@@ -330,9 +349,8 @@ const observationOf = (record: FaultRecord, request: FaultRequest): ObserveReque
   record,
 });
 
-interface Work extends AsyncDisposable {
-  readonly cluster: ClusterRecord;
-  readonly runtime: Runtime;
+interface Work extends AsyncDisposable, EffectContext {
+  untilRecovered(signal: AbortSignal): Promise<void>;
   connect(
     node: NodeRecord,
     signal: AbortSignal,
@@ -360,7 +378,9 @@ async function openWork(
   return {
     cluster,
     runtime,
+    connections,
     connect,
+    untilRecovered: async (inner) => untilRecovered(backend, { clusterId }, runtime, inner),
     observe: async (node, request, inner) => {
       const found = await observeNode(await connect(node, inner), request, inner);
       return { ...found, hereMs: runtime.clock.now() };

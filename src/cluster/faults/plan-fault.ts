@@ -6,7 +6,12 @@ import {
   nodeReference,
 } from "../../model/cluster-record.ts";
 import type { FaultCluster, FaultOption, FaultPart } from "../../platform/faults/fault-kind.ts";
-import { type FaultRequest, faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
+import {
+  type FaultRequest,
+  commonOptions,
+  faultKinds,
+  faultRows,
+} from "../../platform/faults/fault-kinds.ts";
 import { listedNodes } from "../../platform/faults/fault-nodes.ts";
 import type { FaultRecord } from "../../platform/faults/node-faults.ts";
 import { assertRuns, findNodes } from "../find-cluster.ts";
@@ -29,10 +34,11 @@ export function faultProblems(request: FaultRequest): readonly string[] {
           .filter((name) => isGiven(name) && !Object.hasOwn(row.options, name))
           .map((name) => `${inCode(name)}: only for ${owner}`),
   );
-  const own = Object.entries<FaultOption>(row.options).flatMap(([name, option]) =>
-    !isGiven(name) || option.isAllowed?.(given[name] as never) !== false
-      ? []
-      : [`${inCode(name)}: must be ${option.expected}`],
+  const own = Object.entries<FaultOption>({ ...row.options, ...commonOptions }).flatMap(
+    ([name, option]) =>
+      !isGiven(name) || option.isAllowed?.(given[name] as never) !== false
+        ? []
+        : [`${inCode(name)}: must be ${option.expected}`],
   );
   const lacks = row.needs.length > 0 && !row.needs.some(isGiven);
   return [
@@ -40,6 +46,7 @@ export function faultProblems(request: FaultRequest): readonly string[] {
     ...own,
     ...(lacks ? [`${row.needs.map(inCode).join(" or ")}: required by ${kind}`] : []),
     ...(row.problems?.(request) ?? []),
+    ...(isGiven("untilNodes") && !isGiven("until") ? ["`untilNodes`: only with `until`"] : []),
     ...(row.takesNodes && nodes.length === 0 ? [`${kind}: name the nodes`] : []),
     ...(!row.takesNodes && nodes.length > 0 ? [`${kind}: takes no nodes besides its sides`] : []),
     ...(durationMs >= 1000 && durationMs <= longestMs
@@ -66,7 +73,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
   const within: FaultCluster = {
     isContainer: cluster.backend === "container",
     nodes: reachable,
-    find: (selectors) => (selectors.length === 0 ? reachable : running(cluster, selectors)),
+    find: (selectors) => (selectors.length === 0 ? reachable : runningNodes(cluster, selectors)),
   };
   const { description, parts } = row.plan(request, within);
   const where = row.takesNodes ? ` on ${listedNodes(parts.map(({ node }) => node))}` : "";
@@ -77,6 +84,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
       kind,
       description: `${description}${where}`,
       links: linksFrom(node, links),
+      ...(request.until !== undefined && { awaitsCheck: true }),
       ...(measure !== undefined && {
         measure: Object.fromEntries(
           Object.entries(measure).map(([name, value]) => [name, String(value)]),
@@ -96,7 +104,11 @@ function linksFrom(node: NodeRecord, to: readonly NodeRecord[]): readonly string
   return [...others.slice(begin), ...others.slice(0, begin)].slice(0, mostLinks);
 }
 
-function running(cluster: ClusterRecord, selectors: readonly string[]): readonly NodeRecord[] {
+/** Finds nodes that must run. Throws as `planFault` does. */
+export function runningNodes(
+  cluster: ClusterRecord,
+  selectors: readonly string[],
+): readonly NodeRecord[] {
   const nodes = findNodes(cluster, selectors);
   for (const node of nodes) assertRuns(cluster, node);
   const absent = nodes.filter((node) => !isReachable(node));

@@ -7,6 +7,7 @@ import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import {
   type FaultKind,
   type FaultOptionValues,
+  commonOptions,
   faultKinds,
   faultRows,
 } from "../../platform/faults/fault-kinds.ts";
@@ -14,41 +15,44 @@ import { nodeNames, nodeSelector } from "../options.ts";
 
 /** Replaces the names of options by their flags. */
 const nameFaultFlags = namingFlags(() =>
-  faultKinds.flatMap((kind) =>
-    Object.entries<FaultOption>(faultRows[kind].options).map(([name, each]) => [name, each.flag]),
+  [...faultKinds.map((kind) => faultRows[kind].options), commonOptions].flatMap((options) =>
+    Object.entries<FaultOption>(options).map(([name, each]) => [name, each.flag]),
   ),
 );
 
-/** The command line's options of a kind. */
-const optionsOf = (kind: FaultKind, { machineId }: BackendKind): Options =>
+/** The command line's options of a kind, or of every kind. */
+const optionsOf = (owner: FaultKind | undefined, { machineId }: BackendKind): Options =>
   Object.fromEntries(
-    Object.entries<FaultOption>(faultRows[kind].options).map(([name, declared]) => {
-      const {
-        type,
-        read = (text: string) => text,
-        form,
-        isAllowed: _,
-        expected: __,
-        ...traits
-      } = declared;
-      const own = { ...traits, summary: `${kind}: ${nameFaultFlags(traits.summary)}` };
-      if (type === "switch") return [name, flag(own)];
-      if (type === "nodes")
-        return [
-          name,
-          option(nodeSelector(machineId), { ...own, completeWith: nodeNames, repeatable: true }),
-        ];
-      const parse = (given: string): unknown => {
-        const found = given === "" ? undefined : read(given);
-        if (found !== undefined) return found;
-        throw new BadValue(given === "" ? "the value is empty" : `${quoted(given)} ${form}`);
-      };
-      return [name, option(value(parse), own)];
-    }),
+    Object.entries<FaultOption>(owner === undefined ? commonOptions : faultRows[owner].options).map(
+      ([name, declared]) => {
+        const {
+          type,
+          read = (text: string) => text,
+          form,
+          isAllowed: _,
+          expected: __,
+          ...traits
+        } = declared;
+        const summary = nameFaultFlags(traits.summary);
+        const own = { ...traits, summary: owner === undefined ? summary : `${owner}: ${summary}` };
+        if (type === "switch") return [name, flag(own)];
+        if (type === "nodes")
+          return [
+            name,
+            option(nodeSelector(machineId), { ...own, completeWith: nodeNames, repeatable: true }),
+          ];
+        const parse = (given: string): unknown => {
+          const found = given === "" ? undefined : read(given);
+          if (found !== undefined) return found;
+          throw new BadValue(given === "" ? "the value is empty" : `${quoted(given)} ${form}`);
+        };
+        return [name, option(value(parse), own)];
+      },
+    ),
   );
 
 /** The options of all kinds, as their rows declare them. */
 export const kindOptions = (kind: BackendKind) =>
-  Object.assign({}, ...faultKinds.map((each) => optionsOf(each, kind))) as {
+  Object.assign({}, ...[...faultKinds, undefined].map((each) => optionsOf(each, kind))) as {
     readonly [Name in keyof FaultOptionValues]-?: Option<FaultOptionValues[Name]>;
   };

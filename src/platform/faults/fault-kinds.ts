@@ -1,6 +1,13 @@
 import { clock } from "./clock.ts";
 import { disk } from "./disk.ts";
-import type { FaultBase, FaultOptions, FaultRow, FaultValues } from "./fault-kind.ts";
+import {
+  type FaultBase,
+  type FaultOptions,
+  type FaultRow,
+  type FaultValues,
+  nodesOption,
+  textOption,
+} from "./fault-kind.ts";
 import { network } from "./network.ts";
 import { partition } from "./partition.ts";
 import { pressure } from "./pressure.ts";
@@ -14,9 +21,34 @@ export const faultRows: Readonly<Record<FaultKind, FaultRow<FaultOptions, FaultO
   rows;
 export const faultKinds = Object.keys(rows) as readonly FaultKind[];
 
+/** Options that every kind has, for the command line and the library. */
+export const commonOptions = {
+  /**
+   * A shell line. The fault counts as shown only when this succeeds, as root, on each of `untilNodes`, and as healed only
+   * when every node's check passes.
+   */
+  until: textOption(
+    {
+      flag: "--until",
+      placeholder: "<command>",
+      summary:
+        "the fault counts as shown only when this shell line succeeds on a node, and as healed only when every node's check passes",
+    },
+    /^[^\p{Cc}]{1,4000}$/u,
+    "a shell line of up to 4000 characters",
+  ),
+  /** Default: the first master that answers. */
+  untilNodes: nodesOption({
+    flag: "--until-node",
+    summary: "where the command of `until` must succeed; may be given several times",
+    defaultText: "the first master that answers",
+  }),
+} satisfies FaultOptions;
+
 /** The options of all kinds. */
 export interface FaultOptionValues
   extends
+    FaultValues<typeof commonOptions>,
     FaultValues<typeof partition.options>,
     FaultValues<typeof network.options>,
     FaultValues<typeof clock.options>,

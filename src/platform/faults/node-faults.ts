@@ -27,6 +27,8 @@ const recordReader = read.object({
   links: read.list(parseIpv4),
   /** Values for the function `measure` of the kind's script; absent if there is nothing to measure. */
   measure: read.optional(read.mapping(read.matching(/^[A-Z]{1,20}$/), line)),
+  /** Whether it counts as healed only when every node's check passes; absent: it doesn't wait for that. */
+  awaitsCheck: read.optional(read.boolean),
 });
 
 export type FaultRecord = read.ValueOf<typeof recordReader>;

@@ -11,7 +11,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
 import { libraryWords, withLibraryWords } from "../../../src/library/call-options.ts";
 import { flagNames } from "../../../src/cli/options/problems.ts";
-import { faultKinds, faultRows } from "../../../src/platform/faults/fault-kinds.ts";
+import { commonOptions, faultKinds, faultRows } from "../../../src/platform/faults/fault-kinds.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 const programs = [cloudKind, containerKind, vmKind].map(programFor);
@@ -24,7 +24,7 @@ const allowed = [
   // Where a backend declares its options.
   /^backend\/\w+\/options\.ts: flag: "--[a-z-]+",$/,
   // Where a kind of fault does.
-  /^platform\/faults\/\w+\.ts: (?:\{ |\w+: \w+\(\{ )?flag: "--[a-z-]+",/,
+  /^platform\/faults\/[\w-]+\.ts: (?:\{ |\w+: \w+\(\{ )?flag: "--[a-z-]+",/,
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
   /`--(?:name=\$|memory=\$|cpus=\$|env=container|subnet=\$)/,
@@ -92,6 +92,7 @@ test("the library has every option that a text names, or words of its own for it
       [...text.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1]!),
     ),
     ...faultKinds.flatMap((kind) => Object.keys(faultRows[kind].options)),
+    ...Object.keys(commonOptions),
   ]);
   const unknown = [...new Set(await namesInTexts())].filter(
     (name) => libraryWords(`\`${name}\``) === `\`${name}\``,

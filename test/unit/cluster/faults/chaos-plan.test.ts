@@ -120,6 +120,10 @@ test("no number of a fault, and one that would take long to draw, are refused", 
   ]);
 });
 
+test("a command that shows one fault is refused, because it does not show all of them", () => {
+  expect(chaosProblems({ ...options, until: "true" })).toEqual(["`until`: not for random faults"]);
+});
+
 test("masters that don't run are the ones that the cluster does without", () => {
   const { nodes } = clusterOf(5, 3);
   const without = (...stopped: readonly string[]) => ({
