@@ -9,6 +9,7 @@ import { mapConcurrently } from "../system/concurrency.ts";
 import { createFileSums } from "../system/files/listed-file.ts";
 import type { Runtime } from "../system/runtime.ts";
 
+/** What a node got. Of a checkout, only masters get anything. */
 export interface MasterSync extends SyncReport {
   /** Such as `master_0`. */
   readonly node: string;
@@ -21,8 +22,9 @@ interface SyncRuntime extends Pick<Runtime, "progress"> {
 }
 
 /**
- * Syncs a checkout to all masters concurrently, all or nothing for each. After a failure, the other masters finish; then it throws the error of the first
- * master that failed. For errors, see platform/checkout/checkout-sync.ts.
+ * Syncs a checkout to all masters concurrently, or the folder of a platform to all nodes, all or nothing for each. After a
+ * failure, the other nodes finish; then it throws the error of the first node that failed. For errors, see
+ * platform/checkout/checkout-sync.ts.
  */
 export async function syncCheckout(
   cluster: ClusterRecord,
@@ -30,10 +32,12 @@ export async function syncCheckout(
   { connections, progress, checksum = false }: SyncRuntime,
   signal: AbortSignal,
 ): Promise<readonly MasterSync[]> {
-  const masters = cluster.nodes.filter(
-    (node) => node.role === "master" && node.state === "running",
+  // The check of a platform runs on each node, that of a release doesn't come from the checkout.
+  const isForAll = checkout.platform !== undefined;
+  const nodes = cluster.nodes.filter(
+    ({ role, state }) => (isForAll || role === "master") && state === "running",
   );
-  if (masters.length === 0) throw noRunningMaster(cluster, " to sync to");
+  if (nodes.length === 0) throw noRunningMaster(cluster, " to sync to");
   const sumOf = createFileSums();
   const sync = async (node: NodeRecord): Promise<MasterSync> => {
     const reference = nodeReference(node);
@@ -47,5 +51,7 @@ export async function syncCheckout(
     step.done(`${report.sentFiles} of ${numbered(report.files, "file")} sent`);
     return { node: reference, ...report };
   };
-  return await mapConcurrently(masters, masters.length, sync, signal);
+  return await mapConcurrently(nodes, syncsAtOnce, sync, signal);
 }
+
+const syncsAtOnce = 32;

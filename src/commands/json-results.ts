@@ -100,7 +100,12 @@ export interface JsonResults<Plan = Readonly<Record<string, unknown>>> {
     | { readonly snapshot: string; readonly file?: string };
   readonly start: NodeStates;
   readonly stop: NodeStates;
-  readonly sync: { readonly masters: readonly MasterSync[]; readonly seconds: number };
+  readonly sync: {
+    /** Those of the nodes that are masters. */
+    readonly masters: readonly MasterSync[];
+    readonly nodes: readonly MasterSync[];
+    readonly seconds: number;
+  };
   readonly templates:
     | { readonly templates: readonly TemplateRecord[] }
     | { readonly removed: readonly string[] };

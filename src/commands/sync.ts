@@ -1,6 +1,7 @@
 import { numbered } from "../system/amounts.ts";
 import { defineCommand } from "../cli/command.ts";
 import { argument, flag } from "../cli/options/option.ts";
+import type { MasterSync } from "../cluster/sync-checkout.ts";
 import { ClusterError } from "../errors.ts";
 import type { Checkout } from "../platform/checkout/checkout.ts";
 import type { BackendKind } from "../backend/contract.ts";
@@ -10,9 +11,9 @@ import { checkout, clusterOptions } from "./options.ts";
 export const syncCommand = (kind: BackendKind) =>
   defineCommand({
     name: "sync",
-    summary: "Sync test and bootstrap files from a checkout to the masters",
+    summary: "Send a checkout's tests to the masters, or a platform's folder to all nodes",
     description:
-      "Send the integration tests and the bootstrap library to all masters at the same time. They come from a checkout of the platform's repository, open source or enterprise, or from the tests folder of a platform of your own. Only changed files are sent: a file counts as unchanged if its size and modification time match those on the master, or if its contents do. A master gets either all of the changes or none of them.",
+      "Send the integration tests and the bootstrap library of a checkout, open source or enterprise, to all masters at the same time; or the whole folder of a platform of your own, with its check and its tests, to all nodes. Only changed files are sent: a file counts as unchanged if its size and modification time match those on the node, or if its contents do. A node gets either all of the changes or none of them. Nothing is run: `upgrade`, or `create --replace`, installs again.",
     positionals: {
       checkout: argument(checkout, {
         name: "CHECKOUT_DIR",
@@ -47,23 +48,25 @@ export const syncCommand = (kind: BackendKind) =>
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
       await using connections = openMaskedConnections(cluster, context);
-      const masters = await syncCheckout(
+      const nodes = await syncCheckout(
         cluster,
         given,
         { ...context, connections, checksum: input.checksum },
         context.signal,
       );
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
-      const lines = masters.map(
+      const lines = nodes.map(
         ({ node, files, sentFiles, sentBytes }) =>
           `${node}: ${numbered(files, "file")}, ${sentFiles} sent (${numbered(sentBytes, "byte")})`,
       );
       context.output.result({
         text: `${lines.join("\n")}\n${seconds} s`,
-        data: { masters, seconds } satisfies JsonResults["sync"],
+        data: { masters: nodes.filter(isMaster), nodes, seconds } satisfies JsonResults["sync"],
       });
     },
   });
+
+const isMaster = ({ node }: MasterSync): boolean => node.startsWith("master_");
 
 async function checkoutHere(cwd: string, signal: AbortSignal): Promise<Checkout> {
   const { readCheckout } = await import("../platform/checkout/checkout.ts");

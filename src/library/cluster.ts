@@ -247,8 +247,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, all or nothing for
-   * each master, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
+   * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, or a platform's folder
+   * to all nodes, all or nothing for each, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
    * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
    */
   async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {

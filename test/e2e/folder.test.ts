@@ -144,10 +144,18 @@ test("the scripts' environment is that of run, which works in the folder's tests
   expect(secrets[0]!.stdout).toMatch(/^[0-9a-f]{64}\n$/);
 });
 
-test("sync and run --sync-dir send the folder's tests", async () => {
+test("sync and run --sync-dir send the folder, and wait uses its check", async () => {
+  const check = await Bun.file(join(platform(), "check")).text();
   await Bun.write(join(platform(), "tests", "more.sh"), "echo more\n");
+  await Bun.write(join(platform(), "check"), `${check}echo the new check\nexit 1\n`);
   const synced = await containers().run(["sync", "-c", id(), platform()]);
-  expect(synced.stdout).toMatch(/^master_0: 2 files, 1 sent \(10 bytes\)\n/);
+  for (const name of ["master_0", "agent_0", "agent_1"])
+    expect(synced.stdout).toMatch(new RegExp(`^${name}: \\d+ files, 2 sent`, "m"));
+  const failing = await containers().run(["wait", "-c", id(), "--timeout", "10s"]);
+  expect(failing.stderr).toContain("the new check");
+  await Bun.write(join(platform(), "check"), check);
+  await containers().run(["sync", "-c", id(), platform()]);
+  expect((await containers().run(["wait", "-c", id()])).status).toBe(0);
   await Bun.write(join(platform(), "tests", "more.sh"), "echo even more\n");
   expect((await runOn("--sync-dir", platform(), "sh more.sh")).stdout).toBe("even more\n");
 });

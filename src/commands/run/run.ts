@@ -52,7 +52,7 @@ export const sessionOptions = {
   }),
   syncDir: option(checkout, {
     flag: "--sync-dir",
-    summary: "Checkout to sync to the masters first, as `sync` does",
+    summary: "Checkout or folder to send first, as `sync` does",
   }),
   user: option(value(nodeUser), {
     flag: "--user",

@@ -4,7 +4,14 @@ import { mapConcurrently } from "../../system/concurrency.ts";
 import type { FileSums } from "../../system/files/listed-file.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import type { Layout } from "../layouts/layout.ts";
-import { type SyncFile, type SyncPlan, isRemovedFirst, keyOf, pathsBelow } from "./checkout.ts";
+import {
+  type SyncFile,
+  type SyncPlan,
+  isInPlace,
+  isRemovedFirst,
+  keyOf,
+  pathsBelow,
+} from "./checkout.ts";
 
 /** An entry on a node: a file, or something that never matches a checkout's file, such as a link. */
 interface RemoteEntry {
@@ -102,9 +109,11 @@ export function withSent(
   const planned = new Set([...plan.files, ...plan.unchanged].map(keyOf));
   const other = plan.list === "own" ? sent.beside : sent.own;
   const gone = [...manifest.keys()].filter((key) => !planned.has(key));
+  const isRemoved = (key: string): boolean =>
+    sent[plan.list].has(key) || (isInPlace(plan.layout) && isCovered(plan, key));
   return {
     ...plan,
-    removedFiles: gone.filter((key) => sent[plan.list].has(key) && !other.has(key)),
+    removedFiles: gone.filter((key) => isRemoved(key) && !other.has(key)),
     keptFiles:
       plan.list === "own" ? gone.filter((key) => other.has(key) && isCovered(plan, key)) : [],
   };
@@ -144,6 +153,8 @@ const unescaped = (path: string): string =>
 export interface CheckoutState {
   readonly layout: Layout;
   readonly variant: Variant;
+  /** The name of a platform that is a folder; undefined for others. */
+  readonly platform: string | undefined;
   readonly manifest: RemoteManifest;
   readonly sent: SentFiles;
 }
@@ -167,6 +178,7 @@ export function parseState(
   return {
     layout,
     variant: layout.installedVariant(body) ?? clusterVariant,
+    platform: typeof body["name"] === "string" ? body["name"] : undefined,
     manifest,
     sent: parseSent(records),
   };

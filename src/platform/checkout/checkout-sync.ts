@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { FileSums } from "../../system/files/listed-file.ts";
-import { outsideLines, outsideReason } from "../../system/printable.ts";
+import { outsideLine, outsideLines, outsideReason } from "../../system/printable.ts";
 import type { Layout } from "../layouts/layout.ts";
 import {
   type CheckoutState,
@@ -18,6 +18,7 @@ import {
   type SyncFile,
   type SyncPlan,
   checkoutArchive,
+  isInPlace,
   pathsBelow,
   syncPlan,
 } from "./checkout.ts";
@@ -61,7 +62,9 @@ export async function syncCheckoutToNode(
   signal: AbortSignal,
 ): Promise<SyncReport> {
   const state = await askState(target, signal);
-  const { layout, variant, manifest } = state;
+  const { layout, variant, manifest, platform } = state;
+  if (checkout.platform !== undefined && platform !== undefined && checkout.platform !== platform)
+    throw otherName(checkout, platform);
   const whole = withSent(syncPlan(checkout, variant, layout), state);
   const askSums = (files: readonly SyncFile[]): Promise<RemoteSums> =>
     askForSums(files, target, layout, signal);
@@ -75,6 +78,15 @@ export async function syncCheckoutToNode(
 }
 
 const limitMs = 600_000;
+/** A platform may have unpacked very many files in its folder. */
+const mostStateCharacters = 32 * 1024 * 1024;
+
+const otherName = ({ folder, platform = "" }: Checkout, installed: string): ClusterError =>
+  new ClusterError(
+    "bad-usage",
+    `${folder} is the platform ${platform}, but the cluster's platform is ${outsideLine(installed)}.`,
+    { hint: "Sync the cluster's folder." },
+  );
 
 async function askState(
   { connection, reference, layouts, variant }: SyncTarget,
@@ -83,7 +95,7 @@ async function askState(
   const argv = stateCommand(layouts);
   const task = "checking what is installed";
   const result = await connection.run(
-    { argv, sudo: true, limitMs, task, isOutputHidden: true },
+    { argv, sudo: true, limitMs, task, isOutputHidden: true, keptCharacters: mostStateCharacters },
     signal,
   );
   if (result.status === syncStatuses.failed || result.status === syncStatuses.notInstalled)
@@ -137,9 +149,13 @@ function syncFailed(reference: string, result: RemoteResult): ClusterError {
   if (result.status === syncStatuses.notInstalled) return notInstalled(reference, reasonOf(result));
   const isFull = /no space left on device|disk quota exceeded/i.test(result.stderr);
   const reason = isFull ? "no space is left on its disk" : reasonOf(result);
+  const state =
+    result.status === syncStatuses.halfway
+      ? "Some files on the node are new, others are not."
+      : "The node still has its previous files.";
   return new ClusterError(
     "transfer-failed",
-    `Cannot sync the checkout to ${reference}: ${reason}. The node still has its previous files.`,
+    `Cannot sync the checkout to ${reference}: ${reason}. ${state}`,
     {
       hint: "If the connection is not the cause, fix the cause, then sync again.",
       transient: result.status === syncStatuses.brokenTransfer && !isFull,
@@ -162,17 +178,18 @@ const reasonOf = ({ status, stderr }: RemoteResult): string =>
   outsideReason(stderr) || `status ${status}`;
 
 /** Exit statuses of the scripts below, besides 0. */
-const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12 } as const;
+const syncStatuses = { notInstalled: 10, brokenTransfer: 11, failed: 12, halfway: 13 } as const;
 
 const statuses = {
   NOT_INSTALLED: syncStatuses.notInstalled,
   BROKEN_TRANSFER: syncStatuses.brokenTransfer,
   FAILED: syncStatuses.failed,
+  HALFWAY: syncStatuses.halfway,
 };
 
-const treesOf = ({ testsFolders: [testsFolder, parent = ""], release }: Layout) => ({
-  TESTS_FOLDER: testsFolder,
-  TESTS_PARENT: parent,
+const treesOf = ({ testsFolders, release }: Layout) => ({
+  // The last one is a platform's whole folder.
+  TESTS_FOLDER: testsFolders.at(-1) ?? "",
   LIBRARY_FOLDER: release?.bootstrapLibraryFolder ?? "",
   INTERNAL_LIBRARY: release?.internalLibrary ?? "",
 });
@@ -212,6 +229,7 @@ export function unpackCommand(plan: SyncPlan): Argv {
   const trees = shellText(treesFile, { ...statuses, ...treesOf(layout) });
   const script = shellText(unpackFile, {
     NEEDS_LIBRARY: needsLibrary(plan) ? "yes" : "no",
+    IN_PLACE: isInPlace(layout) ? "yes" : "no",
     LIST: list,
   });
   return ["sh", "-c", trees + script, "e2e-sync-unpack", ...emptiedFolders];

@@ -11,16 +11,19 @@ import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import type { Layout } from "../layouts/layout.ts";
 
-/** A checkout of the platform's repository on this machine, or the folder of another platform, which has tests too. */
+/** A checkout of the platform's repository on this machine, or the folder of another platform. */
 export interface Checkout {
   /** Absolute path. */
   readonly folder: string;
   readonly variant: Variant;
+  /** The platform's name in platform.yaml; undefined for a checkout. */
+  readonly platform?: string;
   /** The contents for each layout whose tests are in the checkout. */
   readonly contents: ReadonlyMap<Layout["name"], CheckoutContents>;
 }
 
 interface CheckoutContents {
+  /** For the folder of a platform, all its files. */
   readonly tests: readonly ListedFile[];
   /** Empty if the checkout has no bootstrap library. */
   readonly library: readonly ListedFile[];
@@ -36,30 +39,40 @@ export async function readCheckout(
 ): Promise<Checked<Checkout>> {
   const information = await stat(folder).catch(() => undefined);
   if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
-  const present = await Promise.all(layouts.map((layout) => isFolder(testsSource(folder, layout))));
-  const isPlatform = await isAccessible(join(folder, platformFileName));
-  const found = layouts.filter(
-    (layout, index) => present[index] && (layout.release === undefined) === isPlatform,
+  if (await isAccessible(join(folder, "platform.yaml"))) return await readPlatform(folder, signal);
+  const releases = layouts.filter(({ release }) => release !== undefined);
+  const present = await Promise.all(
+    releases.map((layout) => isFolder(testsSource(folder, layout))),
   );
-  if (found.length === 0) {
-    const own = layouts.filter((layout) => (layout.release === undefined) === isPlatform);
-    const sources = own.map((layout) => testsSource(folder, layout)).join(" nor ");
-    const lack = isPlatform
-      ? `${folder} has no tests: there is no ${sources}.`
-      : `${folder} is not a checkout of the platform: it has neither ${sources}.`;
-    return problem(lack);
+  if (!present.includes(true)) {
+    const sources = releases.map((layout) => testsSource(folder, layout)).join(" nor ");
+    return problem(`${folder} is not a checkout of the platform: it has neither ${sources}.`);
   }
   const contents = new Map<Layout["name"], CheckoutContents>();
   const problems: string[] = [];
-  for (const layout of found) {
+  for (const layout of releases.filter((_layout, index) => present[index])) {
     const tests = await list(folder, testsSource(folder, layout), signal);
     const library = await listLibrary(folder, layout, signal);
     problems.push(...(tests.problems ?? []), ...(library.problems ?? []));
     contents.set(layout.name, { tests: tests.value ?? [], library: library.value ?? [] });
   }
-  const variant = isPlatform ? "none" : await checkoutVariant(folder);
+  const variant = await checkoutVariant(folder);
   return problems.length > 0 ? { problems } : { value: { folder, variant, contents } };
 }
+
+async function readPlatform(folder: string, signal: AbortSignal): Promise<Checked<Checkout>> {
+  const { readPlatformFolder } = await import("../folder/read-folder.ts");
+  const read = await readPlatformFolder(folder, signal);
+  if (read.problems !== undefined) return read;
+  const files = read.value.files.flatMap(({ path, mode, source }) =>
+    "file" in source && !path.split("/").some(isBytecode) ? [{ ...source.file, path, mode }] : [],
+  );
+  const contents = new Map([["folder", { tests: files, library: [] }]] as const);
+  const { name } = read.value.facts;
+  return { value: { folder, variant: "none", platform: name, contents } };
+}
+
+const isBytecode = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
 
 async function list(
   checkout: string,
@@ -67,8 +80,7 @@ async function list(
   signal: AbortSignal,
 ): Promise<Checked<readonly ListedFile[]>> {
   if (!(await isFolder(folder))) return { value: [] };
-  const isSkipped = (name: string): boolean => name === "__pycache__" || name.endsWith(".pyc");
-  return listFiles(folder, { boundary: checkout, isSkipped }, signal);
+  return listFiles(folder, { boundary: checkout, isSkipped: isBytecode }, signal);
 }
 
 async function listLibrary(
@@ -84,18 +96,17 @@ async function listLibrary(
   );
 }
 
-const platformFileName = "platform.yaml";
-
 const testsSource = (folder: string, { release }: Layout): string =>
-  release === undefined
-    ? join(folder, "tests")
-    : join(folder, "packages", release.testsPackage, "extra");
+  join(folder, "packages", release?.testsPackage ?? "", "extra");
 
 /** An enterprise checkout builds on an open source one, which this file names. */
 const checkoutVariant = async (folder: string): Promise<Variant> =>
   (await isAccessible(join(folder, "packages", "upstream.json"))) ? "enterprise" : "oss";
 
-/** The two folders on a master that a checkout is synced to: the layout's tests folder, and its bootstrap library. */
+/**
+ * The two folders on a node that a checkout is synced to: the layout's tests folder, and its bootstrap library. The
+ * folder of a platform is synced to the node's copy of it, which is then the first one.
+ */
 type SyncTree = "tests" | "library";
 
 /** A file of the checkout. Its path is relative to the tree. */
@@ -129,6 +140,12 @@ export interface SyncPlan {
   readonly keptFiles: readonly string[];
 }
 
+/**
+ * Whether a node's files are replaced one by one, not with their whole folder: services of the platform may work in it,
+ * or have it as a volume.
+ */
+export const isInPlace = ({ release }: Layout): boolean => release === undefined;
+
 /** Whether the entry at this path, relative to the tests folder, is removed before the plan's files arrive. */
 export function isRemovedFirst(
   { emptiedFolders, removedFolders }: SyncPlan,
@@ -143,14 +160,9 @@ export function isRemovedFirst(
 /** Plans which files go where. Throws `bad-usage` if the checkout holds nothing for this layout. */
 export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layout): SyncPlan {
   const contents = checkout.contents.get(layout.name);
-  if (contents === undefined) {
-    throw new ClusterError(
-      "bad-usage",
-      `${testsSource(checkout.folder, layout)} does not exist, but the cluster's tests have that name.`,
-      { hint: "Sync a checkout of the installed release." },
-    );
-  }
+  if (contents === undefined) throw otherPlatform(checkout, layout);
   const tests = contents.tests.map((file) => inTree(file, "tests"));
+  if (isInPlace(layout)) return folderPlan(tests, layout);
   const isMixed = checkout.variant === "oss" && nodeVariant === "enterprise";
   if (isMixed) return mixedPlan(tests, layout);
   const library = contents.library.map((file) => inTree(file, "library"));
@@ -164,6 +176,35 @@ export function syncPlan(checkout: Checkout, nodeVariant: Variant, layout: Layou
     removedFolders: foldersOf(tests),
   };
 }
+
+function otherPlatform({ folder, platform }: Checkout, layout: Layout): ClusterError {
+  const needsFolder = isInPlace(layout);
+  const message = needsFolder
+    ? `${folder} is a checkout, but the cluster's platform is a folder with platform.yaml.`
+    : platform === undefined
+      ? `${testsSource(folder, layout)} does not exist, but the cluster's tests have that name.`
+      : `${folder} is the platform ${platform}, but the cluster was created from an artifact.`;
+  const hint = needsFolder
+    ? "Sync the cluster's folder."
+    : "Sync a checkout of the installed release.";
+  return new ClusterError("bad-usage", message, { hint });
+}
+
+/** Of the folder's own `tests`, the checkout decides as it does of other tests. What `install` may have written elsewhere stays. */
+function folderPlan(files: readonly SyncFile[], layout: Layout): SyncPlan {
+  const tests = files.filter(({ path }) => path.startsWith(testsPrefix));
+  const below = tests.map((file) => ({ ...file, path: file.path.slice(testsPrefix.length) }));
+  return {
+    ...emptyPlan,
+    layout,
+    list: "own",
+    files,
+    emptiedFolders: tests.length === 0 ? [] : ["tests"],
+    removedFolders: foldersOf(below).map((name) => testsPrefix + name),
+  };
+}
+
+const testsPrefix = "tests/";
 
 const emptyPlan = { unchanged: [], removedFiles: [], keptFiles: [] };
 
@@ -235,7 +276,10 @@ function listsOf(plan: SyncPlan): readonly TarFile[] {
       .filter((file) => file.tree === tree)
       .map((file) => `sent ${plan.list} ${keyOf(file)}`);
   const lists: Readonly<Record<string, readonly string[]>> = {
-    "removed-tests": [...removedFolders, ...pathsBelow("tests", removedFiles)],
+    "removed-tests": [
+      ...(isInPlace(plan.layout) ? [] : removedFolders),
+      ...pathsBelow("tests", removedFiles),
+    ],
     "removed-library": pathsBelow("library", removedFiles),
     unchanged: [...restored.map(({ path }) => path), ...pathsBelow("tests", keptFiles)],
     "sent-tests": sentTo("tests"),

@@ -3,7 +3,7 @@
 # version" and the version file, then "# tests" and the contents of both trees, as records that each end with a
 # NUL: "<mode> <size> <time> <tree>/<path>", or "link 0 0 <tree>/<path>" for links and the like; finally the lists of
 # what earlier syncs have sent: "sent <list> <tree>/<path>". It reads no tested file's contents. Runs as root, behind find-layout.sh and sync-trees.sh.
-# Values: for each layout, TESTS_FOLDER_<name>, TESTS_PARENT_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
+# Values: for each layout, TESTS_FOLDER_<name>, LIBRARY_FOLDER_<name> and INTERNAL_LIBRARY_<name>.
 
 records() {
   cd "$2" || exit
@@ -18,7 +18,6 @@ for each in $LAYOUTS; do
   [ "$each" = "$layout" ] || continue
   version_file=
   eval "version_file=\$VERSION_FILE_$each TESTS_FOLDER=\$TESTS_FOLDER_$each"
-  eval "TESTS_PARENT=\$TESTS_PARENT_$each"
   eval "LIBRARY_FOLDER=\$LIBRARY_FOLDER_$each INTERNAL_LIBRARY=\$INTERNAL_LIBRARY_$each"
   find_trees
   [ -e "$version_file" ] || fail "$NOT_INSTALLED" "$version_file does not exist"

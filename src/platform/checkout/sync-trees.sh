@@ -2,9 +2,8 @@
 # shellcheck disable=SC2034 # the other scripts use library
 # Functions and settings of the scripts that sync a checkout. They run as root on a master, in a POSIX sh, with GNU
 # tools; one sync at a time per node.
-# Values: NOT_INSTALLED, BROKEN_TRANSFER and FAILED, exit statuses; for find_trees, TESTS_FOLDER, LIBRARY_FOLDER and
-# INTERNAL_LIBRARY, the folders of the node's layout, of which the last two may be empty; TESTS_PARENT, a folder in which
-# a missing TESTS_FOLDER is created, or empty.
+# Values: NOT_INSTALLED, BROKEN_TRANSFER, FAILED and HALFWAY, exit statuses; for find_trees, TESTS_FOLDER, LIBRARY_FOLDER and
+# INTERNAL_LIBRARY, the folders of the node's layout, of which the last two may be empty.
 
 set -eu
 umask 022
@@ -19,7 +18,6 @@ recover() { [ -e "$1" ] || [ ! -d "$(beside "$1" former)" ] || mv "$(beside "$1"
 
 # Sets tests and library to the real folders; library is empty if there is none.
 find_trees() {
-  [ ! -d "$TESTS_PARENT" ] || mkdir -p "$TESTS_FOLDER"
   tests=$(readlink -f "$TESTS_FOLDER") || fail "$NOT_INSTALLED" "$TESTS_FOLDER does not exist"
   exec 9<"$(dirname "$tests")"
   flock -w 60 9 || fail "$FAILED" "another sync to this node is running"

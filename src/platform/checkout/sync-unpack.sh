@@ -1,12 +1,12 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # sync-trees.sh sets tests and library
-# Makes a master's folders match a checkout. It changes copies beside the folders and then swaps them in, so that an
-# earlier failure keeps the previous state. Runs as root, behind sync-trees.sh; prints nothing. Stdin: an archive with
+# Makes a node's folders match a checkout. It changes copies beside the folders and then swaps them in, so that an
+# earlier failure keeps the previous state. With IN_PLACE, it replaces files one by one, once all have arrived. Runs as root, behind sync-trees.sh; prints nothing. Stdin: an archive with
 # the files to send, in tests/ and library/; and lists, whose records each end with a NUL: removed-tests and
 # removed-library, files and folders that are removed first; unchanged, tests that stay nevertheless; sent-tests and
 # sent-library, what this master then has from the checkout, which stays beside the folders for later syncs.
 # Arguments: the folders that lose their own *.py files first, relative to the tests folder.
-# Values: NEEDS_LIBRARY, "yes" or "no"; LIST, the name of the list of sent files.
+# Values: NEEDS_LIBRARY and IN_PLACE, "yes" or "no"; LIST, the name of the list of sent files.
 
 find_trees
 if [ "$NEEDS_LIBRARY" = yes ] && [ -z "$library" ]; then
@@ -21,6 +21,8 @@ clean() {
     [ ! -d "$tree" ] || rm -rf "$(beside "$tree" former)"
   done
 }
+# Where the tree is changed.
+new() { if [ "$IN_PLACE" = yes ]; then printf '%s' "$1"; else beside "$1" new; fi; }
 # Links cost nothing, and no file is changed in place: each is removed and created again.
 linked() { cp -al "$@" 2>/dev/null || cp -a "$@"; }
 # Succeeds also if the only problem is that others removed something meanwhile.
@@ -50,11 +52,11 @@ clear_way() {
         rm -rf -- "$new/$each"
       fi
     done
-  ' sh "$(beside "$1" new)" {} +
+  ' sh "$(new "$1")" {} +
 }
 # Removes what the checkout no longer has, and folders that are empty then.
 remove() {
-  cd "$(beside "$1" new)" || exit
+  cd "$(new "$1")" || exit
   xargs -0 -r rm -rf -- <"$incoming/removed-$2"
   xargs -0 -r dirname -z -- <"$incoming/removed-$2" | xargs -0 -r rmdir -p --ignore-fail-on-non-empty -- 2>/dev/null || :
 }
@@ -64,6 +66,23 @@ keep() {
 }
 overlay() {
   [ ! -d "$incoming/$2" ] || linked --remove-destination "$incoming/$2/." "$(beside "$1" new)/"
+}
+# Renames each file to its place: programs of the platform may use it meanwhile.
+replace_in_place() {
+  clear_way "$tests" tests
+  remove "$tests" tests
+  find "$tests" -type d -name __pycache__ -prune -exec rm -rf {} +
+  [ -d "$incoming/tests" ] || return 0
+  cd "$incoming/tests" || exit
+  # shellcheck disable=SC2016 # the inner shell expands these
+  find . -type d -exec sh -c '
+    to=$1
+    shift
+    for each; do
+      mkdir -p -- "$to/$each" || exit
+      find "$each" -maxdepth 1 -type f -print0 | xargs -0 -r mv -f -t "$to/$each" -- || exit
+    done
+  ' sh "$tests" {} +
 }
 # Until the swap has happened, files of both states count as sent.
 note_both() {
@@ -96,6 +115,15 @@ trap 'exit 143' TERM PIPE
 mkdir "$incoming"
 tar -x -f - -C "$incoming" --no-same-owner || fail "$BROKEN_TRANSFER" "the transfer was interrupted"
 [ -f "$incoming/complete" ] || fail "$BROKEN_TRANSFER" "the transfer was interrupted"
+if [ "$IN_PLACE" = yes ]; then
+  note_both "$tests" tests
+  trap '' HUP INT TERM PIPE
+  trap 'clean; exit "$HALFWAY"' EXIT
+  replace_in_place
+  note_sent "$tests" tests
+  trap clean EXIT
+  exit
+fi
 copy "$tests"
 clear_way "$tests" tests
 cd "$(beside "$tests" new)" || exit

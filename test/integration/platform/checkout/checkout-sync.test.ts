@@ -1,11 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod, readFile, rm, stat, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { syncCheckoutToNode } from "../../../../src/platform/checkout/checkout-sync.ts";
 import { readCheckout } from "../../../../src/platform/checkout/checkout.ts";
-import { folderLayout } from "../../../../src/platform/layouts/folder.ts";
-import type { Layout } from "../../../../src/platform/layouts/layout.ts";
-import { createFileSums } from "../../../../src/system/files/listed-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { checkoutBench as bench, extra, localConnection, sync } from "./checkout-bench.ts";
@@ -252,44 +248,4 @@ test("a node on which nothing can be asked is reported as such, and gets nothing
     facts: { node: "master_0", output: ["sudo: a password is required"] },
   });
   expect(ran).toEqual(["checking what is installed"]);
-});
-
-test("the tests of a platform's folder go to the nodes' tests, which may not exist there yet", async () => {
-  await using place = await bench("none");
-  const folder = join(place.checkout, "..", "meter");
-  await place.write("meter/platform.yaml", "");
-  const withoutTests = await readCheckout(folder, signal);
-  expect(withoutTests.problems).toEqual([`${folder} has no tests: there is no ${folder}/tests.`]);
-  await place.write("meter/tests/run", "#!/bin/sh", 0o755);
-  await place.write("meter/tests/lib/data.txt", "data");
-  await place.write("node/folder/install", "");
-  const root = join(place.checkout, "..", "node");
-  const layout: Layout = {
-    ...folderLayout(),
-    versionFile: join(root, "version.json"),
-    testsFolders: [join(root, "folder/tests"), join(root, "folder")],
-  };
-  await place.write("node/version.json", '{"variant": "none", "version": "1.0"}');
-  const checkout = (await readCheckout(folder, signal)).value!;
-  expect(checkout.variant).toBe("none");
-  const target = {
-    layouts: [layout],
-    variant: "none",
-    checksum: false,
-    sumOf: createFileSums(),
-  } as const;
-  const send = async () =>
-    syncCheckoutToNode(
-      checkout,
-      { ...target, connection: localConnection(), reference: "master_0" },
-      signal,
-    );
-  expect(await send()).toEqual({ files: 2, sentFiles: 2, sentBytes: 13 });
-  expect(await send()).toMatchObject({ sentFiles: 0 });
-  expect(await place.tree(join(root, "folder"))).toEqual([
-    "./.tests.cluster-e2e-sent-own",
-    "./install",
-    "./tests/lib/data.txt",
-    "./tests/run",
-  ]);
 });
