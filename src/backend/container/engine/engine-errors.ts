@@ -2,20 +2,16 @@ import { ClusterError, type ErrorId } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
+import { connectionFailure } from "./connection-failure.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
- * The engines' command lines have no error codes, only messages. Only this file reads them. No message indicates different
+ * The engines' command lines have no error codes, only messages. Only this file and connection-failure.ts read them. No message indicates different
  * things in the two engines. Docker's messages are the same since version 20. Podman's were observed in 4.3, and
  * its sources contain them up to 5.
  */
 const meanings = {
   forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
-  otherCertificates: [
-    /client sent an http request to an https server/,
-    /server gave http response to https client/,
-    /error during connect: .{0,1000}(?:x509: |tls: )/,
-  ],
   silent: [
     /cannot connect to the docker daemon/,
     /is the docker daemon running/,
@@ -79,7 +75,9 @@ export function engineFailure(
   words: readonly string[],
   end: ProgramEnd,
 ): ClusterError {
+  const connection = connectionFailure({ title }, end.stderr);
   const reason =
+    (connection && outside(withoutFullStop(plainLine(connection.reason)))) ||
     reasonIn(end.stderr) ||
     reasonIn(end.stdout) ||
     `it exited with status ${end.status ?? "unknown"}`;
@@ -95,14 +93,10 @@ export function engineFailure(
     });
   const unusable = (what: string, hint: string): ClusterError =>
     failure("machine-not-set-up", what, hint);
+  if (connection !== undefined) return unusable(connection.what, connection.hint);
   switch (meaning) {
     case "forbidden":
       return unusable(`You may not use ${title} on this machine`, advice.forbidden);
-    case "otherCertificates":
-      return unusable(
-        `${title} and its program do not agree on certificates`,
-        "Over TCP with TLS, set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the folder with ca.pem, cert.pem and key.pem, or use a context that has them.",
-      );
     case "silent":
       return unusable(`${title} does not answer`, advice.silent);
     case "otherApi":

@@ -46,12 +46,12 @@ test.each([
   [
     "Error response from daemon: Client sent an HTTP request to an HTTPS server.",
     "machine-not-set-up",
-    "Docker and its program do not agree on certificates: Client sent an HTTP",
+    "Docker's daemon wants TLS: Client sent an HTTP request to an HTTPS server.",
   ],
   [
     'error during connect: Get "https://127.0.0.1:2376/v1.24/version": tls: failed to verify certificate: x509: certificate signed by unknown authority',
     "machine-not-set-up",
-    "do not agree on certificates",
+    "The authority in ca.pem did not sign the certificate of Docker's daemon: tls: failed",
   ],
   [
     'Error response from daemon: Get "https://registry/v2/": x509: certificate signed by unknown authority',
