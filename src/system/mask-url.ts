@@ -38,10 +38,15 @@ export function urlSecrets(url: string): readonly string[] {
 /** Shorter query values, such as a version number, reveal nothing, and hiding them would mask half of the output. */
 const shortestSecret = 8;
 
+/** A proxy may be named without its scheme: `me:secret@proxy.test:3128`. */
+const userWithPassword = /^[^/?#:@]*:[^/?#]+@/;
+
 function maskByLook(text: string): string {
   const [start, end] = [text.indexOf("//"), text.lastIndexOf("@")];
   const withoutUser =
-    start >= 0 && end > start ? `${text.slice(0, start)}//***${text.slice(end)}` : text;
+    start >= 0 && end > start
+      ? `${text.slice(0, start)}//***${text.slice(end)}`
+      : text.replace(userWithPassword, "***@");
   const query = withoutUser.search(/[?#]/);
   return query < 0 ? withoutUser : `${withoutUser.slice(0, query)}?***`;
 }

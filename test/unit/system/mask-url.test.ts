@@ -15,6 +15,9 @@ test.each([
   ["//@host.example/a", "//***@host.example/a"],
   ["me@host.example//a", "me@host.example//a"],
   ["x:@", "x:@"],
+  ["me:hunter2@proxy.test:3128", "***@proxy.test:3128"],
+  ["me:hun@ter2@proxy.test:3128/a", "***@proxy.test:3128/a"],
+  ["me@proxy.test:3128", "me@proxy.test:3128"],
 ])("maskUrl shows %s as %s", (url, shown) => {
   expect(maskUrl(url)).toBe(shown);
 });

@@ -105,7 +105,7 @@ function noEndpoint(
 }
 
 const proxyHint =
-  "Correct HTTPS_PROXY, or name the API's host in NO_PROXY if it can be reached directly.";
+  "Correct the proxy's variable, or name the API's host in NO_PROXY if it can be reached directly.";
 
 function refusedByProxy(
   context: CallContext,
