@@ -1,8 +1,6 @@
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
-import {
-  type CredentialSource,
-  findCredentials,
-} from "../../src/backend/cloud/credentials/credentials.ts";
+import type { CredentialSource } from "../../src/backend/cloud/credentials/credential-source.ts";
+import { findCredentials } from "../../src/backend/cloud/credentials/credentials.ts";
 import { readProfile } from "../../src/backend/cloud/credentials/profile.ts";
 import { readSettings } from "../../src/backend/cloud/credentials/settings.ts";
 import type { Environment } from "../../src/system/runtime.ts";

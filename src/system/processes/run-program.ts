@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isatty } from "node:tty";
 import { errorCode } from "../files/private-file.ts";
 import type { Environment } from "../runtime.ts";
 import { withinLimit } from "../time-limit.ts";
@@ -12,6 +13,8 @@ export interface ProgramRun {
   readonly cwd?: string;
   /** The program's stdin; if absent, empty. If a stream fails, so does the run once the program has ended. */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** Whether it may ask a person: it stays in the terminal's session, and has the terminal's input if that is ours. Without a terminal, its stdin is empty. */
+  readonly asksPerson?: true;
   /** The minimum number of characters kept per stream. Only the end of longer output is kept. Default: 64 Mi. */
   readonly keptCharacters?: number;
   /** Called with each piece of output from either stream. */
@@ -34,8 +37,8 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   const [program, ...words] = run.argv;
   const child = spawn(program, words, {
     env: { ...run.environment },
-    detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
+    detached: run.asksPerson === undefined,
+    stdio: [run.asksPerson === true && isatty(0) ? "inherit" : "pipe", "pipe", "pipe"],
     ...(run.cwd !== undefined && { cwd: run.cwd }),
   });
   const ended = endOf(child);
@@ -48,12 +51,12 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   signal.addEventListener("abort", onAbort, { once: true });
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (chunk: string) => {
+    child[name]?.setEncoding("utf8").on("data", (chunk: string) => {
       written[name] = withEnd(written[name], chunk, run.keptCharacters ?? 64 * 1024 * 1024);
       run.onOutput?.(chunk);
     });
   }
-  const fed = feed(child.stdin, run.stdin ?? "");
+  const fed = child.stdin === null ? Promise.resolve() : feed(child.stdin, run.stdin ?? "");
   fed.catch(() => {});
   try {
     const status = await ended;

@@ -1,5 +1,7 @@
 /** Sends one request for each line of JSON on stdin, with the variables named there, and prints whether a proxy answered it. */
-for (const [url, variables] of JSON.parse(await Bun.stdin.text()) as [
+import { readFileSync } from "node:fs";
+
+for (const [url, variables] of JSON.parse(readFileSync(0, "utf8")) as [
   string,
   Record<string, string>,
 ][]) {

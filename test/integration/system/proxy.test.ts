@@ -26,7 +26,14 @@ const cases: readonly Case[] = [
   ...["http://ec2.invalid:1/", "http://a.ec2.invalid:1/", "http://notec2.invalid:1/"].flatMap(
     (url) => [
       ...without(url, "ec2.invalid", ".ec2.invalid", "*.ec2.invalid", "*ec2.invalid", "invalid"),
-      ...without(url, "EC2.INVALID", "ec2.invalid.", "ec2.invalid:1", "ec2.invalid:2", "c2.invalid"),
+      ...without(
+        url,
+        "EC2.INVALID",
+        "ec2.invalid.",
+        "ec2.invalid:1",
+        "ec2.invalid:2",
+        "c2.invalid",
+      ),
     ],
   ),
   ...without("http://ec2.invalid/", "ec2.invalid:80", "ec2.invalid:443"),
@@ -60,7 +67,9 @@ test("the proxy of a request is the one that the runtime sends it through", asyn
     return String(proxyUrl?.includes(address) ?? false);
   });
   const shown = (results: readonly string[]) =>
-    given.map(([url, variables], index) => `${url} ${JSON.stringify(variables)}: ${results[index]}`);
+    given.map(
+      ([url, variables], index) => `${url} ${JSON.stringify(variables)}: ${results[index]}`,
+    );
   expect(shown(found)).toEqual(shown(answered));
   expect(new Set(answered)).toEqual(new Set(["true", "false"]));
 });

@@ -5,8 +5,8 @@ import { retry } from "../../../system/retry.ts";
 import type { Progress, Runtime } from "../../../system/runtime.ts";
 import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import type { CredentialSource } from "../credentials/credential-source.ts";
 import {
-  type CredentialSource,
   cachedUntilExpiry,
   findCredentials,
   resolveCredentials,

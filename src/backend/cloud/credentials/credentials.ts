@@ -1,4 +1,3 @@
-import type { FetchHttpHandler } from "@smithy/fetch-http-handler";
 import { ClusterError, OwnError, messageOf } from "../../../errors.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
@@ -6,32 +5,9 @@ import type { Environment } from "../../../system/runtime.ts";
 import { orAborted } from "../../../system/time-limit.ts";
 import { variable } from "../../../system/variable.ts";
 import { type Identity, findMachineRole } from "./machine-role.ts";
-import { type Profile, sourceProfiles } from "./profile.ts";
-import type { CloudSettings } from "./settings.ts";
-
-/** A source of credentials. */
-export interface CredentialSource {
-  /** Names the source in messages: `profile "dev" (CLOUD_PROFILE)`. */
-  readonly name: string;
-  readonly profile: string | undefined;
-  readonly provide: () => Promise<Identity>;
-  /** A source that may prompt a person has no limit. */
-  readonly limitMs: number | undefined;
-  /** What to do if the source turns out to have no credentials. */
-  readonly hint: string;
-  /** What to do when the credentials have expired. */
-  readonly renewal: string;
-}
-
-export interface CredentialPlace {
-  readonly environment: Environment;
-  readonly profile: Profile;
-  readonly settings: CloudSettings;
-  /** The cluster's region. Services that issue credentials are asked there, if neither the profile nor they themselves name another. */
-  readonly region: string;
-  /** For providers that send requests. */
-  readonly requestHandler: FetchHttpHandler;
-}
+import { type CredentialPlace, type CredentialSource, stsClient } from "./credential-source.ts";
+import { namesCredentials } from "./profile.ts";
+import { fromProfile } from "./from-profile.ts";
 
 type Find = (
   place: CredentialPlace,
@@ -193,147 +169,6 @@ async function fromMachineRole(
   const hint = `Nothing was found in the other sources either: ${otherSources(place).join("; ")}. Assign a role to this machine, or ${usualHint}`;
   const name = "this machine's role (instance metadata)";
   return { name, profile: undefined, provide, limitMs: serviceLimitMs, hint, renewal: hint };
-}
-
-const credentialSetting =
-  /^(?:aws_access_key_id|credential_process|sso_\w+|role_arn|web_identity_token_file|login_session)$/;
-
-/** Whether a profile says where credentials are. If not, the next source counts. If so, and it fails, that must be reported. */
-export const namesCredentials = ({ settings }: Pick<Profile, "settings">): boolean =>
-  Object.keys(settings).some((setting) => credentialSetting.test(setting));
-
-function fromProfile(place: CredentialPlace): CredentialSource {
-  const { profile, requestHandler } = place;
-  const hint = profileHint(profile);
-  return {
-    name: profile.shown,
-    profile: profile.name,
-    provide: async () => {
-      const missing = missingSession(profile);
-      if (missing !== undefined) throw new Error(missing);
-      if (beginsWithMachine(profile)) return await assumeFromMachine(place);
-      const { fromIni } = await import("@aws-sdk/credential-provider-ini");
-      const provider = fromIni({
-        profile: profile.name,
-        ...profile.files,
-        ignoreCache: true,
-        ...(await profileClients(place)),
-      });
-      return await provider({
-        callerClientConfig: { region: async () => place.region, requestHandler },
-      });
-    },
-    // It may start a program that asks a person.
-    limitMs: undefined,
-    hint: `Check this profile in ${profile.files.filepath} and ${profile.files.configFilepath}. ${hint}`,
-    renewal: hint,
-  };
-}
-
-/**
- * The clients of a profile's providers. They have no region of their own: sign-on takes place in the region that the profile names for it. The SDK
- * has no way to give its two clients for SSO different endpoints.
- */
-async function profileClients(place: CredentialPlace) {
-  const { profile, settings, requestHandler } = place;
-  const { getDefaultRoleAssumer, getDefaultRoleAssumerWithWebIdentity } =
-    await import("@aws-sdk/nested-clients/sts");
-  const sts = stsClient(place, profile.settings["region"] ?? place.region);
-  const isLogin = sourceSettings(profile).some((each) => each["login_session"] !== undefined);
-  const endpoint = settings.endpointOf(isLogin ? "SIGNIN" : "SSO");
-  return {
-    clientConfig: {
-      ...settings.client,
-      requestHandler,
-      ...(endpoint !== undefined && { endpoint: endpoint.url }),
-    },
-    roleAssumer: getDefaultRoleAssumer(sts),
-    roleAssumerWithWebIdentity: getDefaultRoleAssumerWithWebIdentity(sts),
-  };
-}
-
-function stsClient({ settings, requestHandler }: CredentialPlace, region: string) {
-  const endpoint = settings.endpointOf("STS");
-  return {
-    ...settings.client,
-    region,
-    requestHandler,
-    ...(endpoint !== undefined && { endpoint: endpoint.url }),
-  };
-}
-
-const sourceSettings = (profile: Profile): readonly Profile["settings"][] =>
-  sourceProfiles(profile).map((name) => profile.sections[name] ?? {});
-
-/** If an SSO session has no section, the SDK's own error doesn't say so. */
-function missingSession(profile: Profile): string | undefined {
-  for (const name of sourceProfiles(profile)) {
-    const session = profile.sections[name]?.["sso_session"];
-    if (session !== undefined && profile.sections[`sso-session.${session}`] === undefined)
-      return `profile "${name}" needs a section [sso-session ${session}] in ${profile.files.configFilepath}`;
-  }
-  return undefined;
-}
-
-/** Whether the roles of a profile and its sources are assumed with the role of this machine. The SDK tells what is wrong with other combinations. */
-function beginsWithMachine(profile: Profile): boolean {
-  const all = sourceSettings(profile);
-  const [base, ...others] = all.toReversed();
-  const isPlainRole = (each: Profile["settings"]): boolean =>
-    each["role_arn"] !== undefined && each["credential_source"] === undefined;
-  return (
-    base?.["credential_source"] === "Ec2InstanceMetadata" &&
-    base["source_profile"] === undefined &&
-    all[0]?.["role_arn"] !== undefined &&
-    others.every(isPlainRole) &&
-    !all.some((each) => each["mfa_serial"] !== undefined) &&
-    !all.slice(1).some((each) => each["aws_access_key_id"] !== undefined)
-  );
-}
-
-/** The SDK would ask the metadata service for minutes where packets to it are dropped, and by this process's variables. */
-async function assumeFromMachine(place: CredentialPlace): Promise<Identity> {
-  const { environment, profile } = place;
-  const ofMachine = await findMachineRole(environment, profile, new AbortController().signal);
-  if (ofMachine === undefined)
-    throw new Error(
-      "credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine",
-    );
-  const { roleAssumer } = await profileClients(place);
-  const latest = { identity: await ofMachine() };
-  for (const role of sourceSettings(profile).toReversed()) {
-    if (role["role_arn"] === undefined) continue;
-    latest.identity = await roleAssumer(latest.identity, {
-      RoleArn: role["role_arn"],
-      RoleSessionName: role["role_session_name"] ?? `cluster-e2e-${Date.now()}`,
-      ExternalId: role["external_id"],
-      DurationSeconds: Number(role["duration_seconds"] ?? 3600),
-    });
-  }
-  return latest.identity;
-}
-
-/** Other sections have a kind before their name. */
-const profileNames = ({ sections }: Profile): readonly string[] =>
-  Object.keys(sections).filter((name) => !/^(?:sso-session|services)\./.test(name));
-
-/** What helps when a profile gives no credentials, or none any more. It depends on the profile that the others take theirs from. */
-function profileHint(profile: Profile): string {
-  const base = sourceProfiles(profile).at(-1) ?? profile.name;
-  const has = (setting: string): boolean =>
-    sourceSettings(profile).some((each) => each[setting] !== undefined);
-  if (has("mfa_serial"))
-    return `This program cannot ask for the code of mfa_serial. Pass keys that another tool has got with it: unset ${profile.variable ?? "CLOUD_PROFILE"}, and run: eval "$(aws configure export-credentials --profile ${profile.name} --format env)"`;
-  if (has("login_session")) return `Renew the session with: aws login --profile ${base}`;
-  if (has("sso_session") || has("sso_start_url"))
-    return `Renew the SSO session with: aws sso login --profile ${base}`;
-  if (has("credential_process"))
-    return `Run the credential_process of profile "${base}" by hand to see what it needs.`;
-  if (has("web_identity_token_file"))
-    return `Check the token in the file that web_identity_token_file names.`;
-  if (profile.sections[base] === undefined)
-    return `There is no profile "${base}". There are: ${profileNames(profile).join(", ") || "none"}.`;
-  return `Put valid keys into profile "${base}".`;
 }
 
 /** Credentials are renewed when they have less than this left. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { homeFolder } from "../../../store/state-folder.ts";
+import { readOwnText } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 
@@ -15,6 +16,8 @@ export interface Profile {
   readonly settings: Section;
   /** The sections of both files by name: profiles, and others such as `services.NAME` and `sso-session.NAME`. */
   readonly sections: Readonly<Record<string, Section | undefined>>;
+  /** The headers of the config file's sections, as they are written, also those that aren't read. */
+  readonly headers: readonly string[];
   readonly files: SharedFiles;
 }
 
@@ -47,7 +50,15 @@ export async function readProfile(environment: Environment): Promise<Profile> {
     ]),
   );
   const shown = `profile "${name}" ${chosen === undefined ? "of the shared credentials file" : `(${chosen})`}`;
-  return { name, shown, variable: chosen, settings: sections[name] ?? {}, sections, files };
+  const settings = sections[name] ?? {};
+  const headers = await headersIn(files.configFilepath);
+  return { name, shown, variable: chosen, settings, sections, headers, files };
+}
+
+async function headersIn(path: string): Promise<readonly string[]> {
+  // The SDK, too, takes a file that it can't read for an empty one.
+  const text = await readOwnText(path).catch(() => "");
+  return text.split(/\r?\n/).flatMap((line) => /^\s*\[([^\]]*)\]/.exec(line)?.[1] ?? []);
 }
 
 function sharedFiles(environment: Environment): SharedFiles {
@@ -72,3 +83,13 @@ export function sourceProfiles({
   }
   return names;
 }
+
+export const sourceSettings = (profile: Profile): readonly Profile["settings"][] =>
+  sourceProfiles(profile).map((name) => profile.sections[name] ?? {});
+
+const credentialSetting =
+  /^(?:aws_access_key_id|credential_process|sso_\w+|role_arn|web_identity_token_file|login_session)$/i;
+
+/** Whether a profile says where credentials are. If not, the next source counts. If so, and it fails, that must be reported. */
+export const namesCredentials = ({ settings }: Pick<Profile, "settings">): boolean =>
+  Object.keys(settings).some((setting) => credentialSetting.test(setting));

@@ -26,6 +26,8 @@ async function listWith(fixture: CloudFixture): Promise<unknown> {
   }
 }
 
+const json = (value: unknown): string => JSON.stringify(value);
+
 const nameOf = async (fixture: CloudFixture) =>
   (await openApi(region, fixture.runtime, neverAborted))(region).credentialSource;
 
@@ -79,6 +81,40 @@ test("a credential_process provides credentials, and runs once", async () => {
   });
   expect(await listWith(fixture)).toEqual([]);
   expect(await Bun.file(join(folder.path, "asked")).text()).toBe("asked\n");
+});
+
+test.each([
+  ["reads its input", "cat; cat answer", /^$/],
+  ["gives an empty session token", `printf '%s' '{"SessionToken":"",'; cat rest`, /^$/],
+  ["has the variables of the program", `test "$CLOUD_PROFILE" = made && cat answer`, /^$/],
+  ["fails", "echo oops >&2; exit 3", /"made" ended with status 3: oops\.$/],
+  ["is killed", "kill -9 $$", /was ended by a signal/],
+  ["prints no JSON", "echo hello", /must print JSON with Version 1/],
+  ["gives another version", "cat version2", /must print JSON with Version 1/],
+  ["gives old credentials", "cat expired", /gave credentials that have expired/],
+])("a credential_process that %s", async (_, script, message) => {
+  await using folder = await scratchFolder();
+  const keys = { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey };
+  const answers = {
+    answer: { Version: 1, ...keys },
+    version2: { Version: 2, ...keys },
+    expired: { Version: 1, ...keys, Expiration: "2020-01-01T00:00:00+00:00" },
+  };
+  const files = {
+    ...Object.fromEntries(Object.entries(answers).map(([name, each]) => [name, json(each)])),
+    rest: json(answers.answer).slice(1),
+    program: script,
+    config: `[profile made]\ncredential_process = cd ${folder.path} && . ./program\n`,
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder.path, name), text);
+  await using fixture = await openFixture({
+    ...noneGiven,
+    CLOUD_PROFILE: "made",
+    AWS_CONFIG_FILE: join(folder.path, "config"),
+    PATH: process.env["PATH"],
+  });
+  const listed = await listWith(fixture);
+  expect(listed instanceof Error ? listed.message : "").toMatch(message);
 });
 
 test.each(["dev", "from-dev"])(

@@ -2,8 +2,10 @@
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { namesCredentials } from "../../../../src/backend/cloud/credentials/credentials.ts";
-import { readProfile } from "../../../../src/backend/cloud/credentials/profile.ts";
+import {
+  namesCredentials,
+  readProfile,
+} from "../../../../src/backend/cloud/credentials/profile.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const keys = "aws_access_key_id = AK\naws_secret_access_key = SK\n";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
+import type { CredentialSource } from "../../../../src/backend/cloud/credentials/credential-source.ts";
 import {
-  type CredentialSource,
   cachedUntilExpiry,
   resolveCredentials,
 } from "../../../../src/backend/cloud/credentials/credentials.ts";

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readProfile } from "../../../../../src/backend/cloud/credentials/profile.ts";
 import { readSettings } from "../../../../../src/backend/cloud/credentials/settings.ts";
+import { messageOf } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { findSource } from "../../../../support/find-source.ts";
@@ -146,6 +147,55 @@ test.each([
     "[profile base]\naws_access_key_id = A\naws_secret_access_key = s\n[profile sso]\nsso_session = corp\n";
   await writeFile(file, `[profile dev]\n${settings}${others}`);
   expect((await findSource({ ...dev, AWS_CONFIG_FILE: file })).hint).toMatch(hint);
+});
+
+test.each([
+  ["[dev]\n", /section \[dev\] in .* is not read as profile "dev"/, /Write it as \[profile dev\]/],
+  ["[profile\tdev]\n", /is not read as profile "dev"/, /Write it as \[profile dev\]/],
+  ["[profile dev]\nAWS_ACCESS_KEY_ID = A\n", /has the setting AWS_ACCESS_KEY_ID/, /small letters/],
+  ["[profile dev]\naws_access_key_id = A\n", /key_id without aws_secret_access_key/, /Add what/],
+  [
+    "[profile dev]\naws_access_key_id = A\naws_secret_access_key = s\nrole_arn = r\n",
+    /has role_arn without source_profile or credential_source/,
+    /Add what is missing/,
+  ],
+  ["[profile dev]\nweb_identity_token_file = /t\n", /token_file without role_arn/, /Add what/],
+  [
+    "[profile dev]\nrole_arn = r\nsource_profile = a\ncredential_source = Environment\n",
+    /has both source_profile and credential_source/,
+    /Remove one/,
+  ],
+  [
+    "[profile dev]\nrole_arn = r\nsource_profile = a\n[a]\naws_access_key_id = A\n",
+    /section \[a\] in .* is not read as profile "a"/,
+    /Write it as \[profile a\]/,
+  ],
+  [
+    "[profile dev]\nrole_arn = r\nsource_profile = a\n[profile a]\nrole_arn = r\nsource_profile = dev\n",
+    /cycle/,
+    /Change source_profile of profile "a"/,
+  ],
+  [
+    "[profile dev]\nrole_arn = r\ncredential_source = Nonsense\n",
+    /Got Nonsense/,
+    /must be Environment, EcsContainer or Ec2InstanceMetadata/,
+  ],
+])("what is wrong with a profile is named: %j", async (config, problem, hint) => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "config");
+  await writeFile(file, config);
+  const source = await findSource({ ...dev, AWS_CONFIG_FILE: file });
+  expect(source.hint).toMatch(hint);
+  const failure = await source.provide().catch((error: unknown) => error);
+  expect(unmarked(messageOf(failure))).toMatch(problem);
+});
+
+test("a profile's name that the SDK does not read is named", async () => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "config");
+  await writeFile(file, "[profile 'dev one']\naws_access_key_id = A\n");
+  const source = await findSource({ CLOUD_PROFILE: "dev one", AWS_CONFIG_FILE: file });
+  expect(source.hint).toContain("Give it a name of letters, digits and the characters");
 });
 
 test("files whose variables are empty are the usual ones; ~ is the home folder", async () => {
