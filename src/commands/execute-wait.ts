@@ -6,7 +6,7 @@ import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
 import type { JsonResults } from "./json-results.ts";
 import { readPassword } from "./options.ts";
-import { keptNote } from "./create/report-created.ts";
+import { ageOf, keptNote, readyText } from "./create/report-created.ts";
 import { renderCluster } from "./summary/render-summary.ts";
 import { type JunitReport, junitReport, readinessTest } from "./summary/junit-report.ts";
 import { appendSummary } from "./summary/step-summary.ts";
@@ -68,7 +68,7 @@ async function waitAndReport(
     },
   );
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
-  const ageSeconds = ageOf(cluster.createdAt, context.clock.now());
+  const ageSeconds = ageOf(cluster, context.clock.now());
   context.progress.note(readyText(cluster.id, seconds, ageSeconds));
   const more = [["Ready after", durationText(ageSeconds ?? seconds)]] as const;
   const markdown = renderCluster({ title: "Cluster ready", cluster, more }, context.clock.now());
@@ -83,12 +83,3 @@ async function waitAndReport(
     } satisfies JsonResults["wait"],
   });
 }
-
-/** Undefined if the creation's time isn't known, or is in the future, because another computer's clock says it. */
-function ageOf(createdAt: Date | undefined, nowMs: number): number | undefined {
-  const seconds = createdAt && Math.round((nowMs - createdAt.getTime()) / 1000);
-  return seconds === undefined || seconds < 0 ? undefined : seconds;
-}
-
-export const readyText = (id: string, seconds: number, ageSeconds: number | undefined): string =>
-  `Cluster "${id}" is ready after ${durationText(seconds)}${ageSeconds === undefined ? "" : `, ${durationText(ageSeconds)} after its creation`}.`;

@@ -48,16 +48,32 @@ export async function finishCreated(
     setResult(created, { next: commandLine("logs"), isReady: false }, context);
     throw error;
   }
-  const seconds = Math.round((context.clock.now() - startMs) / 1000);
-  context.progress.note(`Cluster "${cluster.id}" is ready after ${durationText(seconds)}.`);
-  await finish(created, { next: `${commandLine("run")} bash`, isReady: true, seconds }, context);
+  const nowMs = context.clock.now();
+  const seconds = Math.round((nowMs - startMs) / 1000);
+  const ageSeconds = ageOf(cluster, nowMs);
+  context.progress.note(readyText(cluster.id, seconds, ageSeconds));
+  const next = `${commandLine("run")} bash`;
+  await finish(created, { next, isReady: true, seconds: ageSeconds ?? seconds }, context);
 }
+
+/** Undefined if the creation's time isn't known, or is in the future, because another computer's clock says it. */
+export function ageOf(
+  { createdAt }: Pick<ClusterRecord, "createdAt">,
+  nowMs: number,
+): number | undefined {
+  const seconds = createdAt && Math.round((nowMs - createdAt.getTime()) / 1000);
+  return seconds === undefined || seconds < 0 ? undefined : seconds;
+}
+
+export const readyText = (id: string, seconds: number, ageSeconds: number | undefined): string =>
+  `Cluster "${id}" is ready after ${durationText(seconds)}${ageSeconds === undefined ? "" : `, ${durationText(ageSeconds)} after its creation`}.`;
 
 interface Outcome {
   /** The command line that users are likely to want now. */
   readonly next: string;
   /** Undefined without `--wait`. */
   readonly isReady?: boolean;
+  /** From its creation until it was ready, or else of the wait. */
   readonly seconds?: number;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { ClusterError, type ErrorId } from "../../../src/errors.ts";
-import { readyText } from "../../../src/commands/execute-wait.ts";
+import { readyText } from "../../../src/commands/create/report-created.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 

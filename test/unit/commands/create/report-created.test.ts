@@ -33,6 +33,7 @@ function open(input: object = {}) {
 
 const cluster: ClusterRecord = {
   ...exampleCluster([], "oss"),
+  createdAt: new Date(nowMs - 300_000),
   expiresAt: new Date(nowMs + 7_140_000),
   maximumCost: 0.5,
 };
@@ -67,7 +68,10 @@ test("after the wait, what is next is to use the cluster", async () => {
   const { told, results, created, context } = open({ wait: true });
   await finishCreated(created, async () => {}, context);
   const next = "cluster-cloud run --cluster-id example bash";
-  expect(told).toEqual(['Cluster "example" is ready after 0 s.', `Next: ${next}`]);
+  expect(told).toEqual([
+    'Cluster "example" is ready after 0 s, 5 min after its creation.',
+    `Next: ${next}`,
+  ]);
   expect(results).toMatchObject([{ text: "example", data: { ready: true, next } }]);
 });
 
@@ -99,7 +103,7 @@ test.each([cloudKind, containerKind])(
 );
 
 test.each([
-  [true, "### Cluster ready\n", ["| Ready after | `1 min` |"]],
+  [true, "### Cluster ready\n", ["| Ready after | `6 min` |"]],
   [false, "### Cluster created\n", []],
 ])(
   "the summary is one table, with the time until the nodes were ready (%p)",
