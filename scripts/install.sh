@@ -38,7 +38,7 @@ wrong_usage() {
 
 parse() {
   own_release=$release
-  prefix=/usr/local from='' action=install signature=wanted
+  prefix=/usr/local from='' action=install signature=wanted remedy=''
   while [ $# -gt 0 ]; do
     case $1 in
       --prefix | --version | --from) [ -n "${2:-}" ] || wrong_usage "$1 needs a value" ;;
@@ -84,13 +84,29 @@ pick_platform() {
   # Under Rosetta, the shell reports an Intel machine.
   if [ "$system" = darwin ] && [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || :)" = 1 ]; then machine=arm64; fi
   platform=$system-$machine
-  [ "$system" = darwin ] || has_c_library ||
-    refuse "the programs need the GNU C library (2.17 or later), which this system lacks, as Alpine does with its musl: use another image, such as debian:12-slim"
+  [ "$system" = darwin ] || pick_c_library
 }
 
-has_c_library() {
-  for loader in /lib/ld-linux-* /lib64/ld-linux-*; do [ ! -e "$loader" ] || return 0; done
+# Alpine may also have a loader of the GNU C library, from its package gcompat, with which the programs don't run. Debian may also have
+# musl's.
+pick_c_library() {
+  case $(ldd --version 2>&1 || :) in
+    *musl*) musl && return ;;
+  esac
+  ! has_loader /lib/ld-linux-* /lib64/ld-linux-* || return 0
+  has_loader /lib/ld-musl-* ||
+    refuse "the programs need the GNU C library (2.17 or later) or musl, which this system lacks: use another image, such as debian:12-slim"
+  musl
+}
+
+has_loader() { # PATHS
+  for loader in "$@"; do [ ! -e "$loader" ] || return 0; done
   return 1
+}
+
+musl() {
+  platform=$platform-musl
+  remedy="; on Alpine, run: apk add libstdc++"
 }
 
 fetch() { # NAME
@@ -177,7 +193,7 @@ unverified() { # REASON
 
 see_platform() {
   ! grep -q -- "-$platform\(\.tar\.xz\)\{0,1\}\$" "$work/SHA256SUMS" || return 0
-  there=$(sed -n 's/.*-\([a-z]*-[a-z0-9]*\)\.tar\.xz$/\1/p' "$work/SHA256SUMS" | tr '\n' ' ')
+  there=$(sed -n 's/.*[0-9]-\([a-z]*-[a-z0-9]*\(-musl\)\{0,1\}\)\.tar\.xz$/\1/p' "$work/SHA256SUMS" | tr '\n' ' ')
   refuse "release $release does not support $platform, only: ${there% }"
 }
 
@@ -332,7 +348,8 @@ not_ours() { # PATH
 # Every program must start on this machine and report the expected release.
 try_programs() {
   for program in "$staging"/new/bin/*; do
-    said=$("$program" --version 2>&1) || refuse "${program##*/} does not start on this machine: $said"
+    said=$("$program" --version 2>&1) ||
+      refuse "${program##*/} does not start on this machine: $(printf '%s\n' "$said" | sed -n 1p)$remedy"
     [ "$said" = "$release" ] || refuse "${program##*/} belongs to release $said, not $release"
   done
 }

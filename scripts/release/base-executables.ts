@@ -9,7 +9,7 @@ import type { Platform } from "./platforms.ts";
  * installer refuses what has not the checksum of bun.lock.
  */
 export async function baseExecutable(
-  { os, cpu, basePackage }: Platform,
+  { os, cpu, libc, basePackage }: Platform,
   root: string,
   folder: string,
 ): Promise<string> {
@@ -23,6 +23,7 @@ export async function baseExecutable(
     "--ignore-scripts",
     "--silent",
   ];
-  await output([...install, "--os", os, "--cpu", cpu], { cwd: folder });
+  const platform = ["--os", os, "--cpu", cpu, ...(libc === undefined ? [] : ["--libc", libc])];
+  await output([...install, ...platform], { cwd: folder });
   return join(folder, "node_modules", ...basePackage.split("/"), "bin", "bun");
 }

@@ -39,7 +39,8 @@ ${system(
 )}
 ${system(
   "linux",
-  archives.filter(({ platform }) => platform.os === "linux"),
+  // Homebrew needs the GNU C library.
+  archives.filter(({ platform }) => platform.libc === "glibc"),
 )}
   def install
     share_folder = build.head? ? build_from_source : "share"

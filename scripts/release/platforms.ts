@@ -6,6 +6,8 @@ export interface Platform {
   readonly os: "linux" | "darwin";
   /** The name in package registries and Bun's packages. */
   readonly cpu: "x64" | "arm64";
+  /** The C library; none on macOS, which has only one. */
+  readonly libc: "glibc" | "musl" | undefined;
   readonly target: Build.CompileTarget;
   /** The package that contains Bun for this platform. `bun.lock` has its checksum. */
   readonly basePackage: string;
@@ -13,17 +15,43 @@ export interface Platform {
 
 /** All platforms of a release. Since 1.4, Bun's only package for x64 on Linux is the baseline one, without AVX2. */
 export const platforms: readonly Platform[] = [
-  platform("linux", "x64", "bun-linux-x64-baseline"),
-  platform("linux", "arm64", "bun-linux-arm64"),
-  platform("darwin", "x64", "bun-darwin-x64"),
-  platform("darwin", "arm64", "bun-darwin-arm64"),
+  linux("x64", "glibc", "bun-linux-x64-baseline"),
+  linux("arm64", "glibc", "bun-linux-arm64"),
+  linux("x64", "musl", "bun-linux-x64-baseline-musl"),
+  linux("arm64", "musl", "bun-linux-arm64-musl"),
+  darwin("x64", "bun-darwin-x64"),
+  darwin("arm64", "bun-darwin-arm64"),
 ];
 
-function platform(os: Platform["os"], cpu: Platform["cpu"], target: Build.CompileTarget): Platform {
-  const basePackage = `@oven/bun-${os}-${cpu === "arm64" ? "aarch64" : cpu}`;
-  return { name: `${os}-${cpu}`, os, cpu, target, basePackage };
+function linux(
+  cpu: Platform["cpu"],
+  libc: "glibc" | "musl",
+  target: Build.CompileTarget,
+): Platform {
+  const end = libc === "musl" ? "-musl" : "";
+  const basePackage = `@oven/bun-linux-${processor(cpu)}${end}`;
+  return { name: `linux-${cpu}${end}`, os: "linux", cpu, libc, target, basePackage };
+}
+
+function darwin(cpu: Platform["cpu"], target: Build.CompileTarget): Platform {
+  const basePackage = `@oven/bun-darwin-${processor(cpu)}`;
+  return { name: `darwin-${cpu}`, os: "darwin", cpu, libc: undefined, target, basePackage };
 }
 
 /** The platform of this process, if releases support it. */
 export const ownPlatform = (): Platform | undefined =>
-  platforms.find(({ os, cpu }) => os === process.platform && cpu === process.arch);
+  platforms.find(
+    ({ os, cpu, libc }) => os === process.platform && cpu === process.arch && libc === ownLibc(),
+  );
+
+function ownLibc(): Platform["libc"] {
+  if (process.platform !== "linux") return undefined;
+  const { header } = process.report.getReport() as {
+    readonly header: { readonly glibcVersionRuntime?: string };
+  };
+  return header.glibcVersionRuntime === undefined ? "musl" : "glibc";
+}
+
+function processor(cpu: Platform["cpu"]): string {
+  return cpu === "arm64" ? "aarch64" : cpu;
+}

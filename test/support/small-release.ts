@@ -4,7 +4,13 @@ import { join } from "node:path";
 import { installer } from "../../scripts/release/installer.ts";
 
 const template = await Bun.file(join(import.meta.dir, "..", "..", "scripts", "install.sh")).text();
-const platform = `${process.platform}-${process.arch}`;
+/** The platform of the tests' own computer. */
+const ownPlatform = `${process.platform}-${process.arch}`;
+
+interface SmallReleaseOptions {
+  readonly signer?: string | undefined;
+  readonly platform?: string;
+}
 
 /**
  * Writes it to a folder below `parent` that is named after the tag, and returns its path. `programs` are names without `cluster-`, each with the lines
@@ -14,7 +20,7 @@ export async function smallRelease(
   parent: string,
   tag: string,
   programs: Readonly<Record<string, string>>,
-  signer?: string,
+  { signer, platform = ownPlatform }: SmallReleaseOptions = {},
 ): Promise<string> {
   const files = join(parent, tag);
   const name = `cluster-e2e-${tag}-${platform}`;

@@ -13,12 +13,13 @@ const common =
 const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
 
 /** A folder with two releases, a folder for replaced programs, and a prefix. */
-async function place(signer?: string) {
+async function place(signer?: string, ofPlatform = platform) {
   const folder = await scratchFolder();
   const at = (...names: string[]): string => join(folder.path, ...names);
   for (const name of ["bin", "tmp"]) await mkdir(at(name));
-  await smallRelease(folder.path, older, { cloud: "", older: "" }, signer);
-  await smallRelease(folder.path, newer, { cloud: "", vm: "" }, signer);
+  const options = { signer, platform: ofPlatform };
+  await smallRelease(folder.path, older, { cloud: "", older: "" }, options);
+  await smallRelease(folder.path, newer, { cloud: "", vm: "" }, options);
   const prefix = at("prefix");
   const sh = async (lines: string, environment: Readonly<Record<string, string>> = {}) => {
     const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`], {
@@ -373,3 +374,24 @@ test("curl is told to use https alone for an https URL, also after redirects", a
   for (const option of ["--proto", "--proto-redir"])
     expect(words[words.indexOf(option) + 1]).toBe("=https,https");
 });
+
+test.skipIf(process.platform !== "linux")(
+  "where the C library is musl, the programs for musl are installed, one by one as well",
+  async () => {
+    await using here = await place(undefined, `${platform}-musl`);
+    const others = await here.sh(installed(newer));
+    expect(others.output).toEndWith(
+      `release ${newer} does not support ${platform}, only: ${platform}-musl\n`,
+    );
+    // As Alpine's does.
+    await here.program("ldd", "echo 'musl libc (x86_64)' >&2; exit 1");
+    const ended = await here.sh(installed(newer));
+    expect(ended.output).toContain(`cluster-e2e ${newer} for ${platform}-musl, from`);
+    expect((await here.sh("prefix/bin/cluster-vm")).output).toBe(`${newer}\n`);
+    for (const name of [...common.split(" "), "sha256sum", "head"])
+      await symlink(Bun.which(name)!, here.at("bin", name)).catch(() => undefined);
+    const withoutXz = await here.sh(installed(older), { PATH: here.at("bin") });
+    expect(withoutXz).toMatchObject({ status: 0 });
+    expect((await here.sh("prefix/bin/cluster-older")).output).toBe(`${older}\n`);
+  },
+);
