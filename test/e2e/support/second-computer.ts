@@ -35,7 +35,11 @@ export interface SecondDocker extends AsyncDisposable {
   docker(words: readonly string[]): Promise<string>;
 }
 
-export async function startSecondDocker(folder: string): Promise<SecondDocker> {
+/** `more`: further options of its daemon. */
+export async function startSecondDocker(
+  folder: string,
+  more: readonly string[] = [],
+): Promise<SecondDocker> {
   const at = (name: string): string => join(folder, name);
   const host = `unix://${at("docker.sock")}`;
   const places = [
@@ -44,7 +48,7 @@ export async function startSecondDocker(folder: string): Promise<SecondDocker> {
     `--pidfile=${at("pid")}`,
     `--host=${host}`,
   ];
-  const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1"];
+  const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1", ...more];
   const log = Bun.file(at("log"));
   const child = Bun.spawn(
     ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", ...daemon],

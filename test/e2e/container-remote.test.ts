@@ -1,0 +1,183 @@
+/** A Docker on another computer: over TCP with TLS, in a context, and with SSH. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bareNodeImage } from "./support/container-engine.ts";
+import { type Ended, run } from "./support/executable.ts";
+import { type RemoteDocker, remoteLack, startRemoteDocker } from "./support/remote-docker.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+interface Remote {
+  readonly folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  readonly docker: RemoteDocker;
+}
+
+const state: { remote?: Remote } = {};
+const here = (): Remote => state.remote!;
+
+const common = (): Environment => ({
+  XDG_STATE_HOME: join(here().folder.path, "state"),
+  TMPDIR: here().folder.path,
+  CI: "true",
+});
+const overTls = (certificates = here().docker.certificates): Environment => ({
+  ...common(),
+  DOCKER_HOST: `tcp://${here().docker.address}:2376`,
+  DOCKER_TLS_VERIFY: "1",
+  DOCKER_CERT_PATH: certificates,
+});
+const overSsh = (host = `root@${here().docker.address}`): Environment => ({
+  ...common(),
+  DOCKER_HOST: `ssh://${host}`,
+  PATH: `${here().docker.sshFolder}:${process.env["PATH"]}`,
+});
+
+const ask = (line: string, environment: Environment): Promise<Ended> =>
+  run("cluster-container", line.split(" "), { environment });
+
+async function succeed(line: string, environment: Environment): Promise<string> {
+  const ended = await ask(line, environment);
+  expect(ended.status, ended.stderr).toBe(0);
+  return ended.stdout;
+}
+
+async function throughOpenssh(id: string, environment: Environment): Promise<string> {
+  const config = join(here().folder.path, `${id}.ssh`);
+  await writeFile(config, await succeed(`inspect -c ${id} --output ssh-config`, environment));
+  const PATH = environment["PATH"] ?? process.env["PATH"]!;
+  return await Bun.$`ssh -F ${config} agent_0 hostname`.env({ PATH, HOME: "/root" }).text();
+}
+
+/** From `doctor` to `destroy`, with nothing left. */
+async function expectLife(id: string, environment: Environment): Promise<void> {
+  expect((await ask("doctor", environment)).stdout).toMatch(/engine +.*Docker/);
+  const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --timeout 14m --wait";
+  await succeed(
+    `create -c ${id} ${counts} --node-image ${bareNodeImage} example:bare`,
+    environment,
+  );
+  expect(await succeed(`inspect -c ${id}`, environment)).toContain("through Docker");
+  expect(await succeed(`run -c ${id} --node agent_0 hostname`, environment)).toBe("agent-0\n");
+  expect(await throughOpenssh(id, environment)).toBe("agent-0\n");
+  const address = await succeed(`run -c ${id} --node agent_0 hostname -I`, environment);
+  await succeed(`node stop agent_0 -c ${id}`, environment);
+  await succeed(`node start agent_0 -c ${id}`, environment);
+  expect(await succeed(`run -c ${id} --node agent_0 hostname -I`, environment)).toBe(address);
+  await succeed(`snapshot create saved -c ${id}`, environment);
+  const logs = join(here().folder.path, `logs-${id}`);
+  await succeed(`logs -c ${id} --output-dir ${logs}`, environment);
+  expect(await Bun.file(join(logs, "agent_0.journal.txt")).text()).not.toBe("");
+  await succeed(`destroy -c ${id} --yes`, environment);
+  await expectNothingLeft();
+}
+
+async function expectNothingLeft(): Promise<void> {
+  const { engine } = here().docker;
+  expect(await engine.docker(["ps", "--all", "--quiet"])).toBe("");
+  const networks = await engine.docker(["network", "ls", "--format={{.Name}}"]);
+  expect(networks.split("\n").toSorted()).toEqual(["bridge", "host", "none"]);
+  expect(await engine.docker(["volume", "ls", "--quiet"])).toBe("");
+}
+
+beforeAll(async () => {
+  if (remoteLack !== undefined) return;
+  const folder = await temporaryFolder();
+  const docker = await startRemoteDocker(folder.path);
+  state.remote = { folder, docker };
+  const socket = `unix://${docker.engine.socket}`;
+  const image = await Bun.$`docker save ${bareNodeImage} | docker --host ${socket} load`.quiet();
+  if (image.exitCode !== 0) throw new Error("the remote Docker did not get the image");
+});
+
+afterAll(async () => {
+  const { remote } = state;
+  if (remote === undefined) return;
+  const { engine } = remote.docker;
+  const left = await engine.docker(["ps", "--all", "--quiet"]);
+  for (const container of left.split("\n").filter(Boolean))
+    await engine.docker(["rm", "--force", "--volumes", container]);
+  await remote.docker[Symbol.asyncDispose]();
+  await remote.folder[Symbol.asyncDispose]();
+});
+
+/** What `list` says of a Docker that can't be used, and how it ends. */
+async function refusal(environment: Environment): Promise<string> {
+  const { status, stdout, stderr } = await ask("list", environment);
+  expect({ status, stdout }, stderr).toEqual({ status: 5, stdout: "" });
+  return stderr;
+}
+
+test.skipIf(remoteLack !== undefined)(
+  "wrong, expired and missing certificates each have their reason and remedy",
+  async () => {
+    const { docker, folder } = here();
+    const stranger = await docker.otherCertificates("stranger");
+    expect(await refusal(overTls(stranger))).toContain("refuses this computer's certificate");
+    const expired = await refusal(overTls(await docker.otherCertificates("expired")));
+    expect(expired).toContain("until when it is valid");
+    const lacking = join(folder.path, "lacking");
+    await cp(docker.certificates, lacking, { recursive: true });
+    await rm(join(lacking, "ca.pem"));
+    expect(await refusal(overTls(lacking))).toContain("lacking/ca.pem: no such file");
+    await cp(join(stranger, "..", "other.pem"), join(lacking, "ca.pem"));
+    expect(await refusal(overTls(lacking))).toContain("The authority in ca.pem did not sign");
+    const { DOCKER_TLS_VERIFY: _, ...plain } = overTls();
+    expect(await refusal(plain)).toContain("Docker's daemon wants TLS");
+  },
+);
+
+test.skipIf(remoteLack !== undefined)(
+  "an SSH host that isn't known, and a login that is refused, have their reason and remedy",
+  async () => {
+    const { docker, folder } = here();
+    const config = join(folder.path, "strange_config");
+    const environment = { ...overSsh(), E2E_SSH_CONFIG: config };
+    await writeFile(config, "UserKnownHostsFile /dev/null\n");
+    const unknown = await refusal(environment);
+    expect(unknown).toContain("SSH does not know the host key of Docker's computer");
+    expect(unknown).toContain("ssh-keygen -R");
+    const known = join(folder.path, "known");
+    await writeFile(
+      config,
+      `UserKnownHostsFile ${known}\nIdentityFile ${known}\nIdentitiesOnly yes\n`,
+    );
+    expect(await refusal(environment)).toContain("SSH refuses the login to Docker's computer");
+    const unreached = await refusal(overSsh(`root@${docker.address}:1`));
+    expect(unreached).toContain("SSH does not reach Docker's computer");
+  },
+);
+
+// Shows R110.
+test.skipIf(remoteLack !== undefined)("over TCP with TLS, a cluster works like a near one", () =>
+  expectLife("tls", overTls()),
+);
+
+test.skipIf(remoteLack !== undefined)(
+  "a context with certificates leads to its clusters, also from other shells",
+  async () => {
+    const { docker, folder } = here();
+    const environment = { ...common(), DOCKER_CONFIG: join(folder.path, "docker") };
+    const at = (name: string): string => join(docker.certificates, name);
+    const host = `host=tcp://${docker.address}:2376`;
+    const address = `${host},ca=${at("ca.pem")},cert=${at("cert.pem")},key=${at("key.pem")}`;
+    const client = (...words: readonly string[]) =>
+      Bun.$`docker context ${words}`.env({ PATH: process.env["PATH"]!, ...environment }).quiet();
+    await client("create", "far", "--docker", address);
+    await client("use", "far");
+    const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --timeout 14m --wait";
+    await succeed(
+      `create -c far ${counts} --node-image ${bareNodeImage} example:bare`,
+      environment,
+    );
+    expect(await throughOpenssh("far", environment)).toBe("agent-0\n");
+    expect(await succeed("run -c far --node agent_0 hostname", overTls())).toBe("agent-0\n");
+    await succeed("destroy -c far --yes", environment);
+    await expectNothingLeft();
+  },
+);
+
+test.skipIf(remoteLack !== undefined)("with SSH, a cluster works like a near one", () =>
+  expectLife("ssh", overSsh()),
+);
