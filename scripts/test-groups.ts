@@ -26,6 +26,7 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/ci-recipes.test.ts": "plays jobs of CI systems",
   "test/e2e/deadline.test.ts": "waits for the ends of clusters",
   "test/e2e/lifetime.test.ts": "waits for the ends of clusters",
+  "test/integration/local-cloud/foreign-clients.test.ts": "starts the cloud's own clients",
   "test/integration/hostile-input.test.ts": "gives 10 MB to every parser",
 };
 

@@ -3,6 +3,11 @@ import { authorizeSecurityGroupIngress } from "./authorize-ingress.ts";
 import { getConsoleOutput } from "./console-output.ts";
 import { describeImages } from "./describe-images.ts";
 import { describeInstances } from "./describe-instances.ts";
+import { describeInstanceStatus } from "./instance-status.ts";
+import { describeNetworkInterfaces } from "./network-interfaces.ts";
+import { describeTags } from "./describe-tags.ts";
+import { describeVolumes } from "./volumes.ts";
+import { rebootInstances, stopInstances } from "./power.ts";
 import { describeSubnets, describeVpcs } from "./describe-networks.ts";
 import {
   describeAvailabilityZones,
@@ -18,7 +23,7 @@ import {
   deleteSecurityGroup,
   describeSecurityGroups,
 } from "./security-groups.ts";
-import { createTags } from "./tags.ts";
+import { createTags, deleteTags } from "./tags.ts";
 import { terminateInstances } from "./terminate-instances.ts";
 
 const all: readonly Action[] = [
@@ -26,19 +31,26 @@ const all: readonly Action[] = [
   createSecurityGroup,
   createTags,
   deleteSecurityGroup,
+  deleteTags,
   describeAvailabilityZones,
   describeImages,
+  describeInstanceStatus,
   describeInstanceTypeOfferings,
   describeInstanceTypes,
   describeInstances,
+  describeNetworkInterfaces,
   describeRegions,
   describeSecurityGroups,
   describeSubnets,
+  describeTags,
+  describeVolumes,
   describeVpcs,
   getConsoleOutput,
   modifyInstanceMetadataOptions,
+  rebootInstances,
   revokeSecurityGroupIngress,
   runInstances,
+  stopInstances,
   terminateInstances,
 ];
 

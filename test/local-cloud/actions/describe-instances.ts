@@ -51,7 +51,8 @@ export function instancesById(request: ActionRequest, ids: readonly string[]): r
   return ids.map((id) => visible.get(id)!);
 }
 
-function visibleInstances({ region, cloud }: ActionRequest): readonly Instance[] {
+/** The instances that calls can see now. */
+export function visibleInstances({ region, cloud }: ActionRequest): readonly Instance[] {
   return region.visibleInstances(cloud.clock.now(), cloud.behaviour.current.terminatedShownMs);
 }
 

@@ -78,11 +78,7 @@ function instanceXml(instance: Instance, region: Region): XmlObject {
 }
 
 function networkXml(instance: Instance, region: Region): XmlObject {
-  const { subnet, groupIds } = instance.launch;
-  const groupSet = groupIds.map((groupId) => ({
-    groupId,
-    groupName: region.groups.get(groupId)?.name,
-  }));
+  const { subnet } = instance.launch;
   return {
     vpcId: subnet.vpcId,
     subnetId: subnet.id,
@@ -91,7 +87,7 @@ function networkXml(instance: Instance, region: Region): XmlObject {
     dnsName: "",
     ipAddress: publicAddress(instance),
     sourceDestCheck: true,
-    groupSet,
+    groupSet: groupsXml(instance, region),
     blockDeviceMapping: instance.volumes.map((volume) => ({
       deviceName: volume.deviceName,
       ebs: {
@@ -100,27 +96,36 @@ function networkXml(instance: Instance, region: Region): XmlObject {
         deleteOnTermination: volume.deleteOnTermination,
       },
     })),
-    networkInterfaceSet: [
-      {
-        networkInterfaceId: `eni-${instance.id.slice(2)}`,
-        subnetId: subnet.id,
-        vpcId: subnet.vpcId,
-        status: "in-use",
-        privateIpAddress: instance.privateAddress,
-        groupSet,
-        attachment: {
-          attachmentId: `eni-attach-${instance.id.slice(2)}`,
-          deviceIndex: 0,
-          status: "attached",
-          deleteOnTermination: true,
-        },
-      },
-    ],
+    networkInterfaceSet: [interfaceXml(instance, region)],
+  };
+}
+
+const groupsXml = ({ launch }: Instance, region: Region): readonly XmlObject[] =>
+  launch.groupIds.map((groupId) => ({ groupId, groupName: region.groups.get(groupId)?.name }));
+
+export const interfaceId = ({ id }: Instance): string => `eni-${id.slice(2)}`;
+
+/** What both an instance and a network interface by itself say about it. */
+export function interfaceXml(instance: Instance, region: Region) {
+  const { subnet } = instance.launch;
+  return {
+    networkInterfaceId: interfaceId(instance),
+    subnetId: subnet.id,
+    vpcId: subnet.vpcId,
+    status: "in-use",
+    privateIpAddress: instance.privateAddress,
+    groupSet: groupsXml(instance, region),
+    attachment: {
+      attachmentId: `eni-attach-${instance.id.slice(2)}`,
+      deviceIndex: 0,
+      status: "attached",
+      deleteOnTermination: true,
+    },
   };
 }
 
 /** EC2 returns the public address only while the machine runs or is about to. */
-function publicAddress(instance: Instance): string | undefined {
+export function publicAddress(instance: Instance): string | undefined {
   return instance.state === "pending" || instance.state === "running"
     ? instance.publicAddress
     : undefined;

@@ -96,6 +96,7 @@ function newInstance(
   reservationId: string,
   launchIndex: number,
 ): Instance {
+  const volumes = launch.volumes.map((volume) => ({ ...volume, id: newId("vol") }));
   const { instancesVisibleAfterMs, tagsVisibleAfterMs } = cloud.behaviour.current;
   return {
     id: newId("i"),
@@ -109,7 +110,8 @@ function newInstance(
     visibleAt: Date.now() + instancesVisibleAfterMs,
     tagsVisibleAt: Date.now() + tagsVisibleAfterMs,
     privateAddress: cloud.addresses.take(launch.subnet.cidr),
-    volumes: launch.volumes.map((volume) => ({ ...volume, id: newId("vol") })),
+    volumes,
+    volumeTags: new Map(volumes.map(({ id }) => [id, new Map(launch.volumeTags)])),
     tags: new Map(launch.instanceTags),
     publicAddress: undefined,
     state: "pending",

@@ -32,6 +32,25 @@ export const createTags: Action = {
   },
 };
 
+/** Deletes the keys that are given; with a value, only if the tag has it. Without any, all tags of the caller. */
+export const deleteTags: Action = {
+  ...createTags,
+  name: "DeleteTags",
+  run: ({ parameters, region, passDryRun }) => {
+    const targets = parameters.texts("ResourceId").map((id) => tagsOfResource(region, id));
+    const given = parameters.list("Tag");
+    passDryRun();
+    for (const target of targets) {
+      if (given.length === 0) target.clear();
+      for (const tag of given) {
+        const [key, value] = [tag.requiredText("Key"), tag.text("Value")];
+        if (value === undefined || target.get(key) === value) target.delete(key);
+      }
+    }
+    return { return: true };
+  },
+};
+
 /** Returns the tags that a request sets on new resources, by resource type. Rejects types that are not `known`. */
 export function readTagSpecifications(
   parameters: Parameters,
@@ -92,6 +111,10 @@ function tagsOfResource(region: Region, id: string): Map<string, string> {
   if (id.startsWith("sg-")) return region.group(id).tags;
   const instance = region.instances.get(id);
   if (instance !== undefined && instance.visibleAt <= Date.now()) return instance.tags;
+  for (const { volumeTags } of region.instances.values()) {
+    const tags = volumeTags.get(id);
+    if (tags !== undefined) return tags;
+  }
   throw new Ec2Error("InvalidID", `The ID '${id}' is not valid`);
 }
 

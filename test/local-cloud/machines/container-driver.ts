@@ -129,6 +129,13 @@ export class ContainerDriver implements MachineDriver {
     if (machine !== undefined) await docker(["kill", machine.containerId], undefined);
   }
 
+  async reboot(instanceId: string): Promise<void> {
+    const machine = this.#machines.get(instanceId);
+    // The container ends with its own exit code, and is started again.
+    if (machine !== undefined)
+      await docker(["exec", machine.containerId, "systemctl", "reboot"], undefined);
+  }
+
   async destroy(instanceId: string): Promise<void> {
     const machine = this.#machines.get(instanceId);
     if (machine === undefined || machine.isEnding) return;

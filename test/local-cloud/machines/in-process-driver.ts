@@ -46,6 +46,11 @@ export class InProcessDriver implements MachineDriver {
     this.#exited(instanceId);
   }
 
+  async reboot(instanceId: string): Promise<void> {
+    await this.#machines.get(instanceId)?.stop();
+    await this.#machines.get(instanceId)?.start();
+  }
+
   async destroy(instanceId: string): Promise<void> {
     await this.#machines.get(instanceId)?.stop();
   }

@@ -54,6 +54,8 @@ export class InProcessMachine {
   readonly #console: string[] = [];
   #login: LoginSettings | undefined;
   #ssh: SshServer | undefined;
+  /** The last one, which survives a restart. */
+  #hostKey: string | undefined;
   #listener: NetServer | undefined;
 
   constructor(request: MachineRequest, settings: InProcessSettings) {
@@ -73,7 +75,7 @@ export class InProcessMachine {
     const kept =
       hostKeyFile !== undefined && existsSync(hostKeyFile)
         ? readFileSync(hostKeyFile, "utf8")
-        : undefined;
+        : this.#hostKey;
     this.#replaceHostKey(kept ?? this.#login.hostKey ?? newHostKey());
     const listener = createServer((socket) => this.#connected(socket));
     this.#listener = listener;
@@ -103,6 +105,7 @@ export class InProcessMachine {
   #replaceHostKey(privateKey: string): string {
     const parsed = utils.parseKey(privateKey);
     if (parsed instanceof Error) throw parsed;
+    this.#hostKey = privateKey;
     this.#ssh = new SshServer({ hostKeys: [privateKey] }, (connection) => this.#serve(connection));
     const line = `${parsed.type} ${parsed.getPublicSSH().toString("base64")}`;
     this.#console.push(`host key: ${line}`);

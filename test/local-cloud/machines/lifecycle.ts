@@ -57,6 +57,15 @@ export class Lifecycle {
     this.#end(instance, userInitiated, `User initiated (${gmt(this.#parts.clock.now())})`);
   }
 
+  /** Starts to stop a running instance, as requested by the user. */
+  stop(instance: Instance): void {
+    if (instance.state === "running") this.#stop(instance, userInitiated);
+  }
+
+  reboot(instance: Instance): void {
+    this.#step(instance, async () => this.#parts.driver.reboot(instance.id));
+  }
+
   /** Cuts a machine's power, as a failing host does. */
   async kill(instanceId: string): Promise<void> {
     await this.#parts.driver.kill(instanceId);
@@ -138,13 +147,14 @@ export class Lifecycle {
       return;
     if (instance.launch.shutdownBehavior === "terminate")
       this.#end(instance, instanceInitiated, "");
-    else this.#stop(instance);
+    else this.#stop(instance, instanceInitiated);
   }
 
-  #stop(instance: Instance): void {
+  #stop(instance: Instance, reason: StateReason): void {
     instance.state = "stopping";
-    instance.stateReason = instanceInitiated;
+    instance.stateReason = reason;
     this.#step(instance, async () => {
+      if (reason === userInitiated) await this.#parts.driver.kill(instance.id);
       await pause(this.#parts.behaviour.current.shuttingDownMs, this.#closing.signal);
       if (instance.state === "stopping") instance.state = "stopped";
     });

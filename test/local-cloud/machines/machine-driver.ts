@@ -29,6 +29,8 @@ export interface MachineDriver extends AsyncDisposable {
   start(instanceId: string, signal: AbortSignal): Promise<void>;
   /** Switches it off, like a power cut. Calls `onExit`. */
   kill(instanceId: string): Promise<void>;
+  /** Restarts a running machine. It keeps its disk and its host keys. */
+  reboot(instanceId: string): Promise<void>;
   /** Removes it, whether it runs or not. Its console output stays readable. */
   destroy(instanceId: string): Promise<void>;
   console(instanceId: string): Promise<string>;

@@ -63,6 +63,8 @@ export interface Instance {
   readonly privateAddress: string;
   readonly volumes: readonly Volume[];
   readonly tags: Map<string, string>;
+  /** By volume. */
+  readonly volumeTags: ReadonlyMap<string, Map<string, string>>;
   publicAddress: string | undefined;
   /** At first those of the launch. */
   metadataOptions: MetadataOptions;
