@@ -283,8 +283,10 @@ export interface Creation {
 
 /** How to log in to a new node for the first time. */
 export interface FirstLogin {
-  /** Milliseconds from when a machine has an address until a login must have succeeded. */
+  /** Milliseconds after which a machine that has an address counts as unreachable if it shows nothing new meanwhile. */
   readonly limitMs: number;
+  /** What shows, besides the answers to attempts, that a machine is still booting: it changes as long as it is. */
+  readonly sign?: (node: NodeRecord) => Promise<string>;
   /** The longest pause between two attempts, in milliseconds. */
   readonly everyMs: number;
   hostKey(node: NodeRecord): FirstHostKey;

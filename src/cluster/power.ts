@@ -1,6 +1,6 @@
 import type { Backend } from "../backend/contract.ts";
 import type { Power } from "../backend/power.ts";
-import { ClusterError, hasErrorId, revised } from "../errors.ts";
+import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -287,16 +287,19 @@ async function awaitLogin(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
+  const last = { message: "" };
   const logIn = async (): Promise<void> => {
     const connection = await connections.connect(node, signal).catch(async (error: unknown) => {
       signal.throwIfAborted();
+      last.message = messageOf(error);
       await power?.assertBoots?.(cluster, node);
       throw areBooting ? asTransient(error) : error;
     });
     if (reseeds) await reseed(connection, nodeReference(node), signal);
     if (setsClocks) await correctClock(connection, nodeReference(node), runtime, signal);
   };
-  await retry(logIn, ruleOf(waits.continuedLogin, runtime.clock), signal);
+  const rule = { ...ruleOf(waits.continuedLogin, runtime.clock), seen: () => last.message };
+  await retry(logIn, rule, signal);
 }
 
 function asTransient(error: unknown): unknown {

@@ -28,15 +28,18 @@ export async function rebootNodes(
       bootOf(await pool.connect(node, signal), node, signal);
     const before = await bootNow();
     await begin(await pool.connect(node, signal), node, signal);
+    const last = { message: "" };
     const look = async (): Promise<void> => {
       const now = await bootNow().catch((error: unknown) => {
+        last.message = messageOf(error);
         const isSilent =
           hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed");
         throw isSilent ? notYet(node, messageOf(error), error) : error;
       });
       if (now === before) throw notYet(node, "it has not restarted yet");
     };
-    await retry(look, ruleOf(waits.continuedLogin, runtime.clock), signal);
+    const rule = { ...ruleOf(waits.continuedLogin, runtime.clock), seen: () => last.message };
+    await retry(look, rule, signal);
   };
   await mapConcurrently(nodes, nodesAtOnce, reboot, signal);
   step.done();

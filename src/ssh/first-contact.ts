@@ -24,6 +24,10 @@ export interface FirstContact extends Pick<Runtime, "clock" | "progress"> {
   readonly untilSwitched: boolean;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
+  /** The time, in milliseconds, after which no further try begins if the node shows nothing new meanwhile. Default: only the deadline counts. */
+  readonly quietMs?: number | undefined;
+  /** What else shows that the node is still booting. It changes as long as it is. */
+  readonly sign?: (() => Promise<string>) | undefined;
   /** The longest pause between two tries, in milliseconds. */
   readonly everyMs: number;
 }
@@ -54,12 +58,23 @@ export async function makeFirstContact(
 ): Promise<Connection> {
   const { name } = targetOf(contact.destination);
   const progress: SwitchProgress = { refusals: [], hasReloaded: false };
-  const last = { message: "" };
+  const last = { message: "", sign: "" };
+  const { clock, deadlineMs, quietMs = Infinity } = contact;
+  const meet = async (attemptSignal: AbortSignal): Promise<Connection> => {
+    try {
+      return await tryToMeet(contact, progress, attemptSignal);
+    } catch (error) {
+      last.sign = `${messageOf(error)}\n${(await contact.sign?.()) ?? ""}`;
+      throw error;
+    }
+  };
   return await retry(
-    (attemptSignal) => tryToMeet(contact, progress, attemptSignal),
+    meet,
     {
-      clock: contact.clock,
-      deadlineMs: contact.deadlineMs,
+      clock,
+      deadlineMs: Math.min(deadlineMs, clock.now() + quietMs),
+      latestMs: deadlineMs,
+      seen: () => last.sign,
       pauseMs: (failures) =>
         Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) *
         (0.8 + Math.random() * 0.4),

@@ -6,6 +6,10 @@ export interface RetryRule {
   readonly clock: Clock;
   /** The time (of `clock`) after which no further try begins. Default: only `mostTries` and the signal limit them. */
   readonly deadlineMs?: number;
+  /** What the last try saw. Whenever it changes, the time until the deadline begins again: only tries without progress end there. */
+  readonly seen?: () => unknown;
+  /** With `seen`: the time (of `clock`) after which no further try begins in any case. */
+  readonly latestMs?: number;
   /** The number of tries, including the first. Default: only `deadlineMs` and the signal limit them. */
   readonly mostTries?: number;
   /** The pause before the next try, given the number of failed tries so far (1, 2, …). */
@@ -26,8 +30,11 @@ export async function retry<Result>(
     clock,
     deadlineMs = Infinity,
     mostTries = Infinity,
+    latestMs = Infinity,
     tolerates = ({ transient }: ClusterError) => transient,
   } = rule;
+  const limitMs = deadlineMs - clock.now();
+  const last = { seen: rule.seen?.(), deadlineMs };
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
     try {
@@ -37,7 +44,9 @@ export async function retry<Result>(
       if (!(error instanceof ClusterError) || !tolerates(error) || failures >= mostTries)
         throw error;
       const pauseMs = rule.pauseMs(failures);
-      if (clock.now() + pauseMs > deadlineMs) throw error;
+      const now = rule.seen?.();
+      if (now !== last.seen) Object.assign(last, { seen: now, deadlineMs: clock.now() + limitMs });
+      if (clock.now() + pauseMs > Math.min(last.deadlineMs, latestMs)) throw error;
       rule.onFailure?.(error);
       await clock.sleep(pauseMs, signal);
     }

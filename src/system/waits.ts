@@ -67,9 +67,9 @@ export const waits = {
   memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
   /** The program that QEMU writes to ends a moment after QEMU is done. Each byte is progress. */
   memoryWritten: { pauseMs: every(50), limitMs: 10_000 },
-  /** Looks only whether a template's machine has ended. The caller has a limit. */
+  /** Looks whether a template's machine has ended, and whether its console shows anything new. The caller has a limit. */
   templateBoot: { pauseMs: every(500) },
-  /** A copy of a template needs a second, or a minute if many translated machines share a busy computer. */
+  /** A copy of a template needs a second, or a minute if many translated machines share a busy computer. Each that becomes a node is progress. */
   becomingNode: { pauseMs: every(500), limitMs: 5 * 60_000 },
   /** QEMU stops writing memory when it has written the current part. */
   saveCancelled: { pauseMs: every(20), limitMs: 30_000 },
@@ -83,7 +83,7 @@ export const waits = {
   turnedAway: { pauseMs: growing(1_000, 1.5, 5_000), limitMs: 180_000 },
   /** An sshd that allows fewer sessions than expected, or frees them slowly, has one a little later. */
   session: { pauseMs: rising(20, 200), limitMs: 10_000 },
-  /** Machines that continue from a snapshot answer in a moment, but many of them share this computer. */
+  /** Machines that continue from a snapshot answer in a moment, but many of them share this computer. Another answer than the last is progress. */
   continuedLogin: { pauseMs: every(200), limitMs: 5 * 60_000 },
   /** The same, with the key that the snapshot has. */
   keyReplacement: { pauseMs: every(200), limitMs: 10 * 60_000 },

@@ -2,14 +2,15 @@ import { ClusterError } from "../../errors.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { type KeyPair, generateKeyPair } from "../../ssh/keys.ts";
 import { shellText } from "../../ssh/shell-text.ts";
-import { outsideLines, plainLines } from "../../system/printable.ts";
+import { outsideLine, outsideLines, plainLines } from "../../system/printable.ts";
+import { watchdog } from "../../system/time-limit.ts";
 import type { NodeName, NodeShell } from "../contract.ts";
 import addHosts from "./add-hosts.sh" with { type: "text" };
 import firstBootFile from "./first-boot.sh" with { type: "text" };
 import deadlineFile from "./deadline.sh" with { type: "text" };
 import setDeadline from "./set-deadline.sh" with { type: "text" };
 
-/** cloud-init also waits for the network and for packages, which often takes minutes on slow machines. */
+/** Without a new line in the logs of cloud-init, which also waits for the network and for packages. */
 export const usualFirstBootLimitMs = 10 * 60_000;
 const exitStatus = { well: 0, complained: 3, deadlineMissing: 4 } as const;
 
@@ -20,7 +21,7 @@ export const firstBootScript = shellText(firstBootFile, {
 
 /**
  * Waits for the end of the first boot. Resolves with cloud-init's harmless complaints, if any. Throws `machine-failed` with the end of the log if the
- * machine isn't set up correctly.
+ * machine isn't set up correctly, and `deadline-passed` with its last line if nothing new has come for `limitMs`.
  */
 export async function awaitFirstBoot(
   shell: NodeShell,
@@ -35,10 +36,17 @@ export async function awaitFirstBoot(
     machine.hasDeadline ? deadlineUnit : "",
     "/run/cloud-init",
   ];
-  const result = await shell.run(
-    { argv, sudo: true, limitMs: machine.limitMs, task: "its first boot" },
-    signal,
-  );
+  const last = { line: "" };
+  const onOutput = (_: unknown, chunk: string): void => {
+    last.line = outsideLine(chunk.trimEnd().split("\n").at(-1) ?? "") || last.line;
+    quiet.feed();
+  };
+  using quiet = watchdog(machine.limitMs, signal);
+  const result = await shell
+    .run({ argv, sudo: true, onOutput }, quiet.signal)
+    .catch((error: unknown) => {
+      throw quiet.hasExpired() ? silent(machine, last.line) : error;
+    });
   const lines = outsideLines(result.stdout.trim() === "" ? result.stderr : result.stdout, 40).map(
     (line) => `  ${line}`,
   );
@@ -58,6 +66,19 @@ export async function awaitFirstBoot(
       );
   }
 }
+
+const silent = (
+  { name, limitMs }: { readonly name: string; readonly limitMs: number },
+  line: string,
+): ClusterError =>
+  new ClusterError(
+    "deadline-passed",
+    `${name}: the first boot has logged nothing new for ${limitMs / 60_000} minutes. Last seen: ${line || "nothing"}`,
+    {
+      hint: "Choose another distribution or image; the console output in the saved logs may show the cause.",
+      facts: { node: name },
+    },
+  );
 
 /** The settings for a new machine's first boot, for backends whose machines read cloud-init user data. */
 export interface FirstBoot {

@@ -14,7 +14,9 @@ import {
   writeClusterFacts,
 } from "./cluster-facts.ts";
 import { privateAddress } from "./machines/private-network.ts";
+import { consoleProgress } from "./machines/console-sink.ts";
 import { findFreePorts, toPorts } from "./machines/launch.ts";
+import { machineFiles } from "./machines/machine-process.ts";
 import { describeCreation, removeCreation, stopCreation } from "./records.ts";
 
 /**
@@ -110,6 +112,7 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
     return {
       limitMs: this.isSlow ? slowLimitMs : 10 * 60_000,
       everyMs: 1_500,
+      sign: async (node) => consoleProgress(machineFiles(this.claimed.directory, node).folder),
       hostKey: (node) => ({
         publicKey: this.hostKeys.of(node).publicKey,
         isPrivate: this.introduced.has(node.id),

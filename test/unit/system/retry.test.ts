@@ -32,6 +32,15 @@ test.each([
   expect(await tries(9, rule)).toEqual({ outcome: outage, at });
 });
 
+test("whenever a try sees something new, the time begins again, up to the latest", async () => {
+  const seen = { count: 0 };
+  const during = (most: number) => () => Math.min((seen.count += 1), most);
+  const rule = { deadlineMs: 300, pauseMs: () => 200 };
+  expect((await tries(99, { ...rule, seen: during(4) })).at).toEqual([0, 200, 400, 600]);
+  seen.count = 0;
+  expect((await tries(99, { ...rule, seen: during(99), latestMs: 450 })).at).toEqual([0, 200, 400]);
+});
+
 test.each([
   ["a definite failure", new ClusterError("not-permitted", "No.")],
   ["a bug", new TypeError("x")],

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
-import { open, readFile, rm } from "node:fs/promises";
+import { open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
@@ -67,6 +67,15 @@ export async function readConsole(folder: string, mostBytes: number): Promise<st
   const current = await readFile(join(folder, consoleNames.current));
   const whole = Buffer.concat([earlier, current]);
   return whole.toString("utf8", Math.max(0, whole.length - mostBytes));
+}
+
+/** Changes whenever the machine writes to its console. */
+export async function consoleProgress(folder: string): Promise<string> {
+  const names = [consoleNames.earlier, consoleNames.current];
+  const sizes = names.map(
+    async (name) => (await stat(join(folder, name)).catch(() => undefined))?.size,
+  );
+  return (await Promise.all(sizes)).join("+");
 }
 
 const noPipe = (folder: string, said: string): ClusterError =>

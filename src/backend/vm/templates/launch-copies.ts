@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeHostname, nodeReference } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
-import { timeLimit } from "../../../system/time-limit.ts";
+import { type Watchdog, watchdog } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
 import { deadlineSetup, hostsSetup, withoutComment } from "../../shared/first-boot.ts";
 import { freshEntropy, reseedScript } from "../../../ssh/reseed.ts";
@@ -53,11 +53,20 @@ export async function launchCopies(
     await copyFile(saved.flash.program, files.flash.program, constants.COPYFILE_FICLONE);
     await copyFile(saved.flash.variables, files.flash.variables, constants.COPYFILE_FICLONE);
   };
+  // They share this computer: each that becomes a node is progress for all.
+  const waiting = new Set<Watchdog>();
   const follow = async (node: NodeFacts, place: number): Promise<void> => {
     const { folder } = machineFiles(directory, node);
     await loadState({ directory, node, state: saved.state, clock }, signal);
     await runOnMonitor(folder, [{ execute: "cont" }], signal);
-    await becomeNode(plan, { folder, node, place }, signal);
+    using quiet = watchdog(waits.becomingNode.limitMs, signal);
+    waiting.add(quiet);
+    try {
+      await becomeNode(plan, { folder, node, place, quiet });
+    } finally {
+      waiting.delete(quiet);
+    }
+    for (const other of waiting) other.feed();
     plan.onNode(node);
   };
   await startMachines(qemu, { ...plan, memoryOf: () => saved.memory }, { prepare, follow }, signal);
@@ -67,29 +76,29 @@ interface NewNode {
   readonly folder: string;
   readonly node: NodeFacts;
   readonly place: number;
+  readonly quiet: Watchdog;
 }
 
 async function becomeNode(
   plan: CopiesPlan,
-  { folder, node, place }: NewNode,
-  signal: AbortSignal,
+  { folder, node, place, quiet }: NewNode,
 ): Promise<void> {
-  const { limitMs } = waits.becomingNode;
   const failure = (why: string): ClusterError =>
     new ClusterError(
       "machine-failed",
       `${nodeReference(node)} could not continue from a template: ${why}.`,
     );
-  using limit = timeLimit(limitMs, failure(`it did not answer within ${limitMs / 60_000} minutes`));
-  const inner = AbortSignal.any([signal, limit.signal]);
   const script = identityScript(plan, { node, place });
-  const report = await askAgent(folder, script, inner).catch((error: unknown) => {
-    inner.throwIfAborted();
+  const report = await askAgent(folder, script, quiet.signal).catch((error: unknown) => {
+    if (quiet.hasExpired()) throw failure(silence);
+    quiet.signal.throwIfAborted();
     throw failure(messageOf(error));
   });
   if (report.is !== "done")
     throw failure("why" in report ? report.why : `it reported "${report.is}"`);
 }
+
+const silence = `neither it nor another copy answered within ${waits.becomingNode.limitMs / 60_000} minutes`;
 
 /** Returns the script that makes a copy this node. It contains the node's host key, which only this way leads to. */
 function identityScript(

@@ -4,10 +4,10 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { assertFreeSpace } from "../../../system/files/private-file.ts";
 import { poll } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
-import { timeLimit } from "../../../system/time-limit.ts";
-import { ruleOf, waits } from "../../../system/waits.ts";
+import { outsideLine } from "../../../system/printable.ts";
+import { waits } from "../../../system/waits.ts";
 import { createDisk } from "../images/image-store.ts";
-import { readConsole } from "../machines/console-sink.ts";
+import { consoleProgress, readConsole } from "../machines/console-sink.ts";
 import { assertBoots } from "../machines/boot-problem.ts";
 import { usesIpv6 } from "../machines/host-ipv6.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
@@ -52,7 +52,7 @@ export interface Making extends MachineKind {
   /** The folder of the creation that makes the template: whatever removes the creation also ends the machine. */
   readonly directory: string;
   readonly isSandboxed: boolean;
-  /** The time until the machine has booted. */
+  /** After this time without anything new on its console, the machine isn't booting any more. */
   readonly limitMs: number;
   readonly clock: Clock;
 }
@@ -140,19 +140,19 @@ async function boot(
   });
   if (end.status !== 0) throw startFailure(qemu, "a template", end);
   await writeFile(machine.started, "");
-  using limit = timeLimit(limitMs, bootTooSlow(limitMs));
-  await untilReady(qemu, machine, clock, AbortSignal.any([signal, limit.signal]));
+  await untilReady(qemu, { machine, limitMs, clock }, signal);
 }
 
 async function untilReady(
   { architecture }: Qemu,
-  machine: MachineFiles,
-  clock: Clock,
+  { machine, limitMs, clock }: Pick<Booting, "machine"> & Pick<Making, "limitMs" | "clock">,
   signal: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
   const inner = AbortSignal.any([signal, over.signal]);
+  const printed = { progress: "" };
   const look = async (): Promise<true | undefined> => {
+    printed.progress = await consoleProgress(machine.folder);
     if ((await machineLife(machine)) !== "running") return true;
     const { hostname } = templateNames;
     await assertBoots(
@@ -164,8 +164,12 @@ async function untilReady(
   };
   const failure = async (why: string): Promise<ClusterError> =>
     (await machineLife(machine)) === "killed" ? wasKilled() : notReady(why);
-  const ended = poll(look, ruleOf(waits.templateBoot, clock), inner).then(async () => {
-    throw await failure("the machine ended before it had booted");
+  const rule = { ...waits.templateBoot, clock, deadlineMs: clock.now() + limitMs };
+  const seen = (): string => printed.progress;
+  const ended = poll(look, { ...rule, seen }, inner).then(async (hasEnded) => {
+    throw hasEnded === undefined
+      ? bootStalled(limitMs, await lastLine(machine))
+      : await failure("the machine ended before it had booted");
   });
   try {
     const asked = askAgent(machine.folder, undefined, inner).catch(async (error: unknown) => {
@@ -188,8 +192,16 @@ const wasKilled = (): ClusterError =>
 
 const notReady = (why: string): ClusterError => new ClusterError("machine-failed", `${why}.`);
 
-const bootTooSlow = (limitMs: number): ClusterError =>
-  new ClusterError("deadline-passed", `it did not boot within ${limitMs / 60_000} minutes.`);
+const bootStalled = (limitMs: number, line: string): ClusterError =>
+  new ClusterError(
+    "deadline-passed",
+    `it has printed nothing new for ${limitMs / 60_000} minutes, and has not booted. Last seen: ${line || "nothing"}`,
+  );
+
+async function lastLine({ folder }: MachineFiles): Promise<string> {
+  const text = await readConsole(folder, consoleBytes).catch(() => "");
+  return outsideLine(text.trimEnd().split("\n").at(-1) ?? "");
+}
 
 /** Makes sure that the files survive a crash of this computer. */
 async function sync(folder: string): Promise<void> {

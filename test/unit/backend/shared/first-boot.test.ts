@@ -8,33 +8,44 @@ import {
   firstBootScript,
   usualFirstBootLimitMs,
 } from "../../../../src/backend/shared/first-boot.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
+import { orAborted } from "../../../../src/system/time-limit.ts";
 import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
-test.each([usualFirstBootLimitMs, 40 * 60_000])(
-  "a machine's first boot may take %d ms where it is told so",
-  async (limitMs) => {
-    const asked: RemoteCommand[] = [];
-    const connection: Pick<Connection, "run"> = {
-      run: async (command) => {
-        asked.push(command);
-        return Promise.resolve({ status: 0, stdout: "", stderr: "" });
-      },
-    };
-    expect(
-      await awaitFirstBoot(
-        connection,
-        { name: "agent_0", hasDeadline: false, limitMs },
-        neverAborted,
-      ),
-    ).toBeUndefined();
-    expect(asked[0]?.argv.slice(-2)).toEqual(["", "/run/cloud-init"]);
-    expect(asked).toMatchObject([{ sudo: true, limitMs, task: "its first boot" }]);
-  },
-);
+test("a first boot that logs something goes on, and one that doesn't ends with what it logged last", async () => {
+  const asked: RemoteCommand[] = [];
+  const connection: Pick<Connection, "run"> = {
+    run: async (command, signal) => {
+      asked.push(command);
+      await command.onOutput?.("stderr", "util.py[DEBUG]: started\nutil.py[DEBUG]: Running apt\n");
+      return await orAborted(new Promise<never>(() => {}), signal);
+    },
+  };
+  const failure = await failureOf(
+    awaitFirstBoot(connection, { name: "agent_0", hasDeadline: false, limitMs: 60 }, neverAborted),
+  );
+  expect(failure).toMatchObject({ id: "deadline-passed", facts: { node: "agent_0" } });
+  expect(unmarked(failure.message)).toEndWith("Last seen: util.py[DEBUG]: Running apt");
+  expect(asked[0]?.argv.slice(-2)).toEqual(["", "/run/cloud-init"]);
+  expect(asked).toMatchObject([{ sudo: true }]);
+});
+
+test("an abort ends the wait for a first boot with its own reason", async () => {
+  const interrupt = new AbortController();
+  const connection: Pick<Connection, "run"> = {
+    run: async (_, signal) => {
+      interrupt.abort(new Error("Ctrl-C"));
+      return await orAborted(new Promise<never>(() => {}), signal);
+    },
+  };
+  expect((await failureOf(awaitFirstBoot(connection, machine, interrupt.signal))).message).toBe(
+    "Ctrl-C",
+  );
+});
 
 const ended = (status: number, stdout: string, stderr = ""): Pick<Connection, "run"> => ({
   run: async () => Promise.resolve({ status, stdout, stderr }),
@@ -104,4 +115,26 @@ test.each([
   expect(waiting.exitCode).toBeNull();
   await Bun.write(join(folder.path, name), text);
   expect(await waiting.exited).toBe(status);
+});
+
+test("while cloud-init's log grows, its last line is printed every ten looks", async () => {
+  await using folder = await scratchFolder();
+  const stubs = {
+    // Ends the wait at the 35th look.
+    sleep: `echo >>"$0.calls"; [ "$(wc -l <"$0.calls")" -lt 35 ] || : >"${folder.path}/disabled"`,
+    // The log grows until the second time.
+    wc: `[ $# = 1 ] && exec /usr/bin/wc "$@"; echo >>"$0.calls"; [ "$(/usr/bin/wc -l <"$0.calls")" = 1 ] && echo 5 || echo 9`,
+    tail: `echo "the line after $(/usr/bin/wc -l <"${folder.path}/bin/sleep.calls") looks"`,
+  };
+  for (const [name, text] of Object.entries(stubs)) {
+    await Bun.write(join(folder.path, "bin", name), `#!/bin/sh\n${text}\n`);
+    await chmod(join(folder.path, "bin", name), 0o755);
+  }
+  const waiting = Bun.spawn(["sh", "-c", firstBootScript, "e2e-first-boot", "", folder.path], {
+    env: { PATH: `${folder.path}/bin:${process.env["PATH"] ?? ""}` },
+    stderr: "pipe",
+  });
+  const printed = await new Response(waiting.stderr).text();
+  expect(await waiting.exited).toBe(0);
+  expect(printed).toBe("the line after 10 looks\nthe line after 20 looks\n");
 });
