@@ -213,7 +213,7 @@ async function killedAt(command: string, ...words: readonly string[]): Promise<s
   return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
 }
 
-test("extended attributes and access lists come back with a restore, and a restart leaves later ones alone", async () => {
+test("extended attributes, access lists and holes come back with a restore, and a restart leaves later attributes alone", async () => {
   const acl =
     "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
   const python = (line: string) => `python3 -c '${line}'`;
@@ -225,6 +225,10 @@ test("extended attributes and access lists come back with a restore, and a resta
       ),
     );
   await onAgent(python(set));
+  await onAgent("truncate -s 64M /srv/holes && echo end >>/srv/holes && ln /srv/holes /srv/link");
+  await onAgent("ln /srv/f /srv/f2");
+  const holes =
+    "stat -c '%b %s %h' /srv/holes; tail -c 4 /srv/link; stat -c %h /srv/f; echo new >/srv/f2; cat /srv/f";
   const before = await seen();
   expect(before).toBe("['system.posix_acl_access', 'trusted.t', 'user.note'] b'saved' ['user.d']");
   expect((await snapshot("create", "attributes")).status).toBe(0);
@@ -233,6 +237,7 @@ test("extended attributes and access lists come back with a restore, and a resta
   expect(await seen()).toBe(before.replace("saved", "later"));
   expect((await snapshot("restore", "attributes")).status).toBe(0);
   expect(await seen()).toBe(before);
+  expect(await onAgent(holes)).toMatch(/^\d{1,4} 67108868 2\nend\n2\nnew$/);
   expect((await snapshot("restore", "installed")).status).toBe(0);
   expect((await snapshot("delete", "attributes")).status).toBe(0);
 });

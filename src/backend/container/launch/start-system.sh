@@ -105,9 +105,9 @@ done
 rm -rf "$STATE/new"
 pass_proxy /etc/environment
 
-if [ -e "$STATE/saved/attributes" ] && [ "$layer" != "$(cat "$STATE/saved/layer")" ]; then
-  python3 "$STATE/saved/attributes.py" restore "$STATE/saved/attributes"
-  rm -f "$STATE/saved/attributes"
+if [ -e "$STATE/saved/details" ] && [ "$layer" != "$(cat "$STATE/saved/layer")" ]; then
+  python3 "$STATE/saved/details.py" restore "$STATE/saved/details"
+  rm -f "$STATE/saved/details"
 fi
 
 exec /sbin/init

@@ -227,7 +227,7 @@ export class ContainerSnapshots implements Snapshots {
 }
 
 const withoutAttributes = (nodes: readonly string[]): string =>
-  `Not saved: extended attributes and access lists of files on ${nodes.join(", ")}, where python3 is missing.`;
+  `Not saved: extended attributes, access lists and holes of files on ${nodes.join(", ")}, where python3 is missing.`;
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
 

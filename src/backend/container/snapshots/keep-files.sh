@@ -1,8 +1,8 @@
 #!/bin/sh
 # Copies what an engine's image of a node lacks: files that its engine hides in a container of the snapshot, and extended
-# attributes, for which the node needs python3. The engine runs it in the node, as root with -e, shortly before it is
-# saved. Prints a line if it could not save extended attributes.
-# Values: STATE, where start-system.sh finds them; ATTRIBUTES, the text of attributes.py.
+# attributes and holes, for which the node needs python3. The engine runs it in the node, as root with -e, shortly before
+# it is saved. Prints a line if it could not save these.
+# Values: STATE, where start-system.sh finds them; DETAILS, the text of file-details.py.
 
 cd /etc || exit
 rm -rf "$STATE/saved"
@@ -12,9 +12,9 @@ for name in hosts hostname resolv.conf; do
 done
 # Shows, in a container of the snapshot, that it is another one.
 awk '$5 == "/" { print $4, $NF }' /proc/self/mountinfo >"$STATE/saved/layer"
-printf '%s\n' "$ATTRIBUTES" >"$STATE/saved/attributes.py"
+printf '%s\n' "$DETAILS" >"$STATE/saved/details.py"
 if command -v python3 >/dev/null; then
-  python3 "$STATE/saved/attributes.py" save "$STATE/saved/attributes"
+  python3 "$STATE/saved/details.py" save "$STATE/saved/details"
 else
   echo 'no python3'
 fi

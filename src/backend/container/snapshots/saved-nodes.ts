@@ -28,7 +28,7 @@ import {
 import { type NodeContainer, describeContainers, readNodes } from "../records/read-containers.ts";
 import type { SavedNode } from "./read-snapshots.ts";
 import { refillVolumes, saveVolumes } from "./saved-volumes.ts";
-import attributesFile from "./attributes.py" with { type: "text" };
+import detailsFile from "./file-details.py" with { type: "text" };
 import keepFile from "./keep-files.sh" with { type: "text" };
 
 export const savedAtOnce = 6;
@@ -37,7 +37,7 @@ const commitLimitMs = 30 * 60_000;
 
 /**
  * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if
- * all names exist, the snapshot is complete. Resolves with the nodes whose extended attributes could not be saved.
+ * all names exist, the snapshot is complete. Resolves with the nodes whose extended attributes and holes could not be saved.
  */
 export async function saveNodes(
   engine: Engine,
@@ -75,7 +75,7 @@ export async function saveNodes(
   return containers.filter((_node, index) => kept[index] === false).map(nodeReference);
 }
 
-/** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes. */
+/** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes and holes. */
 async function keepFiles(
   engine: Engine,
   { id }: NodeContainer,
@@ -83,7 +83,7 @@ async function keepFiles(
 ): Promise<boolean> {
   const script = shellText(keepFile, {
     STATE: nodeState,
-    ATTRIBUTES: withoutHeader(attributesFile),
+    DETAILS: withoutHeader(detailsFile),
   });
   const words = ["exec", "--user=0:0", id, "/bin/sh", "-ec", script];
   const printed = await engine.ask({ words, limitMs: commitLimitMs }, signal);
