@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { assertWhole } from "./assert-whole.ts";
 import {
   type ImageFacts,
   type LayeredImage,
@@ -23,6 +24,7 @@ interface Kind {
 
 const unpack = (program: string): string => `Unpack it: ${program}`;
 const convert = "Convert it: qemu-img convert -O qcow2 IMAGE disk.qcow2";
+const wholeDisk = "Pass the whole disk of an installed system, with its boot loader.";
 const download =
   "Download it again, and look at the file: a server may have sent a message instead of the image.";
 
@@ -43,6 +45,10 @@ const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[
   { bytes: "vhdxfile", what: "is a disk of Hyper-V", hint: convert },
   { bytes: "conectix", what: "is a disk of Virtual PC", hint: convert },
   { at: 64, bytes: "\x7f\x10\xda\xbe", what: "is a disk of VirtualBox", hint: convert },
+  { at: 54, bytes: "FAT1", what: "is a file system without a partition table", hint: wholeDisk },
+  { at: 82, bytes: "FAT32", what: "is a file system without a partition table", hint: wholeDisk },
+  { at: 3, bytes: "NTFS", what: "is a file system without a partition table", hint: wholeDisk },
+  { at: 0x202, bytes: "HdrS", what: "is a Linux kernel", hint: wholeDisk },
   {
     at: 0x8001,
     bytes: "CD001",
@@ -60,6 +66,7 @@ export async function checkImage(
   await assertIsDisk(path);
   const image = await readImageFacts(qemu, path, signal);
   await assertBootable(qemu, image, signal);
+  await assertWhole(qemu, image, signal);
   assertDiskIsLargeEnough(image, diskMegabytes);
   return image;
 }

@@ -299,11 +299,22 @@ export async function readImageFacts(
   if (format !== "qcow2" && format !== "raw")
     throw noImage(path, `its format is ${outsideLine(format)}`);
   if (typeof sizeBytes !== "number") throw noImage(path, "its size is not known");
+  if (info["encrypted"] === true) throw noImage(path, "it is encrypted");
+  if (isMarkedCorrupt(info) === true)
+    throw noImage(
+      path,
+      `it is marked as damaged, which "qemu-img check -r all ${path}" may repair`,
+    );
   // QEMU would open that file as this user, and the nodes could read it.
   if ("backing-filename" in info || dataFileOf(info) !== undefined)
     throw noImage(path, "it refers to another file, which could be any file on this machine");
   return { path, format, sizeBytes };
 }
+
+const isMarkedCorrupt = read.field(
+  "format-specific",
+  read.field("data", read.field("corrupt", read.anything)),
+);
 
 const dataFileOf = read.field(
   "format-specific",

@@ -65,6 +65,9 @@ test.each([
   ["is a disk of Hyper-V", at(0, "vhdxfile"), "qemu-img convert -O qcow2"],
   ["is a disk of Virtual PC", at(0, "conectix"), "qemu-img convert -O qcow2"],
   ["is a disk of VirtualBox", at(64, "\x7f\x10\xda\xbe"), "qemu-img convert -O qcow2"],
+  ["is a file system without a partition table", at(54, "FAT16   "), "whole disk"],
+  ["is a file system without a partition table", at(82, "FAT32   "), "whole disk"],
+  ["is a Linux kernel", at(0x202, "HdrS"), "whole disk"],
   ["is an ISO image, such as of an installation DVD", at(0x8001, "CD001"), "cloud image"],
 ] as const)("a file that %s is refused, with the remedy", async (what, contents, hint) => {
   await using folder = await scratchFolder();

@@ -1,0 +1,92 @@
+/** Which disk images lack a part, with QEMU's own program. */
+import { expect, test } from "bun:test";
+import { truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkImage } from "../../../../../src/backend/vm/images/assert-bootable.ts";
+import { lastByteOfPartitions } from "../../../../../src/backend/vm/images/assert-whole.ts";
+import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
+import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { bootableDisk } from "../../../../support/bootable-disk.ts";
+import { failureOf } from "../../../../support/failure-of.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+
+const qemu = openQemu(
+  { environment: process.env, progress: silentProgress },
+  architectureOf("x64"),
+);
+const lack = Bun.which("qemu-img") === null ? "there is no qemu-img" : undefined;
+const check = async (path: string) => checkImage(qemu, { path, diskMegabytes: 64 }, neverAborted);
+const megabyte = 1_048_576;
+
+/** A disk of 8 MB whose only partition ends with it. */
+function partitionedDisk(kind: "MBR" | "GPT"): Buffer {
+  const disk = Buffer.alloc(8 * megabyte, 7);
+  disk.fill(0, 0, 34 * 512);
+  disk.set(bootableDisk().subarray(0, 512));
+  const sectors = disk.length / 512;
+  disk.writeUInt8(kind === "MBR" ? 0x83 : 0xee, 446 + 4);
+  disk.writeUInt32LE(2048, 446 + 8);
+  disk.writeUInt32LE(kind === "MBR" ? sectors - 2048 : 0xffff_ffff, 446 + 12);
+  if (kind === "MBR") return disk;
+  disk.write("EFI PART", 512, "latin1");
+  disk.writeUInt32LE(128, 512 + 80);
+  disk.writeUInt32LE(128, 512 + 84);
+  // The second entry: tables have gaps.
+  disk.fill(1, 1024 + 128, 1024 + 128 + 32);
+  disk.writeBigUInt64LE(2048n, 1024 + 128 + 32);
+  disk.writeBigUInt64LE(BigInt(sectors - 1), 1024 + 128 + 40);
+  return disk;
+}
+
+test.skipIf(lack !== undefined).each(["MBR", "GPT"] as const)(
+  `a raw disk that was cut off inside a partition is refused: %s (${lack ?? "here"})`,
+  async (kind) => {
+    await using folder = await scratchFolder();
+    const path = join(folder.path, "disk.raw");
+    await writeFile(path, partitionedDisk(kind));
+    expect(await check(path)).toMatchObject({ format: "raw", sizeBytes: 8 * megabyte });
+    await truncate(path, 5 * megabyte);
+    expect(await failureOf(check(path))).toMatchObject({
+      id: "image-not-found",
+      message: `Nodes cannot be created from ${path}: it is damaged or incomplete.`,
+    });
+  },
+);
+
+test.skipIf(lack !== undefined)(
+  `a qcow2 image that was cut off, or is encrypted or marked as damaged, is refused (${lack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    const [raw, path, locked] = ["disk.raw", "disk.qcow2", "locked.qcow2"].map((name) =>
+      join(folder.path, name),
+    ) as [string, string, string];
+    await writeFile(raw, partitionedDisk("GPT"));
+    await Bun.$`qemu-img convert -f raw -O qcow2 ${raw} ${path}`.quiet();
+    const whole = Buffer.from(await Bun.file(path).arrayBuffer());
+    expect(await check(path)).toMatchObject({ format: "qcow2" });
+    await truncate(path, 5 * megabyte);
+    expect((await failureOf(check(path))).message).toContain("it is damaged or incomplete");
+    // The second of the features that a reader must know. See QEMU's docs/interop/qcow2.txt.
+    whole[79] = 2;
+    await writeFile(path, whole);
+    expect((await failureOf(check(path))).message).toContain("it is marked as damaged");
+    const secret = ["--object", "secret,id=key,data=secret", "-f", "qcow2"];
+    const encryption =
+      "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10,encrypt.cipher-alg=aes-128";
+    await Bun.$`qemu-img create ${secret} -o ${encryption} ${locked} 1M`.quiet();
+    expect((await failureOf(check(locked))).message).toContain("it is encrypted");
+  },
+);
+
+test("a disk without partitions, or with a damaged table, has no size to compare", () => {
+  expect(lastByteOfPartitions(Buffer.from(bootableDisk().subarray(0, 34 * 512)))).toBe(0);
+  const damaged = partitionedDisk("GPT").subarray(0, 34 * 512);
+  damaged.fill(0, 512, 1024);
+  expect(lastByteOfPartitions(damaged)).toBe(0);
+  const strange = partitionedDisk("GPT").subarray(0, 34 * 512);
+  strange.writeUInt32LE(0xffff_ffff, 512 + 80);
+  strange.writeUInt32LE(0xffff_ffff, 512 + 84);
+  expect(lastByteOfPartitions(strange)).toBe(0);
+});
