@@ -29,6 +29,8 @@ import { orAborted } from "../system/time-limit.ts";
 export interface MaskedConnections extends ConnectionPool {
   /** Reads the secrets again, as far as possible, because an error may quote secrets that the platform has created since. */
   readAgain(): Promise<void>;
+  /** Does that unless the installation has ended: until then, a text that a node sends after a while may quote new secrets. */
+  readNew(): Promise<void>;
   /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
   /** Why no text from the cluster may be shown or saved; undefined if it may. */
@@ -95,6 +97,11 @@ export function openMaskedConnections(
     if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster.id) await read(node, signal);
   };
 
+  const readAgain = async (): Promise<void> => {
+    await readFirst(rereadLimitMs);
+    if (state.refusal !== undefined) throw state.refusal;
+  };
+
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
     connect: async (node, signal) => {
@@ -109,10 +116,8 @@ export function openMaskedConnections(
         throw error;
       }
     },
-    readAgain: async () => {
-      await readFirst(rereadLimitMs);
-      if (state.refusal !== undefined) throw state.refusal;
-    },
+    readAgain,
+    readNew: async () => (state.isKnown ? undefined : readAgain()),
     problem: () => state.problem,
     refusal: () => state.refusal,
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),

@@ -48,6 +48,7 @@ export async function waitForCluster(
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
       cluster,
       connections,
+      untilMasked: async () => connections.readNew(),
       login: cluster.variant === "enterprise" ? request.login : undefined,
       skipHttpChecks: request.skipHttpChecks,
       deadlineMs: request.deadlineMs,

@@ -10,7 +10,7 @@ import {
 } from "../model/cluster-record.ts";
 import { layouts } from "../platform/layouts/find-layout.ts";
 import type { Layout } from "../platform/layouts/layout.ts";
-import { askLayout } from "../platform/readiness/ask-nodes.ts";
+import { askLayout } from "../platform/readiness/ask-node.ts";
 import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/node-question.ts";
 import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
@@ -155,5 +155,5 @@ async function nodeReport(
   signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
   await using connections = openMaskedConnections(cluster, runtime);
-  return await askLayout(master, { connections, clock: runtime.clock }, signal);
+  return await askLayout(master, { connections }, signal);
 }

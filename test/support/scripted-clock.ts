@@ -24,7 +24,7 @@ export function scriptedClock(startMs = 0): ScriptedClock {
 }
 
 /** How many times as fast `fastClock` runs. */
-export const fastClockSpeed = 20;
+const fastClockSpeed = 20;
 /** For code that also waits for processes, whose time isn't the clock's. */
 export const fastClock: Clock = {
   now: () => Date.now() * fastClockSpeed,

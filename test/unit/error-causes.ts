@@ -14,7 +14,7 @@ import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
 import { syncCheckoutToNode } from "../../src/platform/checkout/checkout-sync.ts";
 import { generate } from "../../src/platform/install/genconf.ts";
 import type { PhaseContext } from "../../src/platform/install/phase.ts";
-import type { NodeAnswer } from "../../src/platform/readiness/ask-nodes.ts";
+import type { NodeAnswer } from "../../src/platform/readiness/ask-node.ts";
 import { connectFailure, type ServerOffer } from "../../src/ssh/connection/connection-errors.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { exampleCluster } from "../support/install-example.ts";

@@ -19,11 +19,8 @@ import {
   openInstallation,
   serveTo,
 } from "../../platform/install/steps.ts";
-import {
-  type MachineWatch,
-  askNode,
-  createMachineWatch,
-} from "../../platform/readiness/ask-nodes.ts";
+import { askNode } from "../../platform/readiness/ask-node.ts";
+import { type MachineWatch, createMachineWatch } from "../../platform/readiness/machine-watch.ts";
 import { configureUpgrade } from "../../platform/upgrade/configure-upgrade.ts";
 import { readNodeVersion } from "../../platform/upgrade/node-version.ts";
 import { withUpgradeLock } from "../../platform/upgrade/upgrade-lock.ts";
@@ -130,7 +127,7 @@ async function upgradeNodes(
   const known = plainLine(head.platform?.version);
   const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
   const version = isKnownOnAll ? known : (await artifactOnNode()).version.version;
-  const work = await remaining(surveyed, { version, layout, connections }, runtime, signal);
+  const work = await remaining(surveyed, { version, layout, connections }, signal);
   if (work.length > 0) {
     const roll = {
       ...observers,
@@ -225,11 +222,10 @@ async function remaining(
     readonly layout: UpgradableLayout;
     readonly connections: MaskedConnections;
   },
-  { clock }: Runtime,
   signal: AbortSignal,
 ): Promise<readonly NodeWork[]> {
   const { version, layout, connections } = to;
-  const question = { connections, clock, looks: 1, lookPauseMs: 0 };
+  const question = { connections, looks: 1 };
   const doubtful = surveyed.filter((each) => wasUpgradedTo(each, version));
   const answers = await mapConcurrently(
     doubtful,

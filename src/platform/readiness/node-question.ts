@@ -39,6 +39,8 @@ export const nodeScript =
   });
 
 export interface NodeReport {
+  /** The sum of the whole answer, with which the node recognizes it. Undefined: it did not send one. */
+  readonly seen?: string | undefined;
   /** Empty: no installation has started. */
   readonly layout: string;
   /** `running` or `exit <status>`; empty: the install script has not started. */
@@ -63,6 +65,7 @@ export interface NodeReport {
 /** Matches systemd's states and the names of layouts and units. */
 const word = /^[\w.@-]{0,100}$/;
 const installStatus = /^(running|exit \d{1,3})$/;
+const sum = /^\d{1,10}-\d{1,10}$/;
 const exitStatus = /^\d{1,3}$/;
 const mostLogLines = 20;
 
@@ -82,6 +85,7 @@ export function parseNodeReport(stdout: string): NodeReport {
   const checkStatus = value("check.status", exitStatus);
   const limit = Number(value("check.limit", /^[1-9]\d{0,2}$/)) || undefined;
   return {
+    seen: value("seen", sum),
     layout: value("layout", word) ?? "",
     status: value("status", installStatus) ?? "",
     unit: value("unit", word) ?? "",

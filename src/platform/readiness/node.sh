@@ -1,10 +1,11 @@
 #!/bin/sh
 # Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh. $2: how
-# often to run a check that passes; $3: the seconds between; $4: for how many hundredths of a second a node that isn't
-# ready may look again before it answers, as long as looking is quick; $5: the longest limit for one check
+# often to run a check that passes; $3: the sum of the answer that is known already, or "-"; $4: for how many seconds
+# a node that has no other answer looks again, unless it is ready or has failed; $5: the longest limit for one check
 # that is waited for. It prints lines "key=value"; after "log=" and "check=" come whole lines of text, until that list
 # ends:
 #
+#     seen=4038471504-75        the sum of all that follows
 #     layout=cluster            empty if no installation has started
 #     status=exit 0             status of the install script; or "running", or empty
 #     unit=active               systemd's ActiveState of the install unit
@@ -28,7 +29,7 @@ lines_of() { sed "s/^/$1=/"; }
 say() { printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr -d '\n')"; }
 
 looks=${2:-1}
-pause=${3:-0}
+known=${3:--}
 most_seconds=${5:-$CHECK_SECONDS}
 # A check that outlives its limit has the status 124, even if it had to be killed: then timeout itself ends with 137.
 run_once() {
@@ -40,7 +41,6 @@ run_once() {
 run_check() {
   run_once "$@"
   while [ "$result" = 0 ] && [ "$looks" -gt 1 ]; do
-    sleep "$pause"
     run_once "$@"
     looks=$((looks - 1))
   done
@@ -59,7 +59,7 @@ check_node() {
   while read -r program arguments; do
     [ -x "$program" ] || continue
     [ "$limit" -le "$most_seconds" ] || { say check.limit "$limit" && has_more=yes && break; }
-    seconds=${seconds:-$limit}
+    seconds=$limit
     [ ! -x "$wrapper" ] || arguments="$program $arguments" program=$wrapper
     # shellcheck disable=SC2086 # one word each
     run_check "$program" $arguments
@@ -116,23 +116,30 @@ uptime_now() {
 
 is_running() { read -r status <"$STATUS_FILE" && [ "$status" = running ]; } 2>/dev/null
 
-hangs() { printf '%s\n' "$next" | grep -qx "check.status=$TIMED_OUT"; }
+sum_of() { printf '%s\n' "$1" | cksum | tr ' ' -; }
 
-look_pause=20
-ends=$(($(uptime_now) + ${4:-0}))
-while is_running && [ "$(uptime_now)" -lt "$ends" ]; do sleep 0.1; done
-seconds=''
-answer=''
-while :; do
+# Waits three times as long as the last look took, because looking must not slow down the installation. While the
+# installer runs, only its status is read for that long, and the wait ends with it. $1: hundredths of a second.
+rest() {
+  least=2
+  ! is_running || least=10
+  tenths=$(($1 * 3 / 10))
+  [ "$tenths" -ge "$least" ] || tenths=$least
+  [ "$tenths" -le 50 ] || tenths=50
+  if [ "$least" = 2 ]; then
+    sleep "$((tenths / 10)).$((tenths % 10))"
+    return
+  fi
+  while [ "$tenths" -gt 0 ] && is_running; do
+    sleep 0.1
+    tenths=$((tenths - 1))
+  done
+}
+
+began=$(uptime_now)
+ends=$((began + ${4:-0} * 100))
+until answer=$(look) || [ "$(sum_of "$answer")" != "$known" ] || [ "$(uptime_now)" -ge "$ends" ]; do
+  rest $(($(uptime_now) - began))
   began=$(uptime_now)
-  next=$(look) && ends=0
-  # A check that hangs says less than the answer before, if there is one.
-  ! hangs || [ -z "$answer" ] || break
-  answer=$next
-  now=$(uptime_now)
-  # Another look would take as long as this one.
-  [ $((now + look_pause + now - began)) -lt "$ends" ] || break
-  sleep 0.2
-  seconds=1
 done
-printf '%s\n' "$answer"
+printf 'seen=%s\n%s\n' "$(sum_of "$answer")" "$answer"

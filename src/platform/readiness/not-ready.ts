@@ -3,7 +3,7 @@ import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { installPaths } from "../install-paths.ts";
-import type { NodeAnswer } from "./ask-nodes.ts";
+import type { NodeAnswer } from "./ask-node.ts";
 import type { Wait } from "./masters-checker.ts";
 
 const mostLines = 40;

@@ -9,7 +9,8 @@ import type { Installation } from "../install/steps.ts";
 import { runPhase } from "../install/phase.ts";
 import { prepareNode } from "../install/prepare/prepare-node.ts";
 import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
-import { type MachineWatch, askNode } from "../readiness/ask-nodes.ts";
+import { askNode } from "../readiness/ask-node.ts";
+import type { MachineWatch } from "../readiness/machine-watch.ts";
 import { type NodeVersion, readNodeVersion } from "./node-version.ts";
 import { type UpgradeSource, startUpgrade } from "./start-upgrade.ts";
 
@@ -31,7 +32,6 @@ export interface UpgradeNode extends NodeObserver {
 
 /** How long a node's check may fail after its upgrade. */
 const checkLimitMs = 10 * 60_000;
-const lookPauseMs = 250;
 
 /**
  * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Throws `upgrade-failed`, as
@@ -110,7 +110,7 @@ async function untilReady(
   const state = { isSilent: false, reason: "" };
   const look = async (inner: AbortSignal): Promise<true | undefined> => {
     await watch.current(state.isSilent, inner);
-    const question = { connections, clock, looks: 2, lookPauseMs };
+    const question = { connections, looks: 2 };
     const { verdict, report } = await askNode(node, question, inner);
     state.isSilent = report === undefined;
     if (verdict.kind === "ready") return true;

@@ -221,3 +221,24 @@ interface Later {
   readonly write: (path: string, text: string) => Promise<void>;
   readonly remove: (path: string) => Promise<void>;
 }
+
+test.skipIf(machinesLack !== undefined)(
+  "secrets that the platform has created are read again until its installation has ended",
+  async () => {
+    await using given = await start();
+    const { master, connections, progress } = given;
+    await master.write("run/go", "");
+    await master.write(status, "running\n");
+    await connections.connect(master.node, signal);
+    await connections.readNew();
+    const later = "abcdefghij0123456789";
+    await master.write(configuration, `superuser_password_hash: "${later}"\n`);
+    await connections.readNew();
+    expect(progress.mask(later)).toBe("***");
+    await master.write(status, "exit 0\n");
+    await connections.readNew();
+    const reads = secretsRead(master);
+    await connections.readNew();
+    expect(secretsRead(master)).toBe(reads);
+  },
+);

@@ -3,26 +3,23 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type NodeReport,
   judgeNode,
   nodeScript,
   parseNodeReport,
 } from "../../../../src/platform/readiness/node-question.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { until } from "../../../support/until.ts";
 
 const manyCommas =
   '{"name": "meter", "version": "1.0",\n "ports": [1, 2, 3], "description": "a, b"}\n';
 /** Checks have a second here. */
 const script = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=1");
 
-/** The answer of a node with this check that may look for five seconds until it is ready. */
-async function answerWith(
-  check: string,
-  facts = manyCommas,
-  more: readonly string[] = [],
-  text = script,
-): Promise<ReturnType<typeof parseNodeReport>> {
-  await using machines = await startMachines({ roles: ["master"] });
+/** A node with this check. */
+async function startNode(check: string, facts = manyCommas) {
+  const machines = await startMachines({ roles: ["master"] });
   const machine = machines.machines[0]!;
   await machine.write("var/lib/cluster-e2e/layout", "folder\n");
   await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
@@ -30,13 +27,31 @@ async function answerWith(
   await machine.write("opt/cluster-platform/web.json", '{"ssl_enabled": true, "web": null}\n');
   await machine.write("opt/cluster-platform/check-node", `#!/bin/bash\n${check}\n`);
   await chmod(join(machine.folder, "opt/cluster-platform/check-node"), 0o755);
-  const connection = await machines.connections.connect(machine.node, neverAborted);
-  const argv = ["sh", "-s", "--", "e2e-readiness", "1", "0", "500", ...more];
-  const { stdout } = await connection.run(
-    { argv, sudo: true, stdin: text, limitMs: 60_000 },
-    neverAborted,
-  );
-  return parseNodeReport(stdout);
+  const ask = async (words: readonly string[], text = script): Promise<NodeReport> => {
+    const connection = await machines.connections.connect(machine.node, neverAborted);
+    const { stdout } = await connection.run(
+      {
+        argv: ["sh", "-s", "--", "e2e-readiness", ...words],
+        sudo: true,
+        stdin: text,
+        limitMs: 60_000,
+      },
+      neverAborted,
+    );
+    return parseNodeReport(stdout);
+  };
+  return { machine, ask, [Symbol.asyncDispose]: () => machines[Symbol.asyncDispose]() };
+}
+
+/** The answer of a node with this check that knows of no other. */
+async function answerWith(
+  check: string,
+  facts = manyCommas,
+  more: readonly string[] = [],
+  text = script,
+): Promise<NodeReport> {
+  await using node = await startNode(check, facts);
+  return await node.ask(["1", "-", "0", ...more], text);
 }
 
 describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
@@ -63,16 +78,6 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
         reason: "the platform's own check does not finish",
       });
     }
-  });
-
-  test("has the answer before, if only a later check hangs", async () => {
-    const check =
-      '[ ! -e "$MACHINE/asked" ] || sleep 300\ntouch "$MACHINE/asked"\necho not, yet\nexit 1';
-    expect(await answerWith(check)).toMatchObject({
-      layout: "folder",
-      checkStatus: 1,
-      checkOutput: "not, yet",
-    });
   });
 
   describe("has the limit of the platform", () => {
@@ -138,4 +143,90 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       });
     },
   );
+
+  describe("whose answer is known", () => {
+    const waiting = ["1", "-", "0", "20"];
+    const next = (seen: string | undefined, seconds: number): readonly string[] => [
+      "1",
+      seen ?? "",
+      String(seconds),
+      "20",
+    ];
+    const byFile = 'echo x >>"$MACHINE/calls"; cat "$MACHINE/says"; [ -e "$MACHINE/is-ready" ]';
+    const calls = async ({ machine }: Awaited<ReturnType<typeof startNode>>): Promise<number> =>
+      (await machine.read("calls")).length / 2;
+
+    test("is answered when the node is ready", async () => {
+      await using node = await startNode(byFile);
+      await node.machine.write("says", "no leader\n");
+      const first = await node.ask(waiting);
+      const second = node.ask(next(first.seen, 600));
+      await until("it has looked twice more", async () => (await calls(node)) > 3);
+      await node.machine.write("is-ready", "");
+      expect(await second).toMatchObject({ checkStatus: 0, checkOutput: "no leader" });
+    });
+
+    test("is answered when the check says something else", async () => {
+      await using node = await startNode(byFile);
+      await node.machine.write("says", "no leader\n");
+      const first = await node.ask(waiting);
+      const second = node.ask(next(first.seen, 600));
+      await until("it has looked again", async () => (await calls(node)) > 2);
+      await node.machine.write("says", "one of three members\n");
+      expect(await second).toMatchObject({ checkStatus: 1, checkOutput: "one of three members" });
+      expect((await second).seen).not.toBe(first.seen);
+    });
+
+    test("is answered with the same once the time is over", async () => {
+      await using node = await startNode(byFile);
+      await node.machine.write("says", "no leader\n");
+      const first = await node.ask(waiting);
+      expect(await node.ask(next(first.seen, 1))).toEqual(first);
+      expect(first.seen).toMatch(/^\d+-\d+$/);
+      expect(await calls(node)).toBeGreaterThan(2);
+    });
+
+    test("is answered at once if the node has another", async () => {
+      await using node = await startNode(byFile);
+      await node.machine.write("says", "no leader\n");
+      await node.ask(next("1-75", 600));
+      expect(await calls(node)).toBe(1);
+    });
+
+    test("leaves the check three times as much time as it took", async () => {
+      await using node = await startNode('echo x >>"$MACHINE/calls"; sleep 0.5; exit 1');
+      const first = await node.ask(waiting);
+      await node.ask(next(first.seen, 5));
+      expect(await calls(node)).toBeLessThanOrEqual(1 + 3);
+    });
+
+    test("is answered when the installer has ended, without a check before", async () => {
+      await using node = await startNode('echo x >>"$MACHINE/calls"; exit 1');
+      await node.machine.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
+      await node.machine.write("var/lib/cluster-e2e/install.status", "running\n");
+      const first = await node.ask(waiting);
+      expect(first).toMatchObject({ status: "running", checkStatus: undefined });
+      const second = node.ask(next(first.seen, 600));
+      await node.machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
+      expect(await second).toMatchObject({ status: "exit 0", checkStatus: 1 });
+      // It is not the unit's process.
+      await node.machine.write("run/cluster-e2e-install.pid", "0\n");
+      expect(await calls(node)).toBe(1);
+    });
+
+    test("is answered at once when the installation has failed", async () => {
+      await using node = await startNode("exit 1");
+      await node.machine.write("var/lib/cluster-e2e/install.status", "exit 3\n");
+      const first = await node.ask(waiting);
+      expect(await node.ask(next(first.seen, 600))).toEqual(first);
+    });
+
+    test("is answered at once if the check needs more time than the question has", async () => {
+      const facts = '{"name":"meter","checkTimeout":"90s"}\n';
+      await using node = await startNode("exit 1", facts);
+      const first = await node.ask(waiting);
+      expect(first).toMatchObject({ checkSeconds: 90 });
+      expect(await node.ask(next(first.seen, 600))).toEqual(first);
+    });
+  });
 });

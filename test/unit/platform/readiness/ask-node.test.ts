@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { askNode } from "../../../../src/platform/readiness/ask-nodes.ts";
-import type { Connection } from "../../../../src/ssh/connection/connection.ts";
+import { type NodeAnswer, askNode } from "../../../../src/platform/readiness/ask-node.ts";
+import { parseNodeReport } from "../../../../src/platform/readiness/node-question.ts";
+import type { Connection, RemoteCommand } from "../../../../src/ssh/connection/connection.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { fastClock } from "../../../support/scripted-clock.ts";
 
 const node = {
   role: "master",
@@ -20,7 +20,7 @@ test.each([
 ])("a node that answers %j is waited for: %s", async (stdout, reason) => {
   const run: Connection["run"] = async () => ({ status: 0, stdout, stderr: "" });
   const connections = { connect: async () => ({ run }) as Connection } as never;
-  const question = { connections, clock: fastClock, looks: 1, lookPauseMs: 0 };
+  const question = { connections, looks: 1 };
   const { verdict } = await askNode(node, question, neverAborted);
   expect(verdict).toEqual({ kind: "waiting", reason });
 });
@@ -31,7 +31,7 @@ describe("a node whose check may take longer than usual", () => {
   const passed = "layout=folder\nstatus=exit 0\nunit=active\ncheck.status=0\n";
 
   /** The verdict, and for each question the check's limit and the milliseconds until the node must have answered. */
-  async function asked(answers: readonly string[], deadlineMs?: number) {
+  async function asked(answers: readonly string[], known?: string) {
     const questions: (readonly [seconds: string | undefined, limitMs: number | undefined])[] = [];
     const run: Connection["run"] = async ({ argv, limitMs }, signal) => {
       const stdout = answers[questions.push([argv.at(-1), limitMs]) - 1];
@@ -40,12 +40,10 @@ describe("a node whose check may take longer than usual", () => {
       throw new Error("unreachable");
     };
     const connections = { connect: async () => ({ run }) as Connection } as never;
-    const question = { connections, clock: fastClock, looks: 2, lookPauseMs: 0 };
-    const limited =
-      deadlineMs === undefined
-        ? question
-        : { ...question, deadlineMs: fastClock.now() + deadlineMs };
-    return { answer: await askNode(node, limited, neverAborted), questions };
+    const first: NodeAnswer[] = [];
+    const onFirst = (answer: NodeAnswer): void => void first.push(answer);
+    const question = { connections, looks: 2, known, onFirst };
+    return { answer: await askNode(node, question, neverAborted), questions, first };
   }
 
   test("is asked again, with time for two runs of it", async () => {
@@ -71,13 +69,41 @@ describe("a node whose check may take longer than usual", () => {
     expect(questions).toHaveLength(1);
   });
 
-  test("waits for its check if the deadline comes first", async () => {
-    const { answer, questions } = await asked([needs(90)], 50);
-    expect(answer).toMatchObject({ isCutShort: true, report: { layout: "folder" } });
-    expect(answer.verdict).toEqual({
-      kind: "waiting",
-      reason: "the platform's own check does not finish",
-    });
-    expect(questions.map(([seconds]) => seconds)).toEqual(["20", "90"]);
+  test("says first that it needs more time", async () => {
+    const { first } = await asked([needs(90), passed]);
+    const reason = "the platform's own check does not finish";
+    expect(first).toMatchObject([{ verdict: { kind: "waiting", reason } }]);
+    expect((await asked([passed])).first).toEqual([]);
+  });
+
+  test("may take a minute longer until it has another answer than the known one", async () => {
+    const { questions } = await asked([needs(90), passed], "1-75");
+    expect(questions).toEqual([
+      ["20", 120_000],
+      ["90", 260_000],
+    ]);
   });
 });
+
+test("a node is told which answer is known, and how long it may wait; such an answer is shown nowhere before the secrets are known", async () => {
+  const asked: RemoteCommand[] = [];
+  const run: Connection["run"] = async (command) => {
+    asked.push(command);
+    return { status: 0, stdout: "seen=7-75\nlayout=\n", stderr: "" };
+  };
+  const connections = { connect: async () => ({ run }) as Connection } as never;
+  const first = await askNode(node, { connections, looks: 2 }, neverAborted);
+  await askNode(node, { connections, looks: 2, known: first.report?.seen }, neverAborted);
+  expect(asked.map(({ argv }) => argv.slice(-4))).toEqual([
+    ["2", "-", "0", "20"],
+    ["2", "7-75", "60", "20"],
+  ]);
+  expect(asked.map(({ isOutputHidden }) => isOutputHidden)).toEqual([false, true]);
+});
+
+test.each(["1-75; reboot", "$(reboot)", "1", "-", "12345678901-1", "1-2-3"])(
+  "a node that names %j as the sum of its answer names none",
+  async (seen) => {
+    expect(parseNodeReport(`seen=${seen}\nlayout=\n`).seen).toBeUndefined();
+  },
+);

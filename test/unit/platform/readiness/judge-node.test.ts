@@ -122,6 +122,7 @@ test.each(cases)("%s", (_name, changes, verdict) => {
 
 test("a report is read from its lines, whatever stands around them", () => {
   const text = `motd without meaning
+seen=4038471504-75
 layout=dcos
 status=exit 0
 unit=active
@@ -134,6 +135,7 @@ check=second
 log=x=1
 `;
   expect(parseNodeReport(text)).toEqual({
+    seen: "4038471504-75",
     layout: "dcos",
     status: "exit 0",
     unit: "active",

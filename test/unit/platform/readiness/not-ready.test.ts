@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { NodeAnswer } from "../../../../src/platform/readiness/ask-nodes.ts";
+import type { NodeAnswer } from "../../../../src/platform/readiness/ask-node.ts";
 import { assertNotFailed, deadlinePassed } from "../../../../src/platform/readiness/not-ready.ts";
 
 const answer = (index: number, verdict: object) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { waitsText } from "../../../../src/platform/readiness/readiness.ts";
+import { waitsText } from "../../../../src/platform/readiness/report-waits.ts";
 
 const waits = (...pairs: readonly (readonly [string, string])[]): Parameters<typeof waitsText>[0] =>
   pairs.map(([subject, reason]) => ({ subject, reason }));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { createMachineWatch } from "../../../../src/platform/readiness/ask-nodes.ts";
+import { createMachineWatch } from "../../../../src/platform/readiness/machine-watch.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { serveOnLoopback } from "../../../support/loopback-server.ts";

@@ -1,0 +1,165 @@
+import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import { withTasks } from "../../system/concurrency.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { orAborted } from "../../system/time-limit.ts";
+import { type NodeAnswer, askNode } from "./ask-node.ts";
+import type { MastersCheck, MastersChecker, Superuser, Wait } from "./masters-checker.ts";
+import { hasTls, reportedLayout } from "./node-question.ts";
+
+/** How a cluster is asked. */
+export interface Questions {
+  readonly connections: ConnectionPool;
+  /** The superuser; undefined if no login should be tried, as on an open source cluster. */
+  readonly login: Superuser | undefined;
+  /** Skips all requests that this machine sends to the masters' web servers. */
+  readonly skipHttpChecks: boolean;
+}
+
+/** What is known of a cluster that is waited for. */
+export interface WaitState {
+  /** The backend's latest record. */
+  cluster: ClusterRecord;
+  /** The latest answer of each node, by its id. */
+  readonly answers: Map<string, NodeAnswer>;
+  /** First answers of nodes that need more time for their check. */
+  readonly firstAnswers: Map<string, NodeAnswer>;
+  /** What the masters' web servers lack; undefined while they are not asked. */
+  ofMasters: readonly Wait[] | undefined;
+  /** Resolves with the next call of `change`. */
+  readonly nextChange: () => Promise<void>;
+  readonly change: () => void;
+}
+
+export function createWaitState(cluster: ClusterRecord): WaitState {
+  const held = { next: Promise.withResolvers<void>() };
+  return {
+    cluster,
+    answers: new Map(),
+    firstAnswers: new Map(),
+    ofMasters: undefined,
+    nextChange: async () => held.next.promise,
+    change: () => {
+      held.next.resolve();
+      held.next = Promise.withResolvers();
+    },
+  };
+}
+
+/** The latest answers, in the order of the nodes. */
+export const answersOf = ({ cluster, answers }: WaitState): readonly NodeAnswer[] =>
+  cluster.nodes.flatMap(({ id }) => answers.get(id) ?? []);
+
+interface Following {
+  readonly state: WaitState;
+  readonly connections: ConnectionPool;
+  readonly clock: Clock;
+}
+
+/** Together with the last question, which looks once, every check has to pass three times in a row. */
+const firstLooks = 2;
+/** No node is asked more often, whatever it answers, and no master's web server. */
+const periodMs = 1000;
+/** How often a node that is ready is asked again while others are not. */
+const readyPeriodMs = 15_000;
+
+/**
+ * Asks all nodes until `isEnough`, which is called after each change of the state. A node that has answered waits by
+ * itself until it has another answer.
+ */
+export async function followAll(
+  following: Following & Omit<MastersFollowing, "state">,
+  isEnough: (signal: AbortSignal) => Promise<boolean>,
+  outer: AbortSignal,
+): Promise<void> {
+  const { state } = following;
+  await withTasks(async (tasks) => {
+    tasks.start(async (signal) => followMasters(following, signal));
+    const followed = new Set<string>();
+    for (;;) {
+      const next = state.nextChange();
+      for (const { id } of state.cluster.nodes) {
+        if (!followed.has(id)) tasks.start(async (signal) => followNode(id, following, signal));
+        followed.add(id);
+      }
+      if (await isEnough(tasks.signal)) return;
+      await orAborted(next, tasks.signal);
+    }
+  }, outer);
+}
+
+async function followNode(
+  id: string,
+  { state, connections, clock }: Following,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const before = state.answers.get(id);
+    const isReady = before?.verdict.kind === "ready";
+    if (isReady) await clock.sleep(readyPeriodMs, signal);
+    const node = nodeOf(state, id);
+    if (node === undefined) return;
+    const askedAtMs = clock.now();
+    const known = isReady ? undefined : before?.report?.seen;
+    const onFirst = (answer: NodeAnswer): void => void state.firstAnswers.set(id, answer);
+    const question = { connections, looks: isReady ? 1 : firstLooks, known, onFirst };
+    const answer = await askNode(node, question, signal);
+    state.answers.set(id, answer);
+    state.change();
+    const waitsNext = known === undefined && answer.report?.seen !== undefined;
+    if (!waitsNext) await clock.sleep(Math.max(0, askedAtMs + periodMs - clock.now()), signal);
+  }
+}
+
+/** A machine that was restarted may have another address. */
+const nodeOf = ({ cluster }: WaitState, id: string): NodeRecord | undefined =>
+  cluster.nodes.find((node) => node.id === id);
+
+interface MastersFollowing {
+  readonly state: WaitState;
+  readonly clock: Clock;
+  readonly checkOf: () => MastersCheck | undefined;
+  readonly checkMasters: MastersChecker;
+}
+
+/** Asks the masters' web servers as soon as all masters are ready, so that a wrong password shows before the last agent is up. */
+async function followMasters(
+  { state, clock, checkOf, checkMasters }: MastersFollowing,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const next = state.nextChange();
+    const check = checkOf();
+    if (check === undefined) {
+      state.ofMasters = undefined;
+      await orAborted(next, signal);
+      continue;
+    }
+    const first = await checkMasters(check, signal);
+    state.ofMasters = first.length > 0 ? first : await checkMasters(check, signal);
+    state.change();
+    await clock.sleep(periodMs, signal);
+  }
+}
+
+/** Returns the questions for the masters; undefined while they are not asked. */
+export function mastersCheck(state: WaitState, request: Questions): MastersCheck | undefined {
+  const { cluster, answers } = state;
+  const masters = cluster.nodes.filter(({ role }) => role === "master");
+  const areReady = masters.every(({ id }) => answers.get(id)?.verdict.kind === "ready");
+  const report = masters[0] && answers.get(masters[0].id)?.report;
+  const layout = report && reportedLayout(report);
+  if (request.skipHttpChecks || !areReady || report === undefined || layout?.web === undefined)
+    return undefined;
+  // The library can create a cluster before its platform is known. Then nothing leads to a port of the platform's own.
+  if (layout.web.endpoint !== undefined && cluster.webUi === undefined) return undefined;
+  return {
+    variant: cluster.variant,
+    layout,
+    isTlsEnabled: hasTls(layout, report) ?? false,
+    masters,
+    agentCount: cluster.nodes.length - masters.length,
+    login: request.login,
+    connections: request.connections,
+  };
+}

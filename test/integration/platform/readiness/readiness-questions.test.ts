@@ -1,0 +1,181 @@
+/** How often nodes are asked while a platform is waited for, and what becomes of what they say. */
+import { chmod, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
+import {
+  type ReadinessReport,
+  type ReadinessRequest,
+  waitUntilReady,
+} from "../../../../src/platform/readiness/readiness.ts";
+import type { Connection } from "../../../../src/ssh/connection/connection.ts";
+import { silentProgress } from "../../../../src/system/runtime.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster } from "../../../support/install-example.ts";
+import {
+  type FolderMachine,
+  type FolderMachines,
+  machinesLack,
+  startMachines,
+} from "../../../support/install-machine.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { fastClock } from "../../../support/scripted-clock.ts";
+import { until } from "../../../support/until.ts";
+
+interface Waiting {
+  /** Lines of progress, and where they came. */
+  readonly told: readonly string[];
+  readonly report: Promise<ReadinessReport>;
+}
+
+function wait(
+  { nodes, connections }: Pick<FolderMachines, "nodes" | "connections">,
+  changes: Partial<ReadinessRequest> = {},
+  signal = neverAborted,
+): Waiting {
+  const told: string[] = [];
+  const cluster = exampleCluster(nodes, "oss");
+  const request: ReadinessRequest = {
+    describe: async () => cluster,
+    cluster,
+    connections,
+    untilMasked: async () => void told.push("masked"),
+    login: undefined,
+    skipHttpChecks: true,
+    deadlineMs: fastClock.now() + 200_000_000,
+    clock: fastClock,
+    progress: { ...silentProgress, waiting: (text) => void told.push(text) },
+    ...changes,
+  };
+  return { told, report: waitUntilReady(request, signal) };
+}
+
+const questions = ({ commands }: FolderMachine): number =>
+  commands.filter((line) => line.includes("e2e-readiness")).length;
+
+async function install(machine: FolderMachine, check: string): Promise<void> {
+  await machine.write("opt/cluster/bin/check", `#!/bin/sh\n${check}\n`);
+  await chmod(join(machine.folder, "opt/cluster/bin/check"), 0o755);
+  await machine.write("var/lib/cluster-e2e/layout", "cluster\n");
+  await machine.write("var/lib/cluster-e2e/install.status", "exit 0\n");
+}
+
+const untilReady = 'echo x >>"$MACHINE/calls"; echo no leader; [ -e "$MACHINE/is-ready" ]';
+const looks = async (machine: FolderMachine): Promise<number> =>
+  (await machine.read("calls").catch(() => "")).length / 2;
+
+describe.skipIf(machinesLack !== undefined)("a node that is waited for", () => {
+  test("is not asked again before something changes there, however often it looks", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const machine = machines.machines[0]!;
+    await install(machine, untilReady);
+    const { told, report } = wait(machines);
+    await until("it has looked often", async () => (await looks(machine)) > 6);
+    expect(questions(machine)).toBe(2);
+    await machine.write("is-ready", "");
+    await report;
+    expect(questions(machine)).toBe(3);
+    expect(told).toEqual([
+      "masked",
+      expect.stringContaining("no leader"),
+      "all checks passed; confirming",
+    ]);
+  });
+
+  test("that loses its connection meanwhile is asked over another one", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const machine = machines.machines[0]!;
+    await install(machine, untilReady);
+    const { told, report } = wait(machines);
+    await until("it has looked again", async () => (await looks(machine)) > 2);
+    machine.cutConnections();
+    await until("it is asked again", () => machine.logins() > 1);
+    await machine.write("is-ready", "");
+    await report;
+    expect(told.join("\n")).toContain("master_0: it does not answer: ");
+  });
+
+  test("is left alone when the wait is given up", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    const machine = machines.machines[0]!;
+    await install(machine, untilReady);
+    const stop = new AbortController();
+    const failure = failureOf(wait(machines, {}, stop.signal).report);
+    await until("it has looked again", async () => (await looks(machine)) > 2);
+    stop.abort(new Error("enough"));
+    expect((await failure).message).toBe("enough");
+    const seen = await looks(machine);
+    await Bun.sleep(1_000);
+    expect(await looks(machine)).toBeLessThanOrEqual(seen + 1);
+  });
+
+  test("while another one is not ready is asked again at its own, longer period, and may fail meanwhile", async () => {
+    await using machines = await startMachines({ roles: ["master", "agent"] });
+    const [master, agent] = [machines.machines[0]!, machines.machines[1]!];
+    await install(master, 'echo x >>"$MACHINE/calls"; [ ! -e "$MACHINE/is-broken" ]');
+    await install(agent, untilReady);
+    const { report, told } = wait(machines);
+    await until("the master was asked again", () => questions(master) > 1);
+    await master.write("is-broken", "");
+    await until("its failure is told", () => told.some((text) => text.includes("master_0: ")));
+    await agent.write("is-ready", "");
+    await rm(join(master.folder, "is-broken"));
+    expect(await report).toMatchObject({ nodeCount: 2 });
+  });
+
+  test("is waited for by its latest words when the time is over", async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await install(machines.machines[0]!, untilReady);
+    const error = await failureOf(wait(machines, { deadlineMs: fastClock.now() + 40_000 }).report);
+    expect(error).toMatchObject({ id: "deadline-passed" });
+    expect(error.message).toContain("master_0: its check says: no leader");
+  });
+
+  test("that answers at once, whatever it is asked, is asked a second apart", async () => {
+    const askedAtMs: number[] = [];
+    const enough = new AbortController();
+    const run: Connection["run"] = async () => {
+      if (askedAtMs.push(fastClock.now()) === 5) enough.abort(new Error("asked often enough"));
+      return { status: 0, stdout: "layout=\n", stderr: "" };
+    };
+    const connections = { connect: async () => ({ run }) } as never;
+    await using machines = await startMachines({ roles: ["master"] });
+    const failure = await failureOf(
+      wait({ nodes: machines.nodes, connections }, {}, enough.signal).report,
+    );
+    expect(failure.message).toBe("asked often enough");
+    const gaps = askedAtMs.slice(1).map((atMs, index) => atMs - (askedAtMs[index] ?? 0));
+    // A timer may end a millisecond early, which are 20 of this clock's.
+    expect(Math.min(...gaps)).toBeGreaterThan(950);
+  });
+});
+
+test.skipIf(machinesLack !== undefined)(
+  "nothing that a node says is shown before new secrets are masked",
+  async () => {
+    await using machines = await startMachines({ roles: ["master"] });
+    await install(machines.machines[0]!, untilReady);
+    const told: string[] = [];
+    const masked = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const { report } = wait(
+      machines,
+      {
+        untilMasked: async () => {
+          asked.resolve();
+          await masked.promise;
+        },
+        progress: { ...silentProgress, waiting: (text) => void told.push(text) },
+        onAnswers: (answers) => void told.push(JSON.stringify(answers)),
+      },
+      stop.signal,
+    );
+    const failure = failureOf(report);
+    await asked.promise;
+    expect(told).toEqual([]);
+    masked.resolve();
+    await until("it is told", () => told.join("").includes("no leader"));
+    stop.abort(new Error("enough"));
+    await failure;
+  },
+);
