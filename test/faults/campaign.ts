@@ -3,6 +3,7 @@ import type { ArgumentWatch } from "./argument-watch.ts";
 import type { Fault, World } from "./fault.ts";
 import { runFault, type Verdict } from "./run-fault.ts";
 import { artifactFaults } from "./table/artifact-faults.ts";
+import { chaosFaults } from "./table/chaos-faults.ts";
 import { clusterFaults } from "./table/cluster-faults.ts";
 import { commandFaults } from "./table/command-faults.ts";
 import { fileFaults } from "./table/file-faults.ts";
@@ -60,6 +61,7 @@ export const campaign: readonly CampaignFault[] = [
     ...onceFaults.cloud,
     ...powerFaults.cloud,
     ...testerFaults.cloud,
+    ...chaosFaults.cloud,
   ]),
   ...inWorld("container", ContainerWorld.open, [
     ...engineFaults,
@@ -70,6 +72,7 @@ export const campaign: readonly CampaignFault[] = [
     ...lifetimeFaults.container,
     ...powerFaults.container,
     ...testerFaults.container,
+    ...chaosFaults.container,
   ]),
   ...inWorld("podman", ContainerWorld.openPodman, podmanFaults),
   ...inWorld("vm", VmWorld.open, [
@@ -80,6 +83,7 @@ export const campaign: readonly CampaignFault[] = [
     ...lifetimeFaults.vm,
     ...powerFaults.vm,
     ...testerFaults.vm,
+    ...chaosFaults.vm,
   ]),
   ...inWorld("vm", VmWorld.openWithTemplates, templateFaults),
 ];

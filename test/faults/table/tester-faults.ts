@@ -8,23 +8,27 @@ import type { ContainerWorld } from "../worlds/container-world.ts";
 import type { ProgramWorld } from "../worlds/program-world.ts";
 import type { VmWorld } from "../worlds/vm-world.ts";
 
-interface TesterWorld extends ProgramWorld {
+export interface TesterWorld extends ProgramWorld {
   answer(...answers: readonly ScriptedAnswer[]): Promise<void>;
   begun(): Promise<readonly string[]>;
 }
 
 const onAll = ["run", "-c", "faulty", "--node", "all", "--no-test-env", "--", "e2e-long"] as const;
 const begin = ["fault", "disk", "all", "--fill", "/data", "-c", "faulty"] as const;
-const observed: ScriptedAnswer = {
+export const observed: ScriptedAnswer = {
   pattern: "e2e-observe-node",
   stdout: "free=0\n",
   readsStdin: true,
 };
-const long = (pattern: string): ScriptedAnswer => ({ pattern, delayMs: 600_000, readsStdin: true });
+export const long = (pattern: string): ScriptedAnswer => ({
+  pattern,
+  delayMs: 600_000,
+  readsStdin: true,
+});
 /** The words of `run` are in the script that a session gets. */
 const session = "iflag=fullblock";
 
-const row = <Bench extends TesterWorld>(
+export const row = <Bench extends TesterWorld>(
   name: string,
   act: (world: Bench) => Promise<Ended>,
   expected: Omit<Expected, "keepsCluster">,
@@ -57,13 +61,13 @@ const meeting =
     return ended;
   };
 
-async function succeed(world: ProgramWorld, words: readonly string[]): Promise<void> {
+export async function succeed(world: ProgramWorld, words: readonly string[]): Promise<void> {
   const { status, stderr } = await world.run(words);
   if (status !== 0) throw new Error(`${words.join(" ")} ended with ${status}:\n${stderr}`);
 }
 
 /** Whether the nodes were told to heal what may have begun. */
-async function assertHealed(world: TesterWorld): Promise<void> {
+export async function assertHealed(world: TesterWorld): Promise<void> {
   if (!(await world.begun()).some((text) => text.includes("e2e-heal-faults")))
     throw new Error("nobody healed the nodes");
 }
