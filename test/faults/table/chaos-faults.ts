@@ -12,7 +12,8 @@ import { type TesterWorld, assertHealed, long, observed, row, succeed } from "./
 const random = (words: string): readonly string[] => [
   ..."fault random --seed 7 --for 10m --kinds disk --fill /data --targets majority".split(" "),
   ...words.split(" "),
-  ...["-c", "faulty"],
+  "-c",
+  "faulty",
 ];
 
 /** A point in the course of random faults. */
@@ -148,8 +149,10 @@ const failing = <Bench extends TesterWorld>(
   );
 
 const onAll = (words: string): readonly string[] => [
-  ...["fault", ...words.split(" ")],
-  ...["-c", "faulty"],
+  "fault",
+  ...words.split(" "),
+  "-c",
+  "faulty",
 ];
 const withoutSpace: ScriptedAnswer = { ...observed, stdout: "free=9000000000\n" };
 const running: ScriptedAnswer = { ...observed, stdout: "process=runs\npid=7\n" };
