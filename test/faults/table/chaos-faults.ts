@@ -148,12 +148,7 @@ const failing = <Bench extends TesterWorld>(
     expected,
   );
 
-const onAll = (words: string): readonly string[] => [
-  "fault",
-  ...words.split(" "),
-  "-c",
-  "faulty",
-];
+const onAll = (words: string): readonly string[] => ["fault", ...words.split(" "), "-c", "faulty"];
 const withoutSpace: ScriptedAnswer = { ...observed, stdout: "free=9000000000\n" };
 const running: ScriptedAnswer = { ...observed, stdout: "process=runs\npid=7\n" };
 const idle: ScriptedAnswer = { ...observed, stdout: "cpu=3\nmemory=10\ncomputer=5\n" };
