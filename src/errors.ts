@@ -100,8 +100,8 @@ export type ErrorId = keyof typeof errorTable;
 
 export interface ErrorDetail {
   /**
-   * How to fix the problem: a sentence, preferably with a command. As in messages, options have their neutral names in backquotes; the command line
-   * replaces them with flags.
+   * How to fix the problem: a sentence, preferably with a command. As in messages, options and commands are references (references.ts), to which the
+   * command line and the library give their own words.
    */
   readonly hint?: string;
   /** Known facts about the failure, for JSON output and the log. Never a secret. */
@@ -122,7 +122,7 @@ export class ClusterError extends Error {
   readonly hint: string | undefined;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly transient: boolean;
-  /** These texts with marks around outside text (see outside-text.ts), for code that masks secrets or quotes this error in another one. */
+  /** These texts with references, and with marks around outside text (see outside-text.ts), for code that masks secrets or quotes this error in another one. */
   readonly #marked: MarkedError;
 
   constructor(id: ErrorId, message: string, detail: ErrorDetail = {}) {
@@ -179,6 +179,9 @@ export function messageOf(thrown: unknown): string {
     ? message
     : outside(message);
 }
+
+/** The hint of an error, for use in another hint. */
+export const hintOf = (error: ClusterError): string | undefined => ClusterError.marked(error).hint;
 
 /** The message of a failed system call contains only the call's name, its meaning, and our own paths and addresses. */
 const isOfSystem = (thrown: unknown): boolean =>

@@ -1,3 +1,5 @@
+import { neutral } from "./references.ts";
+
 /**
  * Outside text is text that this program didn't write: output of nodes, engines, clouds and servers, and values that users pass. A message that quotes it
  * marks it, and secrets are masked between the marks only. So masking never hides our own words, or the names, paths, ids and keys that scripts read.
@@ -21,16 +23,19 @@ export const outside = (text: string): string =>
 
 export const isMarked = (text: string): boolean => text.search(marks) !== -1;
 
-export const unmarked = (text: string): string => text.replaceAll(marks, "");
+/** The text without marks, with neutral words for its references. */
+export const unmarked = (text: string): string => neutral(text).replaceAll(marks, "");
 
-/** Changes the marked parts of a text, or the others, and removes the marks. A part that has lost one of its marks counts as marked. */
+/** Changes the marked parts of a text, or the others, and removes the marks; references get neutral words. A part that has lost one of its marks counts as marked. */
 export function mapOutside(
   text: string,
   changeOutside: (part: string) => string,
   changeOwn: (part: string) => string = (part) => part,
 ): string {
   // Lines of one text are masked together, because a secret may have several.
-  const pieces = text.replaceAll(/\uFDD1([\n\t ]+)\uFDD0/g, "$1").split(/([\uFDD0\uFDD1])/);
+  const pieces = neutral(text)
+    .replaceAll(/\uFDD1([\n\t ]+)\uFDD0/g, "$1")
+    .split(/([\uFDD0\uFDD1])/);
   return pieces
     .map((piece, index) => {
       if (index % 2 === 1 || piece === "") return "";

@@ -5,7 +5,7 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
 /** The layers of this project, from the top down: each may import those below it. */
 const layers =
-  "bin index.ts library commands cli cluster backend platform store ssh system model errors.ts outside-text.ts version.ts".split(
+  "bin index.ts library commands cli cluster backend platform store ssh system model errors.ts outside-text.ts references.ts version.ts".split(
     " ",
   );
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
+import { commandName, runCommand } from "../references.ts";
 import {
   type ClusterName,
   type ClusterRecord,
@@ -230,7 +231,7 @@ export async function withAdvice(error: unknown, directory: string): Promise<unk
 function destroyed(directory: string, cause: unknown): ClusterError {
   const id = creationOfDirectory(directory)?.clusterId ?? "";
   return new ClusterError("cluster-not-found", `Cluster "${id}" was destroyed meanwhile.`, {
-    hint: "Run the list command to see all clusters.",
+    hint: `${runCommand("list")} to see all clusters.`,
     facts: { cluster: id },
     cause,
   });
@@ -244,10 +245,8 @@ export async function warnIfCutShort(
   if (await isCutShort(directory)) progress.warn(interrupted);
 }
 
-const interrupted =
-  "The create of this cluster was interrupted. Repeat it, which first removes what is left, or run the destroy command.";
-const checkMachine =
-  "Run the inspect command to see whether that machine still runs, and the doctor command to see whether it accepts connections from here.";
+const interrupted = `The create of this cluster was interrupted. Repeat it, which first removes what is left, or ${runCommand("destroy", "run")}.`;
+const checkMachine = `${runCommand("inspect")} to see whether that machine still runs, and ${commandName("doctor")} to see whether it accepts connections from here.`;
 
 export async function clusterKey(
   cluster: ClusterRecord,
@@ -265,7 +264,7 @@ export function keyMissing(cluster: ClusterRecord): ClusterError {
   const path = creationFiles(cluster.directory).privateKey;
   const handOver =
     cluster.backend === "cloud"
-      ? " Run the export command there, and the import command here."
+      ? ` ${runCommand("export")} there, and ${commandName("import")} here.`
       : "";
   return new ClusterError(
     "key-missing",

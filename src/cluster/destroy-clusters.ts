@@ -2,6 +2,7 @@ import type { Backend } from "../backend/contract.ts";
 import type { Environment, Runtime } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { ClusterError } from "../errors.ts";
+import { commandName } from "../references.ts";
 import { findCluster } from "./find-cluster.ts";
 import type { ClusterName, ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
@@ -55,7 +56,7 @@ export async function assertNoSnapshots(
     "bad-usage",
     `Cluster "${cluster.id}" has snapshots, which would be lost: ${names.join(", ")}.`,
     {
-      hint: "Remove the cluster with the destroy command, which asks, or delete its snapshots.",
+      hint: `Remove the cluster with ${commandName("destroy")}, which asks, or delete its snapshots.`,
       facts: { cluster: cluster.id, snapshots: names },
     },
   );

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Backend } from "../backend/contract.ts";
 import type { SnapshotFile } from "../model/snapshot.ts";
 import { ClusterError, OwnError, messageOf, quoted } from "../errors.ts";
+import { commandName } from "../references.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
 import { parseKey } from "../ssh/keys.ts";
@@ -69,7 +70,7 @@ const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
     "key-missing",
     `The host key of ${node} of cluster "${id}" is not on this machine.`,
     {
-      hint: "The cluster is still being created: export it after the create command has ended.",
+      hint: `The cluster is still being created: export it after ${commandName("create")} has ended.`,
       facts: { cluster: id, node },
     },
   );
@@ -193,7 +194,7 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
   const found = text.length > mostHandOverBytes ? undefined : parseJson(text);
   if (!isMapping(found) || found["format"] !== format)
     throw unreadable(
-      `${name} was not written by the export command, or only a part of it is there.`,
+      `${name} was not written by ${commandName("export")}, or only a part of it is there.`,
     );
   const version = found["formatVersion"];
   if (version !== formatVersion)
@@ -248,5 +249,4 @@ const otherVersion = (name: string, isNewer: boolean): ClusterError =>
     "Use the same version of this program on both machines, and export the cluster again.",
   );
 
-const decrypt =
-  "Decrypt it with age, and pipe the result to the import command, with - as its file.";
+const decrypt = `Decrypt it with age, and pipe the result to ${commandName("import")}, with - as its file.`;

@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import type { Backend, BackendScope, OtherScopes } from "../backend/contract.ts";
 import { ClusterError, hasErrorId } from "../errors.ts";
+import { commandName, optionName, runCommand } from "../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -37,7 +38,7 @@ export async function findCluster(
   const here = scope === undefined ? "" : ` in ${scope.kind} ${scope.name}`;
   throw new ClusterError("cluster-not-found", `There is no cluster "${clusterId}"${here}.`, {
     hint: byRole.test(clusterId)
-      ? `That is the name of a node. Pass the cluster's id with \`clusterId\`, and the node with \`node\` where the command has it.`
+      ? `That is the name of a node. Pass the cluster's id with ${optionName("clusterId")}, and the node with ${optionName("node")} where the command has it.`
       : hintFor(scope, others),
     facts: {
       cluster: clusterId,
@@ -73,7 +74,7 @@ function hintFor(
   { scopes, unreachable, notes = [] }: OtherScopes,
 ): string {
   if (scope !== undefined && scopes.length > 0) {
-    const options = scopes.map((name) => `\`${scope.option} ${name}\``);
+    const options = scopes.map((name) => optionName(scope.option, name));
     return `There is one in ${scopes.join(", ")}: add ${options.join(" or ")}.`;
   }
   const unasked = unreachable.map(
@@ -82,7 +83,7 @@ function hintFor(
   return [
     ...notes,
     ...unasked,
-    "Run the list command to see all clusters, or the doctor command to see what is left of others.",
+    `${runCommand("list")} to see all clusters, or ${commandName("doctor")} to see what is left of others.`,
   ].join(" ");
 }
 
@@ -143,7 +144,7 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
     "node-not-found",
     `Node "${reference}" of cluster "${cluster.id}" has no address.`,
     {
-      hint: "The node is still starting, or has lost its network. Run the inspect command to see the nodes' addresses.",
+      hint: `The node is still starting, or has lost its network. ${runCommand("inspect")} to see the nodes' addresses.`,
       facts: { cluster: cluster.id, node: reference },
     },
   );
@@ -151,7 +152,7 @@ export function findNode(cluster: ClusterRecord, reference: string): NodeRecord 
 
 export const noRunningMaster = ({ id }: ClusterRecord, purpose = "", advice = ""): ClusterError =>
   new ClusterError("node-not-found", `Cluster "${id}" has no running master${purpose}.`, {
-    hint: `Run the inspect command to see its nodes${advice}.`,
+    hint: `${runCommand("inspect")} to see its nodes${advice}.`,
     facts: { cluster: id },
   });
 
@@ -166,7 +167,7 @@ export function assertRuns(cluster: Pick<ClusterRecord, "id">, node: NodeRecord)
     "node-stopped",
     `${name} of cluster "${cluster.id}" is ${node.state}${why}.`,
     {
-      hint: `${advice}: run the command "node ${action} ${name}"`,
+      hint: `${advice}: ${runCommand(`node ${action} ${name}`, "run")}`,
       facts: { cluster: cluster.id, node: name, state: node.state },
     },
   );
@@ -182,7 +183,7 @@ export function runningMasters(
   );
   if (first !== undefined) return [first, ...others];
   for (const node of cluster.nodes) if (node.role === "master") assertRuns(cluster, node);
-  throw noRunningMaster(cluster, "", `, and choose one with \`${option}\``);
+  throw noRunningMaster(cluster, "", `, and choose one with ${optionName(option)}`);
 }
 
 function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {

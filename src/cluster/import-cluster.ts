@@ -1,5 +1,6 @@
 import type { Backend } from "../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import { runCommand } from "../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -121,8 +122,7 @@ async function logIn(
   );
 }
 
-const unreachableHint =
-  "Nothing was imported. If this machine's address is not admitted to the cluster, run the admit command first.";
+const unreachableHint = `Nothing was imported. If this machine's address is not admitted to the cluster, ${runCommand("admit", "run")} first.`;
 
 /** Returns why a node cannot be logged in to; throws if it presents another host key. */
 async function loginFailure(

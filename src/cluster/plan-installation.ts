@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { optionName } from "../references.ts";
 import { assertSum } from "../platform/artifact/artifact-download.ts";
 import {
   type ArtifactHead,
@@ -95,7 +96,7 @@ function variantOf(
   return variant;
 }
 
-const variantRequired = `\`variant\`: required (${variants.join(", ")})`;
+const variantRequired = `${optionName("variant")}: required (${variants.join(", ")})`;
 
 /** Returns a problem for each of these options that was given, because only releases support them. */
 const releaseOnlyProblems = (
@@ -105,7 +106,7 @@ const releaseOnlyProblems = (
   Object.entries(given).flatMap(([name, value]) =>
     value === undefined
       ? []
-      : [`\`${name}\`: only releases of the platform have it, but not ${shown}`],
+      : [`${optionName(name)}: only releases of the platform have it, but not ${shown}`],
   );
 
 const workspaceBytes = 2e9;
@@ -115,7 +116,7 @@ export async function assertWorkspace(folder: string): Promise<void> {
   const lack = await freeSpaceProblem(folder, workspaceBytes);
   if (lack === undefined) return;
   throw new ClusterError("machine-not-set-up", lack, {
-    hint: "Set `workspaceDir` or TMPDIR to a folder with 2 GB of free space.",
+    hint: `Set ${optionName("workspaceDir")} or TMPDIR to a folder with 2 GB of free space.`,
     facts: { folder },
   });
 }
@@ -196,7 +197,7 @@ export async function installationProblems(
       ? [variantRequired]
       : []),
     ...(variant === "oss" && securityMode !== undefined
-      ? ["`securityMode`: only the enterprise variant has security modes"]
+      ? [`${optionName("securityMode")}: only the enterprise variant has security modes`]
       : []),
     ...(license.problems ?? []),
   ];

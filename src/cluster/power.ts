@@ -1,6 +1,7 @@
 import type { Backend } from "../backend/contract.ts";
 import type { Power } from "../backend/power.ts";
 import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
+import { optionName, runCommand } from "../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -68,7 +69,7 @@ async function restartFromWithin(
   if (action !== "restart" || isForced)
     throw new ClusterError(
       "bad-usage",
-      `Nodes of clusters of this kind (${backend.name}) can only be restarted, without \`force\`.`,
+      `Nodes of clusters of this kind (${backend.name}) can only be restarted, without ${optionName("force")}.`,
     );
   const cluster = await findCluster(backend, clusterId, signal);
   const chosen = findNodes(cluster, selectors);
@@ -237,7 +238,7 @@ function assertStillRuns(cluster: ClusterRecord, node: NodeRecord): void {
     "machine-failed",
     `${name} of cluster "${cluster.id}" has ended instead of starting again${why}.`,
     {
-      hint: "Run the logs command to see its console.",
+      hint: `${runCommand("logs")} to see its console.`,
       facts: { cluster: cluster.id, node: name },
     },
   );

@@ -1,4 +1,5 @@
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
+import { runCommand } from "../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
@@ -85,7 +86,7 @@ async function begin(connection: Connection, node: NodeRecord, signal: AbortSign
 
 const notYet = (node: NodeRecord, why: string, cause?: unknown): ClusterError =>
   new ClusterError("connection-failed", `${nodeReference(node)} is not back: ${why}`, {
-    hint: "Give it more time, then run the wait command. If it stays away, run the logs command to see its console.",
+    hint: `Give it more time, then ${runCommand("wait", "run")}. If it stays away, ${runCommand("logs", "run")} to see its console.`,
     transient: true,
     facts: { node: nodeReference(node) },
     cause,

@@ -1,3 +1,4 @@
+import { optionName } from "../references.ts";
 import type { Backend } from "../backend/contract.ts";
 import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
 import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
@@ -89,6 +90,6 @@ export function superuserLogin(
   const password = given ?? superuser.password;
   if (password !== undefined) return { value: { username: superuser.username, password } };
   return problem(
-    "`wait`: `extraConfig` contains only the hash of the superuser's password; pass the password with `superuserPassword`",
+    `${optionName("wait")}: ${optionName("extraConfig")} contains only the hash of the superuser's password; pass the password with ${optionName("superuserPassword")}`,
   );
 }

@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { runCommand } from "../references.ts";
 import { noRunningMaster } from "./find-cluster.ts";
 import {
   type ClusterRecord,
@@ -142,7 +143,7 @@ async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise
     "key-missing",
     `The host key of ${name} of cluster "${cluster.id}" is not on this machine.`,
     {
-      hint: "The cluster is still being created, or another machine claims to be that node. Run the inspect command to see its address.",
+      hint: `The cluster is still being created, or another machine claims to be that node. ${runCommand("inspect")} to see its address.`,
       facts: { cluster: cluster.id, node: name, address: host },
     },
   );

@@ -1,3 +1,4 @@
+import { runCommand } from "../references.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { type Context, defineCommand } from "../cli/command.ts";
 import { argument, flag, listArgument } from "../cli/options/option.ts";
@@ -90,7 +91,7 @@ async function change(
   const { cluster, hasBooted } = await changePower(backend, input, context, context.signal);
   if (hasBooted)
     context.progress.note(
-      "The nodes boot. Run the wait command to find out when the platform is ready.",
+      `The nodes boot. ${runCommand("wait")} to find out when the platform is ready.`,
     );
   const nodes = cluster.nodes.map((node) => ({
     reference: nodeReference(node),

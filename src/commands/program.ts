@@ -1,3 +1,4 @@
+import { commandName } from "../references.ts";
 import type { Program } from "../cli/command.ts";
 import { completionCommand } from "../cli/completion-command.ts";
 import { endsByItself, programName } from "./backend-options.ts";
@@ -81,8 +82,7 @@ const localCommands = (kind: LocalKind) => [
 function missingCommands(kind: BackendKind): ReadonlyMap<string, string> {
   const isLocal = kind.local !== undefined;
   const handOver = "clusters on this computer cannot be used from another";
-  const noPower =
-    'instances that shut down terminate; to restart nodes, use the command "node restart NODE"';
+  const noPower = `instances that shut down terminate; to restart nodes, use ${commandName("node restart NODE")}`;
   const rows: readonly (readonly [names: readonly string[], isMissing: boolean, reason: string])[] =
     [
       [

@@ -10,6 +10,7 @@ import {
   signal,
   text,
 } from "../model/read-arguments.ts";
+import { type Speaker, neutralSpeaker, spokenBy } from "../references.ts";
 
 export interface Cancellation {
   /** When aborted, ends the work and throws the signal's reason. */
@@ -96,10 +97,7 @@ export const saveShape: Shape<SaveOptions> = {
   recipients: optional(listOf(text)),
 };
 
-/**
- * Options that the library calls otherwise than the commands declare them, or doesn't have. The code below both names options as the commands do, in
- * backquotes; see cli/options/problems.ts for the command line.
- */
+/** Options that the library calls otherwise than the commands declare them, or doesn't have. */
 const libraryNames: ReadonlyMap<string, string> = new Map([
   ["extraConfig", "`clusterConfig`"],
   ["lifetime", "`lifetimeMs`"],
@@ -118,25 +116,27 @@ const calls: ReadonlyMap<string, string> = new Map([
   ["export", "`export`"],
   ["import", "`Cluster.import`"],
   ["inspect", "`Cluster.find`"],
+  ["node resume", "`resume`"],
+  ["node start", "`start`"],
   ["wait", "`waitForCluster`"],
 ]);
 
-/** The library reports no details. */
-const aboutDetails = / ?\bPass -v{1,3} to see [\w' ]{1,60}\./g;
+const librarySpeaker: Speaker = {
+  option: (name, value) =>
+    (value === undefined ? libraryNames.get(name) : undefined) ??
+    neutralSpeaker.option(name, value),
+  command: (words, verb) => {
+    const [command = "", action] = words.split(" ");
+    const call = calls.get(action === undefined ? command : `${command} ${action}`);
+    if (call === undefined) return neutralSpeaker.command(words, verb);
+    return verb === undefined ? call : `${verb === "Run" ? "Call" : "call"} ${call}`;
+  },
+  // The library reports no details.
+  detail: () => "",
+};
 
 export const libraryWords = (message: string): string =>
-  message
-    .replaceAll(aboutDetails, "")
-    .replaceAll(/`(\w+)`/g, (found, name: string) => libraryNames.get(name) ?? found)
-    .replaceAll(/\brun the command "node (start|resume) \w+"/g, "call `$1`")
-    .replaceAll(
-      /\b(Run |run )?the (\w+) command\b/g,
-      (found, verb: string | undefined, name: string) => {
-        const call = calls.get(name);
-        if (call === undefined) return found;
-        return verb === undefined ? call : `${verb === "Run " ? "Call" : "call"} ${call}`;
-      },
-    );
+  spokenBy(librarySpeaker, message).trimEnd();
 
 export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -149,10 +149,11 @@ export async function inLibraryWords<Result>(work: () => Promise<Result>): Promi
 export function withLibraryWords(error: unknown): unknown {
   if (!(error instanceof ClusterError)) return error;
   const { id, transient, cause } = error;
-  const message = libraryWords(error.message);
-  const hint = error.hint === undefined ? undefined : libraryWords(error.hint);
-  if (message === error.message && hint === error.hint) return error;
-  const { problems, ...others } = error.facts;
+  const own = ClusterError.marked(error);
+  const message = libraryWords(own.message);
+  const hint = own.hint === undefined ? undefined : libraryWords(own.hint);
+  if (message === own.message && hint === own.hint) return error;
+  const { problems, ...others } = own.facts;
   const facts = Array.isArray(problems)
     ? { ...others, problems: problems.map(String).map(libraryWords) }
     : others;

@@ -115,7 +115,7 @@ export async function installFromPath(
   const slow = tooSlow(
     "Starting the installation on",
     record.id,
-    "Allow more time with `timeout`.",
+    "Allow more time with `timeoutMs`.",
   );
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, slow);
   try {

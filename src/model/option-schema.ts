@@ -1,4 +1,5 @@
 import { ClusterError, quoted, messageOf } from "../errors.ts";
+import { optionName } from "../references.ts";
 import { type Checked, badUsage } from "./checked.ts";
 import {
   type Shape,
@@ -116,7 +117,7 @@ export function readOptions<Schema extends OptionSchema, Options>(
   const values = Object.entries(schema).map(([name, option]) => {
     const texts = [given[name] ?? []].flat().map(String);
     const read = texts.flatMap((text) =>
-      readText(option, text, (problem) => problems.push(`\`${name}\`: ${problem}`)),
+      readText(option, text, (problem) => problems.push(`${optionName(name)}: ${problem}`)),
     );
     if (read.length < texts.length) return [name, undefined];
     return [

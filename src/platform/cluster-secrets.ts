@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { commandName, optionName } from "../references.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
@@ -75,7 +76,7 @@ export async function readClusterSecrets(
     "remote-command-failed",
     `Cannot read from the first master which secrets to mask (status ${status}).`,
     {
-      hint: "Until then, no text from the cluster is shown. Inspect the node: the run command with `noTestEnv` opens a shell on it.",
+      hint: `Until then, no text from the cluster is shown. Inspect the node: ${commandName("run")} with ${optionName("noTestEnv")} opens a shell on it.`,
       facts: { status },
     },
   );

@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { optionName } from "../references.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { outsideLines, plainLines } from "../system/printable.ts";
@@ -27,7 +28,7 @@ export async function readResolvers(
       "remote-command-failed",
       `Cannot read the first master's /etc/resolv.conf: ${reasonOf(result)}.`,
       {
-        hint: "Its name servers belong in the configuration: set resolvers in `extraConfig`, or use another image.",
+        hint: `Its name servers belong in the configuration: set resolvers in ${optionName("extraConfig")}, or use another image.`,
         facts: { status: result.status, output: outsideLines(result.stderr, 5) },
       },
     );

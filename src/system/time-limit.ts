@@ -1,4 +1,5 @@
 import { ClusterError, hasErrorId, messageOf, revised } from "../errors.ts";
+import { optionName } from "../references.ts";
 
 /** A signal that is aborted with `error` when the time is up, unless it is disposed of first. */
 export function timeLimit(ms: number, error: Error): Disposable & { readonly signal: AbortSignal } {
@@ -7,7 +8,7 @@ export function timeLimit(ms: number, error: Error): Disposable & { readonly sig
   return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-const tooSlowHint = "Allow more time with `timeout`, or see the log for what was slow.";
+const tooSlowHint = `Allow more time with ${optionName("timeout")}, or see the log for what was slow.`;
 
 /** The error for work on a cluster that exceeds its time limit. `work` begins the message, such as "Creating". */
 export const tooSlow = (work: string, clusterId: string, hint = tooSlowHint): ClusterError =>

@@ -1,3 +1,4 @@
+import { unmarked } from "../../src/outside-text.ts";
 import type { Backend, BackendKind } from "../../src/backend/contract.ts";
 import type { Context, Result, Source } from "../../src/cli/command.ts";
 import { withoutHabits } from "../../src/cli/habits.ts";
@@ -76,8 +77,8 @@ export async function runCommandLine(line: string, setting: CommandSetting): Pro
     progress: {
       ...silentProgress,
       timings: () => [{ title: "Launch", ms: 1_250 }],
-      note: (text: string) => void told.push(text),
-      warn: (text: string) => void told.push(`Warning: ${text}`),
+      note: (text: string) => void told.push(unmarked(text)),
+      warn: (text: string) => void told.push(`Warning: ${unmarked(text)}`),
     },
     output: {
       format: typeof format === "string" ? format : "text",

@@ -53,7 +53,8 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
   system: ["model"],
   model: [],
   "errors.ts": ["outside-text.ts"],
-  "outside-text.ts": [],
+  "outside-text.ts": ["references.ts"],
+  "references.ts": [],
   "version.ts": [],
 };
 
@@ -70,7 +71,7 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
   yaml: ["platform", "cli"],
 };
 
-const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/version.ts"];
+const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/references.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess =
   /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|src\/system\/own-user\.ts$|scripts\/|test\/)/;

@@ -1,5 +1,6 @@
 import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
+import { commandName, runCommand } from "../../references.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../admission.ts";
@@ -100,7 +101,9 @@ async function ownRange(
     return normalizeCidr(await checkAddress(runtime, signal));
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
-    throw revised(error, { hint: "Pass this machine's public address to the admit command." });
+    throw revised(error, {
+      hint: `Pass this machine's public address to ${commandName("admit")}.`,
+    });
   }
 }
 
@@ -144,7 +147,7 @@ async function clusterGroup(
       "cluster-not-found",
       `Cluster "${id}" has no security group of its own.`,
       {
-        hint: "Its machines have ended, or somebody has changed their groups or the tags of its group. Run the list command to see all clusters.",
+        hint: `Its machines have ended, or somebody has changed their groups or the tags of its group. ${runCommand("list")} to see all clusters.`,
         facts,
       },
     );

@@ -1,5 +1,6 @@
 import { endText, numbered } from "../../system/amounts.ts";
 import { hasErrorId, messageOf } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -251,8 +252,7 @@ export class CloudCreation implements Creation {
     signal: AbortSignal,
   ): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
     const reason = await whyUnreachableText(this.#runtime, this.#plan.resolved.cidrs, signal);
-    const hint =
-      "Create the cluster again, and pass the addresses that must reach it with `adminCidrs`.";
+    const hint = `Create the cluster again, and pass the addresses that must reach it with ${optionName("adminCidrs")}.`;
     return reason === undefined ? undefined : { reason, hint };
   }
 

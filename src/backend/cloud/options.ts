@@ -1,4 +1,5 @@
 import { ClusterError, quoted } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   distributionOption,
   matching,
@@ -80,11 +81,11 @@ export const cloudSchema = {
     ),
   },
   image: {
-    summary: "Your own image for the nodes; requires `sshUser`",
+    summary: `Your own image for the nodes; requires ${optionName("sshUser")}`,
     read: matching(/^ami-[0-9a-f]{8,17}$/, "is not an image id such as ami-0123456789abcdef0"),
   },
   sshUser: {
-    summary: "User for SSH logins to nodes that use `image`",
+    summary: `User for SSH logins to nodes that use ${optionName("image")}`,
     read: parsed(parseUserName, "is not a user name such as ec2-user"),
   },
   linuxDistribution: {
@@ -121,9 +122,11 @@ export function parseCloudOptions(
   );
   const isHalf = (image === undefined) !== (sshUser === undefined);
   const problems = [
-    ...ranges.map((problem) => `\`adminCidrs\`: ${problem}`),
-    ...tags.map((problem) => `\`customTags\`: ${problem}`),
-    ...(isHalf ? ["`image` and `sshUser`: pass both or neither"] : []),
+    ...ranges.map((problem) => `${optionName("adminCidrs")}: ${problem}`),
+    ...tags.map((problem) => `${optionName("customTags")}: ${problem}`),
+    ...(isHalf
+      ? [`${optionName("image")} and ${optionName("sshUser")}: pass both or neither`]
+      : []),
   ];
   if (problems.length > 0) return { problems };
   const ownImage = image !== undefined &&

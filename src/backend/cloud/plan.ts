@@ -5,6 +5,7 @@ import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
 import { assertReadable } from "../shared/foreign-resource.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
+import { optionName } from "../../references.ts";
 import { normalizeCidr } from "./admin-cidrs.ts";
 import { type CloudApi, collectPages, type Calls } from "./api/api.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./launch/distributions.ts";
@@ -187,7 +188,7 @@ export async function assertOffered(
   if (zones.length === 0) throw notOffered(api, instanceType);
   const message = `${instanceType} is offered in ${zones.join(", ")}, where no subnet of the network is.`;
   throw new ClusterError("capacity-lacking", message, {
-    hint: "Choose another `instanceType`, or a `subnetId` in one of these zones.",
+    hint: `Choose another ${optionName("instanceType")}, or a ${optionName("subnetId")} in one of these zones.`,
     facts: { instanceType, region: api.region, zones },
   });
 }

@@ -15,6 +15,7 @@ import type {
 import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
+import { runCommand } from "../../references.ts";
 import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
 import { engineAddress, reachText } from "./engine/choose-engine.ts";
 import { ownInterfaces, passageThrough } from "./engine/passage.ts";
@@ -141,8 +142,7 @@ export abstract class ContainerMachines {
     if (ended === undefined) return cluster;
     await this.forgetRights();
     const output = await consoleOutput(this.plan.engine, ended, signal).catch(() => "");
-    const hint =
-      "The node image must start systemd as /sbin/init, with sshd. Run the doctor command to see what this machine lacks.";
+    const hint = `The node image must start systemd as /sbin/init, with sshd. ${runCommand("doctor")} to see what this machine lacks.`;
     throw machineFailed(ended, { output, hint });
   }
 

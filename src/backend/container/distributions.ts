@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 
 /** Which package manager a distribution has. */
 export type PackageFamily = "apt" | "dnf" | "yum";
@@ -44,7 +45,7 @@ export function chooseDistribution(
     "machine-not-set-up",
     `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
     {
-      hint: `Choose another \`linuxDistribution\`, such as ${suiting[cgroupVersion]}.`,
+      hint: `Choose another ${optionName("linuxDistribution")}, such as ${suiting[cgroupVersion]}.`,
       facts: { distribution: asked, cgroupVersion },
     },
   );

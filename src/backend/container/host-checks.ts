@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../model/check.ts";
 import { homeFolder } from "../../store/state-folder.ts";
 import { isAccessible } from "../../system/files/private-file.ts";
@@ -105,7 +106,7 @@ async function checkCgroups(
   const usual = chooseDistribution(defaultDistribution, cgroupVersion, false);
   const nodes = [
     `nodes run ${usual} by default`,
-    ...idleLimits.map((name) => `\`${name}\` cannot be limited`),
+    ...idleLimits.map((name) => `${optionName(name)} cannot be limited`),
   ].join("; ");
   if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);
   const isHere = await isDirect(facts);
@@ -211,7 +212,7 @@ async function tryMount(
   if (problem === undefined)
     return pass(`Containers can read this machine's folders, such as those in ${home}`);
   return warn(
-    `A container cannot read a folder in ${home}, so \`customVolumes\` will not work: ${problem}`,
+    `A container cannot read a folder in ${home}, so ${optionName("customVolumes")} will not work: ${problem}`,
     remedy(engineFacts, engine),
   );
 }
@@ -225,7 +226,7 @@ const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
 export function judgeSelinux(enforce: string | undefined): Outcome {
   if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
   return pass(
-    "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z, which would relabel your files for good",
+    `Enforcing, but nodes are not confined by it: ${optionName("customVolumes")} needs no :z, which would relabel your files for good`,
   );
 }
 

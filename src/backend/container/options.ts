@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import {
   distributionOption,
   matching,
@@ -77,7 +78,7 @@ async function checkVolumes<Given extends Pick<ContainerOptions, "customVolumes"
   const found = paths.map((path) =>
     access(path).then(
       () => [],
-      () => [`\`customVolumes\`: ${path} does not exist`],
+      () => [`${optionName("customVolumes")}: ${path} does not exist`],
     ),
   );
   const problems = (await Promise.all(found)).flat();

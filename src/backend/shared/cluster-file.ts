@@ -8,6 +8,7 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import zlib from "node:zlib";
 import { ClusterError } from "../../errors.ts";
+import { commandName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
 import { outside } from "../../outside-text.ts";
@@ -126,7 +127,7 @@ async function openForReading(path: string, shown: string): Promise<FileHandle> 
 
 const unreadable = (shown: string, reason: string, cause: unknown): ClusterError =>
   new ClusterError("bad-usage", `Cannot read ${outside(shown)}: ${reason}.`, {
-    hint: "Pass a file that the snapshot command wrote, or a snapshot as CLUSTER:NAME.",
+    hint: `Pass a file that ${commandName("snapshot")} wrote, or a snapshot as CLUSTER:NAME.`,
     cause,
   });
 
@@ -167,8 +168,8 @@ async function readManifest(
   const length = head.readUInt32LE(4);
   const foreign = unusableFile(
     shown,
-    "was not written by the snapshot command",
-    "Pass a file that the snapshot command saved.",
+    `was not written by ${commandName("snapshot")}`,
+    `Pass a file that ${commandName("snapshot")} saved.`,
   );
   if (head.readUInt32LE() !== frameMagic || length > mostManifestBytes) throw foreign;
   const text = Buffer.alloc(length);

@@ -1,3 +1,4 @@
+import { runCommand } from "../../references.ts";
 import { type Outcome, pass, warn } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { abandonedCreations, isCreationUnderWay } from "../../store/creation-folder.ts";
@@ -111,7 +112,7 @@ export async function leftovers(request: LeftoversRequest): Promise<Outcome> {
   );
   if (expired.length === 0) return outcome;
   const message = `Not removed yet: ${expired.join("; ")}.`;
-  return withFinding(outcome, message, "Run the list command, which removes what is left");
+  return withFinding(outcome, message, `${runCommand("list")}, which removes what is left`);
 }
 
 async function whatIsLeft(

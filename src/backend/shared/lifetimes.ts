@@ -1,4 +1,5 @@
 import { ClusterError, messageOf } from "../../errors.ts";
+import { runCommand } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import { endRemovedCreation, isCreationUnderWay } from "../../store/creation-folder.ts";
@@ -22,7 +23,7 @@ export const endLine = (
   lifetimeMs: number | undefined,
   clock: Clock,
 ): readonly [label: string, value: string] => {
-  const destroyed = "when you run the destroy command";
+  const destroyed = `when you ${runCommand("destroy", "run")}`;
   if (lifetimeMs === undefined) return ["Ends", destroyed];
   const nowMs = clock.now();
   // Not in whole seconds, so that a lifetime of 4 h ends in 4 h, not in 3 h 59 min.

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type ClusterName, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { outsideLines } from "../../system/printable.ts";
@@ -38,7 +39,7 @@ export function clusterExists(
     "cluster-exists",
     `A cluster "${clusterId}" already exists or is being created on this machine.`,
     {
-      hint: `Choose another \`clusterId\`, or remove that cluster:\n    ${removal}`,
+      hint: `Choose another ${optionName("clusterId")}, or remove that cluster:\n    ${removal}`,
       facts: { cluster: clusterId },
       cause,
     },
@@ -90,7 +91,7 @@ export const unknownDistribution = (
   });
 
 export const cgroups1Advice = (distributions: readonly string[]): string =>
-  `Choose a \`linuxDistribution\` that has cgroups 1: ${distributions.join(", ")}.`;
+  `Choose a ${optionName("linuxDistribution")} that has cgroups 1: ${distributions.join(", ")}.`;
 
 export function assertCgroups1(
   needsCgroups1: boolean,

@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import { type Check, localCheck, pass, warn } from "../../model/check.ts";
 import { outside } from "../../outside-text.ts";
 import { openSocket } from "../../ssh/connection/open-connection.ts";
@@ -24,7 +25,7 @@ export const metadataCheck = (environment: Environment): Check =>
       return pass(`None answers at ${outside(urls.map(({ hostname }) => hostname).join(" or "))}`);
     return warn(
       `One answers at ${outside(host)}. Nodes reach it too, and get whatever it hands out, such as credentials.`,
-      "Create clusters with `offline`, run only software that you trust with that, or take the role away from this machine.",
+      `Create clusters with ${optionName("offline")}, run only software that you trust with that, or take the role away from this machine.`,
     );
   });
 

@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { ClusterError, messageOf } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
 import { gather } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
@@ -69,7 +70,7 @@ export async function assertWritable(path: string, replaces: boolean): Promise<v
     throw cannotWrite(path, "it is not a regular file");
   if (!replaces && (await isAccessible(path)))
     throw new ClusterError("bad-usage", `${path} exists already.`, {
-      hint: "Choose another file, or pass `replace`.",
+      hint: `Choose another file, or pass ${optionName("replace")}.`,
     });
 }
 

@@ -3,6 +3,7 @@ import { readdir, stat, statfs } from "node:fs/promises";
 import { freemem, platform, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   type Check,
   type Outcome,
@@ -96,7 +97,7 @@ function qemuCheck(qemu: Qemu): Check {
     if (isOlder(version, leastVersion)) return fail(`${text} is too old.`, installation(qemu));
     return warn(
       `${text} can only run single machines: networks between machines need ${streamVersion.join(".")}.`,
-      `${installation(qemu)} Until then, pass \`agents 0\` \`publicAgents 0\`.`,
+      `${installation(qemu)} Until then, pass ${optionName("agents", 0)} ${optionName("publicAgents", 0)}.`,
     );
   };
   return { name: "qemu", limitMs, run };
@@ -217,7 +218,7 @@ export const memoryCheck = ({
     if (freeBytes >= usualMemoryBytes) return pass(text);
     return warn(
       `${text}, but ${usualNodes} nodes of ${defaults.memoryMegabytes} MB may use ${gigabytes(usualMemoryBytes)} GB.`,
-      "Close other programs, use fewer nodes, or give them less memory with `memory`.",
+      `Close other programs, use fewer nodes, or give them less memory with ${optionName("memory")}.`,
     );
   });
 

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   distributionOption,
   matching,
@@ -66,9 +67,13 @@ export function imageProblem(
   sha256: string | undefined,
 ): string | undefined {
   if (source === undefined)
-    return sha256 === undefined ? undefined : "`imageSha256` is only allowed with `image`";
+    return sha256 === undefined
+      ? undefined
+      : `${optionName("imageSha256")} is only allowed with ${optionName("image")}`;
   if (isUrl(source))
-    return sha256 === undefined ? "`image`: a URL requires `imageSha256`" : undefined;
+    return sha256 === undefined
+      ? `${optionName("image")}: a URL requires ${optionName("imageSha256")}`
+      : undefined;
   return undefined;
 }
 
@@ -139,7 +144,7 @@ export const vmSchema = {
   },
   imageSha256: {
     placeholder: "<sum>",
-    summary: "SHA-256 checksum of `image`; required if that is a URL",
+    summary: `SHA-256 checksum of ${optionName("image")}; required if that is a URL`,
     read: matching(/^[0-9a-f]{64}$/i, "is not a SHA-256 checksum, which has 64 hexadecimal digits"),
   },
   offline: offlineOption,
@@ -160,7 +165,7 @@ export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked
   const { access } = await import("node:fs/promises");
   return access(image).then(
     () => combined,
-    () => problem(`\`image\`: ${image} does not exist`),
+    () => problem(`${optionName("image")}: ${image} does not exist`),
   );
 }
 

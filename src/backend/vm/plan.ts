@@ -3,6 +3,7 @@ import { isOlder } from "../../model/check.ts";
 import { nodesText } from "../../system/amounts.ts";
 import { platform, totalmem } from "node:os";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import type { Clock, Environment } from "../../system/runtime.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
@@ -92,7 +93,7 @@ async function assertCpuModel(
     "machine-not-set-up",
     `The CPU model ${model} does not work under ${accelerator}: ${problem}.`,
     {
-      hint: `Choose another one for \`cpuModel\`. QEMU lists those it knows: ${qemu.systemName} -cpu help`,
+      hint: `Choose another one for ${optionName("cpuModel")}. QEMU lists those it knows: ${qemu.systemName} -cpu help`,
       facts: { model, accelerator },
     },
   );
@@ -125,7 +126,7 @@ export const megabytesOf = (
 export function assertMemory(
   megabytes: number,
   totalBytes: number,
-  hint = "Use fewer nodes, or give them less memory with `memory`.",
+  hint = `Use fewer nodes, or give them less memory with ${optionName("memory")}.`,
 ): void {
   const total = Math.floor(totalBytes / 1024 ** 2);
   if (megabytes <= total) return;

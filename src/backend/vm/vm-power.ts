@@ -1,5 +1,6 @@
 import { access, rm } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
+import { commandName, optionName, runCommand } from "../../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -70,7 +71,7 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
       if ((await poll(look, rule, signal)) === true) return;
       const left = (await running()).map(nodeReference);
       throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
-        hint: "Stop them with `force`, or see the logs for what they wait for.",
+        hint: `Stop them with ${optionName("force")}, or see the logs for what they wait for.`,
         facts: { cluster: cluster.id, nodes: left },
       });
     },
@@ -167,7 +168,7 @@ const networkGone = ({ clusterId }: ClusterFacts, cause?: unknown): ClusterError
     "engine-failed",
     `The private network of cluster "${clusterId}" accepts no more machines.`,
     {
-      hint: "Restart the whole cluster: run the stop command, then the start command.",
+      hint: `Restart the whole cluster: ${runCommand("stop", "run")}, then ${commandName("start")}.`,
       facts: { cluster: clusterId },
       cause,
     },

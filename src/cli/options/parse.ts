@@ -1,5 +1,5 @@
 import arg from "arg";
-import { ClusterError, messageOf, quoted } from "../../errors.ts";
+import { ClusterError, hintOf, messageOf, quoted } from "../../errors.ts";
 import type { Command } from "../command.ts";
 import { helpOption } from "../help/help.ts";
 import {
@@ -171,9 +171,7 @@ async function readText(
 function problemsOf(error: unknown): readonly string[] {
   if (error instanceof BadValue) return error.problems;
   if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
-  return [
-    `${messageOf(error)}${error.hint === undefined ? "" : ` ${ClusterError.marked(error).hint}`}`,
-  ];
+  return [`${messageOf(error)}${error.hint === undefined ? "" : ` ${hintOf(error)}`}`];
 }
 
 /** A command line split into options and positionals, before any value is read. */

@@ -1,5 +1,6 @@
 import { ClusterError } from "../../errors.ts";
-import { mapOutside, outside, unmarked } from "../../outside-text.ts";
+import { unmarked } from "../../outside-text.ts";
+import { type Speaker, neutralSpeaker, spokenBy } from "../../references.ts";
 import type { Options } from "./option.ts";
 
 /** Collects all problems of one command line, so that they can be reported together. */
@@ -88,41 +89,55 @@ function editDistance(one: string, other: string): number {
   return at(one.length, other.length);
 }
 
-/** Replaces neutral option names in a text with flags: "`timeout`" becomes "--timeout", "`agents 0`" becomes "--agents 0". */
+/** Gives the references of a text (references.ts) the words of the command line: `--timeout`, `--agents 0`, `cluster-cloud list`. */
 export type NameFlags = (text: string) => string;
+
+/** Names options only, such as those of an option's own summary. */
+export function namingFlags(flagsByName: FlagsByName): NameFlags {
+  const speaker = optionSpeaker(flagsByName);
+  return (text) => spokenBy(speaker, text);
+}
+
+type FlagsByName = () => readonly (readonly [name: string, flag: string])[];
+
+function optionSpeaker(flagsByName: FlagsByName): Speaker {
+  const known: { flags?: ReadonlyMap<string, string> } = {};
+  return {
+    ...neutralSpeaker,
+    option: (name, value) => {
+      known.flags ??= new Map(flagsByName());
+      const flag = known.flags.get(name);
+      if (flag === undefined) return neutralSpeaker.option(name, value);
+      return value === undefined ? flag : `${flag} ${value}`;
+    },
+  };
+}
 
 interface NamedProgram {
   readonly name: string;
   readonly commands: readonly { readonly name: string; readonly options: Options }[];
 }
 
-/**
- * The names are the keys under which commands declare their options. "the list command" becomes the words to type, "cluster-cloud list", and so does 'the
- * command "node start agent_0"'. After "run", the options among `given` that hints repeat are added.
- */
+/** An instruction to run a command repeats those of the `given` options that lead to the same cluster. */
 export function flagNames(
   { name: program, commands }: NamedProgram,
   given: Readonly<Record<string, unknown>> = {},
 ): NameFlags {
-  const nameOptions = namingFlags(() =>
-    commands.flatMap(({ options }) =>
-      Object.entries(options).map(([name, { flag }]) => [name, flag]),
+  const speaker: Speaker = {
+    ...optionSpeaker(() =>
+      commands.flatMap(({ options }) =>
+        Object.entries(options).map(([name, { flag }]) => [name, flag] as const),
+      ),
     ),
-  );
-  const nameCommands = (text: string): string =>
-    text.replaceAll(
-      commandPattern,
-      (found, run = "", word: string | undefined, line: string | undefined) => {
-        const words = word ?? line ?? "";
-        const command = commands.find(({ name }) => name === words.split(" ", 1)[0]);
-        if (command === undefined) return found;
-        return `${run}${program} ${words}${run === "" ? "" : repeatedWords(command.options, given)}`;
-      },
-    );
-  return (text) => mapOutside(nameOptions(text), outside, nameCommands);
+    command: (words, verb) => {
+      const command = commands.find(({ name }) => name === words.split(" ", 1)[0]);
+      if (command === undefined) return neutralSpeaker.command(words, verb);
+      const line = `${program} ${words}`;
+      return verb === undefined ? line : `${verb} ${line}${repeatedWords(command.options, given)}`;
+    },
+  };
+  return (text) => spokenBy(speaker, text);
 }
-
-const commandPattern = /\b([Rr]un )?the (?:([a-z]+) command\b|command "([a-z]+ [^"\n]+)")/g;
 
 const repeatedWords = (options: Options, given: Readonly<Record<string, unknown>>): string =>
   Object.entries(options)
@@ -131,17 +146,3 @@ const repeatedWords = (options: Options, given: Readonly<Record<string, unknown>
     )
     .map(([name, { flag }]) => ` ${flag} ${String(given[name])}`)
     .join("");
-
-/** Backquoted words that are not option names stay unchanged. */
-export function namingFlags(flagsByName: () => readonly (readonly [string, string])[]): NameFlags {
-  const known: { flags?: ReadonlyMap<string, string> } = {};
-  return (text) => {
-    if (!text.includes("`")) return text;
-    known.flags ??= new Map(flagsByName());
-    const { flags } = known;
-    return text.replaceAll(/`(\w+)( [^`\n]+)?`/g, (found, name: string, value = "") => {
-      const flag = flags.get(name);
-      return flag === undefined ? found : `${flag}${value}`;
-    });
-  };
-}

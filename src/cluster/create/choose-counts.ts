@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import { type Counts, type Role, nodeCount, roles } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { Checked } from "../../model/checked.ts";
@@ -25,7 +26,9 @@ export function chooseCounts(
   const total = nodeCount(counts);
   if (total > mostNodes) {
     const tooMany = `${total} nodes are too many (the maximum is ${mostNodes})`;
-    problems.push(`\`masters\`, \`agents\`, \`publicAgents\`: ${tooMany}`);
+    problems.push(
+      `${optionName("masters")}, ${optionName("agents")}, ${optionName("publicAgents")}: ${tooMany}`,
+    );
   }
   return problems.length > 0 ? { problems } : { value: counts };
 }
@@ -37,7 +40,7 @@ const mastersProblem = (count: number): string[] =>
   masterCounts.includes(count)
     ? []
     : [
-        `\`masters\`: ${count} is not one of ${masterCounts.join(", ")}, as a release artifact requires`,
+        `${optionName("masters")}: ${count} is not one of ${masterCounts.join(", ")}, as a release artifact requires`,
       ];
 
 type NodeLimits = PlatformFacts["nodes"][Role];
@@ -54,7 +57,7 @@ function limitProblems(role: Role, count: number, { name, nodes }: Limits): read
   const { min = 0, max = mostNodes } = nodes[role];
   if (count >= min && count <= max) return [];
   const limit = count < min ? `needs at least ${min}` : `allows at most ${max}`;
-  return [`\`${countOptions[role]}\`: the platform ${name} ${limit}, not ${count}`];
+  return [`${optionName(countOptions[role])}: the platform ${name} ${limit}, not ${count}`];
 }
 
 export const mostNodes = 1000;

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { CreationRequest } from "../../backend/contract.ts";
 import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import type { ClusterRecord, Variant } from "../../model/cluster-record.ts";
 import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
 import type {
@@ -115,7 +116,7 @@ const lifetimeTooShort = (clusterId: string): ClusterError =>
     "deadline-passed",
     `Creating cluster "${clusterId}" took longer than its lifetime.`,
     {
-      hint: "Allow more time with `lifetime`.",
+      hint: `Allow more time with ${optionName("lifetime")}.`,
       facts: { cluster: clusterId },
     },
   );

@@ -1,5 +1,6 @@
 import type { Creation } from "../../backend/contract.ts";
 import { ClusterError, messageOf, revised } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact.ts";
@@ -79,7 +80,7 @@ async function explained(
     "deadline-passed",
     `Cannot log in to ${name} within the creation's time limit: ${messageOf(error)}`,
     {
-      hint: "Allow more time with `timeout`; the console output in the saved logs may show the cause.",
+      hint: `Allow more time with ${optionName("timeout")}; the console output in the saved logs may show the cause.`,
       facts: error.facts,
       cause: error,
     },

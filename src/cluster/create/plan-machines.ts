@@ -5,6 +5,7 @@ import type {
   CreationSummary,
 } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   type PlatformName,
   type WebScheme,
@@ -63,7 +64,7 @@ export async function planMachines<Options>(
       "bad-usage",
       `Clusters of this kind (${backend.name}) end at a time of their own.`,
       {
-        hint: "Leave out `lifetime`.",
+        hint: `Leave out ${optionName("lifetime")}.`,
       },
     );
   if ("from" in machines) return planCopy(backend, { clusterId, ...machines, lifetimeMs }, signal);
@@ -129,7 +130,7 @@ async function planCopy(
   if (local === undefined)
     throw new ClusterError(
       "bad-usage",
-      `Clusters of this kind (${backend.name}) are not created \`from\` snapshots or files.`,
+      `Clusters of this kind (${backend.name}) are not created ${optionName("from")} snapshots or files.`,
     );
   const { snapshots } = local;
   if ("location" in from)

@@ -9,6 +9,7 @@ import {
   roles,
 } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import type { Draw } from "../../platform/faults/fault-kind.ts";
 import {
   type FaultKind,
@@ -65,21 +66,21 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
     ? kinds.flatMap((kind) =>
         faultProblems(requestOf(options, { kind, victims: ["agent_0"] }, drawFrom(seed))),
       )
-    : ["`seed`: must be a whole number from 0 to 4294967295"];
+    : [`${optionName("seed")}: must be a whole number from 0 to 4294967295`];
   return [
     ...new Set(each),
     ...ownOptions
       .filter((name) => options[name] !== undefined && options[name].length > 0)
-      .map((name) => `\`${name}\`: not for random faults`),
-    ...(kinds.length === 0 ? ["`kinds`: name one at least"] : []),
-    ...(targets.length === 0 ? ["`targets`: name one at least"] : []),
+      .map((name) => `${optionName(name)}: not for random faults`),
+    ...(kinds.length === 0 ? [`${optionName("kinds")}: name one at least`] : []),
+    ...(targets.length === 0 ? [`${optionName("targets")}: name one at least`] : []),
     ...(only.length > 0 &&
     only.every((number) => Number.isInteger(number) && number >= 1 && number <= highestNumber)
       ? []
-      : [`\`only\`: must be numbers of faults, from 1 to ${highestNumber}`]),
+      : [`${optionName("only")}: must be numbers of faults, from 1 to ${highestNumber}`]),
     ...(everyMs >= leastEveryMs && everyMs <= mostEveryMs
       ? []
-      : ["`everyMs`: must be from 5 s to 24 h"]),
+      : [`${optionName("everyMs")}: must be from 5 s to 24 h`]),
   ];
 }
 
@@ -95,7 +96,7 @@ export function* chaosSteps(
       "bad-usage",
       `The cluster has no node that it can do without: ${options.targets.join(", ")}.`,
       {
-        hint: "Start the nodes that don't run, pass `targets majority`, or create a cluster with three masters or two agents.",
+        hint: `Start the nodes that don't run, pass ${optionName("targets", "majority")}, or create a cluster with three masters or two agents.`,
       },
     );
   const draw = drawFrom(options.seed);

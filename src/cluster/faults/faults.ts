@@ -4,6 +4,7 @@
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { runCommand } from "../../references.ts";
 import { type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
@@ -249,7 +250,7 @@ async function awaitEnd(
       "deadline-passed",
       `The fault should have ended by itself: ${fault.description}.`,
       {
-        hint: 'Run the command "fault heal".',
+        hint: `${runCommand("fault heal")}.`,
         facts: { fault: fault.id },
       },
     );

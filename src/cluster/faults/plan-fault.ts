@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { optionName, runCommand } from "../../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -32,31 +33,34 @@ export function faultProblems(request: FaultRequest): readonly string[] {
       ? []
       : Object.keys(faultRows[owner].options)
           .filter((name) => isGiven(name) && !Object.hasOwn(row.options, name))
-          .map((name) => `${inCode(name)}: only for ${owner}`),
+          .map((name) => `${optionName(name)}: only for ${owner}`),
   );
   const own = Object.entries<FaultOption>({ ...row.options, ...commonOptions }).flatMap(
     ([name, option]) =>
       !isGiven(name) || option.isAllowed?.(given[name] as never) !== false
         ? []
-        : [`${inCode(name)}: must be ${option.expected}`],
+        : [`${optionName(name)}: must be ${option.expected}`],
   );
   const lacks = row.needs.length > 0 && !row.needs.some(isGiven);
   return [
     ...foreign,
     ...own,
-    ...(lacks ? [`${row.needs.map(inCode).join(" or ")}: required by ${kind}`] : []),
+    ...(lacks
+      ? [`${row.needs.map((name) => optionName(name)).join(" or ")}: required by ${kind}`]
+      : []),
     ...(row.problems?.(request) ?? []),
-    ...(isGiven("untilNodes") && !isGiven("until") ? ["`untilNodes`: only with `until`"] : []),
+    ...(isGiven("untilNodes") && !isGiven("until")
+      ? [`${optionName("untilNodes")}: only with ${optionName("until")}`]
+      : []),
     ...(row.takesNodes && nodes.length === 0 ? [`${kind}: name the nodes`] : []),
     ...(!row.takesNodes && nodes.length > 0 ? [`${kind}: takes no nodes besides its sides`] : []),
     ...(durationMs >= 1000 && durationMs <= longestMs
       ? []
-      : ["`durationMs`: must be from 1 s to 24 h"]),
+      : [`${optionName("durationMs")}: must be from 1 s to 24 h`]),
   ];
 }
 
 /** The library's name for an option, which the command line replaces by its flag. */
-const inCode = (name: string): string => `\`${name}\``;
 
 export interface PlannedPart extends Pick<FaultPart, "node" | "values"> {
   readonly record: FaultRecord;
@@ -114,7 +118,7 @@ export function runningNodes(
   const absent = nodes.filter((node) => !isReachable(node));
   if (absent.length === 0) return nodes;
   throw new ClusterError("machine-failed", `These nodes do not run: ${listedNodes(absent)}.`, {
-    hint: "Run the inspect command to see the nodes.",
+    hint: `${runCommand("inspect")} to see the nodes.`,
     facts: { nodes: absent.map(nodeReference) },
   });
 }

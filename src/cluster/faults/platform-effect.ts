@@ -1,5 +1,6 @@
 /** What the platform makes of a fault, as a command of the user shows it. */
 import { ClusterError, hasErrorId, messageOf, quoted } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { FaultRequest } from "../../platform/faults/fault-kinds.ts";
 import { listedNodes } from "../../platform/faults/fault-nodes.ts";
@@ -100,7 +101,7 @@ function neverShown(
     "deadline-passed",
     `The fault was begun, but the platform does not show it: ${quoted(command)} did not succeed on ${listedNodes(nodes)} within ${formatDuration(tookMs)}: ${reasons.join("; ")}.`,
     {
-      hint: "It has been healed. Allow the platform more time with `durationMs`, or make sure that the command succeeds when the platform notices the fault.",
+      hint: `It has been healed. Allow the platform more time with ${optionName("durationMs")}, or make sure that the command succeeds when the platform notices the fault.`,
       facts: { nodes: nodes.map(nodeReference) },
     },
   );

@@ -1,5 +1,6 @@
 import type { Backend } from "../../backend/contract.ts";
 import { hasErrorId, messageOf, revised } from "../../errors.ts";
+import { commandName, runCommand } from "../../references.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
 
@@ -26,7 +27,7 @@ export async function untilRecovered(
     if (signal.aborted || !hasErrorId(error, "deadline-passed")) throw error;
     throw revised(error, {
       message: `The fault has ended, but the cluster did not recover in time. ${messageOf(error)}`,
-      hint: "Run the wait command to see whether it recovers later, and the report command to see what happened.",
+      hint: `${runCommand("wait")} to see whether it recovers later, and ${commandName("report")} to see what happened.`,
     });
   } finally {
     runtime.progress.waiting("");

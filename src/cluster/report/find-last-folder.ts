@@ -2,6 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
+import { runCommand } from "../../references.ts";
 import { creationFiles, creationOfDirectory, isOwnFolder } from "../../store/creation-folder.ts";
 import { eventsFile } from "../../store/events.ts";
 import { stateFolder } from "../../store/state-folder.ts";
@@ -28,7 +29,7 @@ export async function findLastFolder(
   throw new ClusterError(
     "cluster-not-found",
     `There is no cluster "${clusterId}", and no folder of one on this computer.`,
-    { hint: "Run the list command to see all clusters.", facts: { cluster: clusterId } },
+    { hint: `${runCommand("list")} to see all clusters.`, facts: { cluster: clusterId } },
   );
 }
 

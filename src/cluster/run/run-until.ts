@@ -1,4 +1,5 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type PollRule, poll } from "../../system/retry.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 
@@ -42,7 +43,7 @@ export async function runUntil<End extends { readonly isDone: boolean }>(
   const onLimit = (): End => {
     if (last.end !== undefined) return last.end;
     throw new ClusterError("deadline-passed", "The command did not end within its time limit.", {
-      hint: "Allow more time with `until`.",
+      hint: `Allow more time with ${optionName("until")}.`,
     });
   };
   const look = async (inner: AbortSignal): Promise<End | undefined> => {

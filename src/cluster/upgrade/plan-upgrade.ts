@@ -1,4 +1,5 @@
 import { ClusterError, quoted } from "../../errors.ts";
+import { optionName, runCommand } from "../../references.ts";
 import { tooSlow } from "../../system/time-limit.ts";
 import { type ClusterRecord, nodeReference, webUiText } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
@@ -73,7 +74,7 @@ export function assertFits(
       "not-installed",
       `The platform is not installed on ${nodeReference(node)} yet.`,
       {
-        hint: "Run the wait command, then upgrade again.",
+        hint: `${runCommand("wait")}, then upgrade again.`,
         facts: { node: nodeReference(node) },
       },
     );
@@ -147,5 +148,5 @@ export const upgradeTooSlow = (clusterId: string): ClusterError =>
   tooSlow(
     "Upgrading",
     clusterId,
-    "Run the same command again, if need be with a larger `timeout`.",
+    `Run the same command again, if need be with a larger ${optionName("timeout")}.`,
   );

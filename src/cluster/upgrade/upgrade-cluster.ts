@@ -3,6 +3,7 @@
  */
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, type ErrorId, revised, messageOf } from "../../errors.ts";
+import { runCommand } from "../../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Course, NewEvent } from "../../model/event.ts";
 import { outside } from "../../outside-text.ts";
@@ -177,7 +178,7 @@ function assertComplete(cluster: ClusterRecord): void {
     "machine-failed",
     `Cluster "${cluster.id}" cannot be upgraded: ${names}.`,
     {
-      hint: "Run the inspect command to see its nodes.",
+      hint: `${runCommand("inspect")} to see its nodes.`,
       facts: { cluster: cluster.id, nodes: absent.map(nodeReference) },
     },
   );

@@ -5,7 +5,7 @@ import type { Colours } from "../../cli/terminal/colours.ts";
 import { type CheckResult, type Check, type Outcome, fail } from "../../model/check.ts";
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, hintOf, messageOf } from "../../errors.ts";
 import type { Progress, Runtime } from "../../system/runtime.ts";
 import type { CheckView, JsonResults } from "../json-results.ts";
 
@@ -172,10 +172,7 @@ async function answerWithin(
 
 function failureOf(error: unknown, check: Check, progress: Progress): Outcome {
   if (error instanceof ClusterError)
-    return fail(
-      messageOf(error),
-      ClusterError.marked(error).hint ?? "Run doctor again with -vv for details.",
-    );
+    return fail(messageOf(error), hintOf(error) ?? "Run doctor again with -vv for details.");
   const what = error instanceof Error ? `${error.name}: ${messageOf(error)}` : messageOf(error);
   progress.detail(
     2,

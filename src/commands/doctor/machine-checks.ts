@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import * as os from "node:os";
 import { promisify } from "node:util";
-import { ClusterError, messageOf, revised } from "../../errors.ts";
+import { ClusterError, hintOf, messageOf, revised } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   type Check,
   type Outcome,
@@ -50,7 +51,7 @@ export function assertSshClient(environment: Environment): void {
     findSsh(environment);
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
-    throw revised(error, { hint: `${error.hint ?? ""} Nothing was created.` });
+    throw revised(error, { hint: `${hintOf(error) ?? ""} Nothing was created.` });
   }
 }
 
@@ -77,7 +78,7 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
   } catch (error) {
     signal.throwIfAborted();
     const reason = messageOf(error);
-    if (error instanceof ClusterError) return fail(reason, error.hint ?? sshInstallation);
+    if (error instanceof ClusterError) return fail(reason, hintOf(error) ?? sshInstallation);
     return fail(
       `Cannot run ${path}: ${outside(unmarked(reason).trim().replace(/\.$/, ""))}.`,
       sshInstallation,
@@ -122,7 +123,7 @@ export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
       ? pass(`${folder} has the ${bytes / 1e9} GB of free space that create may need`)
       : fail(
           problem,
-          "Free some space, set TMPDIR to another folder, or pass create another `workspaceDir`.",
+          `Free some space, set TMPDIR to another folder, or pass create another ${optionName("workspaceDir")}.`,
         );
   });
 

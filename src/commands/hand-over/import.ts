@@ -2,6 +2,7 @@ import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument } from "../../cli/options/option.ts";
 import { outputFormat, value, verbose } from "../../cli/options/value-types.ts";
 import { ClusterError } from "../../errors.ts";
+import { commandName } from "../../references.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import type { JsonResults } from "../json-results.ts";
 
@@ -56,7 +57,7 @@ async function readHandOver(given: string, mostBytes: number, context: Context):
       "bad-usage",
       `Cannot read ${given === "-" ? "stdin" : given}: ${unreadableReason(error)}.`,
       {
-        hint: "Pass the file that the export command wrote.",
+        hint: `Pass the file that ${commandName("export")} wrote.`,
         cause: error,
       },
     );

@@ -4,6 +4,7 @@ import { isAbsolute } from "node:path";
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { clusterFileStart } from "../../model/snapshot.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
@@ -58,7 +59,7 @@ const cacheName = new RegExp(`^${namePrefix}[0-9a-f]{${sumCharacters}}$`);
 export async function isCacheThere(path: string): Promise<boolean> {
   const refuse = (reason: string, cause?: unknown): ClusterError =>
     new ClusterError("bad-usage", `Cannot write ${outside(path)}: ${reason}.`, {
-      hint: "Pass another file as `cache`, or delete this one.",
+      hint: `Pass another file as ${optionName("cache")}, or delete this one.`,
       facts: { file: path },
       cause,
     });

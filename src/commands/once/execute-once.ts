@@ -4,6 +4,7 @@ import { createCluster } from "../../cluster/create.ts";
 import { makeLogsFolder } from "../../cluster/logs/save-logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
 import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
@@ -126,7 +127,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       if (input.keepOnFailure || !hasErrorId(error, "connection-failed")) throw error;
       // The usual hint is to inspect the cluster, which is gone when the error is printed.
       throw revised(error, {
-        hint: "Look at the saved logs, or pass `keepOnFailure` to look at the node.",
+        hint: `Look at the saved logs, or pass ${optionName("keepOnFailure")} to look at the node.`,
       });
     }
     await writeReport(cluster);

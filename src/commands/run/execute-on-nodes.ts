@@ -3,7 +3,7 @@ import { findNodes } from "../../cluster/find-cluster.ts";
 import { firstMaster } from "../../cluster/run-on-node.ts";
 import { type NodeOutcome, type NodesRun, runOnNodes } from "../../cluster/run-on-nodes.ts";
 import { type Wanted, isWanted, runUntil, wantedStatus } from "../../cluster/run/run-until.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { hintOf, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { JsonResults, OutcomeView } from "../json-results.ts";
@@ -76,7 +76,7 @@ export async function executeOnNodes(
   if (output.format === "text") {
     for (const each of failed) progress.note(failureLine(each));
     // Nodes that fail for the same reason have the same hint.
-    for (const hint of new Set(failed.flatMap(({ error }) => hintOf(error) ?? [])))
+    for (const hint of new Set(failed.flatMap(({ error }) => (error && hintOf(error)) ?? [])))
       progress.note(hint);
   }
   const noticed = (await troubles?.())?.map(troubleFacts);
@@ -143,9 +143,6 @@ function failureLine({ node, status, error }: NodeOutcome): string {
   const ended = status === 0 ? "succeeded" : `exited with status ${status}`;
   return `${nodeReference(node)}: ${error === undefined ? ended : messageOf(error)}`;
 }
-
-const hintOf = (error: ClusterError | undefined): string | undefined =>
-  error && ClusterError.marked(error).hint;
 
 const outcomeView = (
   { node, status, stdout, stderr, error }: NodeOutcome,

@@ -5,6 +5,7 @@ import { runOnCluster } from "../../cluster/run-on-cluster.ts";
 import type { RunRequest } from "../../cluster/run-on-node.ts";
 import { wantedStatus } from "../../cluster/run/run-until.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName, runCommand } from "../../references.ts";
 import { nodeGroups } from "../../model/cluster-record.ts";
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import { readPassword } from "../options.ts";
@@ -73,7 +74,7 @@ async function execute(
     variables: Object.fromEntries(variables.map(({ name, contents }) => [name, contents])),
     hasTestEnvironment: !input.noTestEnv,
     missingFolderHint: context.nameFlags(
-      "The platform brings it: run the wait command first, or pass `noTestEnv` to run without it.",
+      `The platform brings it: ${runCommand("wait", "run")} first, or pass ${optionName("noTestEnv")} to run without it.`,
     ),
     checkout: input.syncDir,
     fetches: input.fetch,

@@ -3,6 +3,7 @@ import type { Context } from "../../cli/command.ts";
 import { findCluster } from "../../cluster/find-cluster.ts";
 import { type Ignored, type Trouble, startWatch } from "../../cluster/watch/start-watch.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { TroubleView } from "../json-results.ts";
 import { numbered } from "../../system/amounts.ts";
@@ -58,7 +59,7 @@ function troubleNoticed(troubles: readonly Trouble[]): ClusterError {
     "trouble-noticed",
     `The command succeeded, but ${count} went wrong on the nodes while it ran:${lines.join("")}${more > 0 ? `\n  and ${more} more` : ""}`,
     {
-      hint: `Look at the nodes' logs, or pass \`ignore\` with ${kinds.join(" or ")} if that is expected.`,
+      hint: `Look at the nodes' logs, or pass ${optionName("ignore")} with ${kinds.join(" or ")} if that is expected.`,
       facts: { troubles: troubles.map(troubleFacts) },
     },
   );

@@ -1,3 +1,4 @@
+import { runCommand } from "../../references.ts";
 import type { Backend, LocalKind, LocalPart } from "../../backend/contract.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, flag, option, type ValuesOf } from "../../cli/options/option.ts";
@@ -159,7 +160,7 @@ async function change(
       await restoreSnapshot(backend, given, context, context.signal);
       if (backend.local.snapshots.holdsMemory) return;
       context.progress.note(
-        "The nodes boot. Run the wait command to find out when the platform is ready.",
+        `The nodes boot. ${runCommand("wait")} to find out when the platform is ready.`,
       );
   }
 }

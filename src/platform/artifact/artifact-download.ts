@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type FileFacts, sha256OfListed } from "../../system/files/listed-file.ts";
 import {
   errorCode,
@@ -93,7 +94,7 @@ export async function assertSum(
     "artifact-invalid",
     `The artifact ${shown} has the SHA-256 checksum ${actual}, not ${expected}.`,
     {
-      hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.",
+      hint: `Check ${optionName("artifactSha256")}, and whether ARTIFACT_URL is the intended release.`,
       facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
     },
   );
@@ -224,5 +225,5 @@ function throwFull(error: unknown, path: string): never {
 
 const noSpace = (problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, {
-    hint: "Free some space there, or set `workspaceDir` to another folder.",
+    hint: `Free some space there, or set ${optionName("workspaceDir")} to another folder.`,
   });

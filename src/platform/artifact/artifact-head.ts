@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { ClusterError } from "../../errors.ts";
+import { commandName, optionName } from "../../references.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { problem } from "../../model/checked.ts";
 import { type FileFacts, factsOf } from "../../system/files/listed-file.ts";
@@ -77,9 +78,9 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
   if (found === "none") {
     throw new ClusterError(
       "variant-mismatch",
-      `The platform in ${shown} has no variants, but \`variant\` is ${asked}.`,
+      `The platform in ${shown} has no variants, but ${optionName("variant")} is ${asked}.`,
       {
-        hint: "Leave `variant` out.",
+        hint: `Leave ${optionName("variant")} out.`,
         facts: { artifact: shown, artifactVariant: found, variant: asked },
       },
     );
@@ -87,9 +88,9 @@ export function assertVariant(found: Variant | undefined, asked: Variant, shown:
   const isUnasked = asked === "none";
   throw new ClusterError(
     "variant-mismatch",
-    `The artifact ${shown} is the ${found} variant, but \`variant\` ${isUnasked ? "was not chosen" : `is ${asked}`}.`,
+    `The artifact ${shown} is the ${found} variant, but ${optionName("variant")} ${isUnasked ? "was not chosen" : `is ${asked}`}.`,
     {
-      hint: `Pass \`variant ${found}\`${isUnasked ? "" : `, or use the ${asked} artifact`}.`,
+      hint: `Pass ${optionName("variant", found)}${isUnasked ? "" : `, or use the ${asked} artifact`}.`,
       facts: { artifact: shown, artifactVariant: found, variant: asked },
     },
   );
@@ -138,7 +139,7 @@ function readPlatform(text: string, shown: string): ArtifactHead {
   throw new ClusterError(
     "artifact-invalid",
     `${shown} does not describe its platform: ${facts.problems.map((each) => outsideLine(each)).join("; ")}.`,
-    { hint: "Pack the folder again, with the pack command.", facts: { artifact: shown } },
+    { hint: `Pack the folder again, with ${commandName("pack")}.`, facts: { artifact: shown } },
   );
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { RefusedAnswer, bodyLength, isLoopback, requestFile } from "../../system/network.ts";
 import { networkFailure } from "../../system/network-failure.ts";
@@ -173,7 +174,7 @@ export function checksumProblem(
   if (artifact.kind !== "url" || sha256 !== undefined) return undefined;
   const url = new URL(artifact.url);
   if (url.protocol !== "http:" || isLoopback(url)) return undefined;
-  return `${artifact.shown}: plain http requires \`artifactSha256\`, because anyone on the way can change the file; or use https://`;
+  return `${artifact.shown}: plain http requires ${optionName("artifactSha256")}, because anyone on the way can change the file; or use https://`;
 }
 
 const examplePrefix = "example:";

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { commandName, optionName, runCommand } from "../../references.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { FileSums } from "../../system/files/listed-file.ts";
@@ -105,7 +106,7 @@ async function askState(
       "remote-command-failed",
       `Cannot find out what is installed on ${reference}: ${reasonOf(result)}.`,
       {
-        hint: "Inspect that node: the run command with `noTestEnv` opens a shell on it.",
+        hint: `Inspect that node: ${commandName("run")} with ${optionName("noTestEnv")} opens a shell on it.`,
         facts: { node: reference, status: result.status, output: outsideLines(result.stderr, 5) },
       },
     );
@@ -169,7 +170,7 @@ const notInstalled = (reference: string, reason: string): ClusterError =>
     "not-installed",
     `The platform is not installed on ${reference} yet: ${reason}.`,
     {
-      hint: "Run the wait command, then sync again.",
+      hint: `${runCommand("wait")}, then sync again.`,
       facts: { node: reference },
     },
   );

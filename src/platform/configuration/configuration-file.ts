@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { isMapping } from "../../model/reader.ts";
@@ -198,7 +199,7 @@ export async function readGenconfFolder(
   if (listed.problems !== undefined) return listed;
   if (listed.value.some(({ target }) => target === "config.yaml"))
     return problem(
-      `${folder}/config.yaml is not allowed: pass your configuration with \`extraConfig\``,
+      `${folder}/config.yaml is not allowed: pass your configuration with ${optionName("extraConfig")}`,
     );
   return { value: listed.value.map((file) => ({ ...file, mode: scriptMode(file) })) };
 }
@@ -222,7 +223,8 @@ const scriptMode = ({ target, mode }: FileToCopy): number =>
 export interface License {
   /** Secret. */
   readonly contents: string;
-  readonly source: "`extraConfig`" | "`licenseKey`" | "CLUSTER_LICENSE_KEY_PATH";
+  /** The option or variable, as messages name it. */
+  readonly source: string;
 }
 
 export interface LicenseSources {
@@ -244,7 +246,8 @@ export async function resolveLicense(
   if (sources.variant !== "enterprise") return { value: undefined };
   const contents = sources.extraConfiguration["license_key_contents"];
   if (contents !== undefined) return fromConfiguration(contents);
-  if (sources.optionPath !== undefined) return fromFile(sources.optionPath, "`licenseKey`", signal);
+  if (sources.optionPath !== undefined)
+    return fromFile(sources.optionPath, optionName("licenseKey"), signal);
   const path = variable(sources.environment, "CLUSTER_LICENSE_KEY_PATH");
   return path === undefined
     ? { value: undefined }
@@ -252,8 +255,9 @@ export async function resolveLicense(
 }
 
 function fromConfiguration(contents: unknown): Checked<License> {
-  if (typeof contents === "string") return { value: { contents, source: "`extraConfig`" } };
-  return problem("`extraConfig`: license_key_contents must be text.");
+  if (typeof contents === "string")
+    return { value: { contents, source: optionName("extraConfig") } };
+  return problem(`${optionName("extraConfig")}: license_key_contents must be text.`);
 }
 
 /** A license is a few lines. Longer texts could not be masked; see cluster-secrets.ts. */

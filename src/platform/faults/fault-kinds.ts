@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import { clock } from "./clock.ts";
 import { disk } from "./disk.ts";
 import {
@@ -40,7 +41,7 @@ export const commonOptions = {
   /** Default: the first master that answers. */
   untilNodes: nodesOption({
     flag: "--until-node",
-    summary: "where the command of `until` must succeed; may be given several times",
+    summary: `where the command of ${optionName("until")} must succeed; may be given several times`,
     defaultText: "the first master that answers",
   }),
 } satisfies FaultOptions;

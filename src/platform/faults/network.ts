@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import {
   type FaultValues,
   durationOption,
@@ -65,8 +66,12 @@ export const network = faultRow({
   problems: ({ delayMs, jitterMs, reorderPercent }) =>
     delayMs === undefined
       ? [
-          ...(jitterMs === undefined ? [] : ["`jitterMs`: needs `delayMs`"]),
-          ...(reorderPercent === undefined ? [] : ["`reorderPercent`: needs `delayMs`"]),
+          ...(jitterMs === undefined
+            ? []
+            : [`${optionName("jitterMs")}: needs ${optionName("delayMs")}`]),
+          ...(reorderPercent === undefined
+            ? []
+            : [`${optionName("reorderPercent")}: needs ${optionName("delayMs")}`]),
         ]
       : [],
   plan(request, { find, nodes: all }) {

@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { numbered } from "../../system/amounts.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import {
@@ -27,15 +28,14 @@ export const partition = faultRow({
     /** Whether only packets from `between` to `and` are dropped; default: false. */
     oneWay: switchOption({
       flag: "--one-way",
-      summary: "drop only what goes from `between` to `and`",
+      summary: `drop only what goes from ${optionName("between")} to ${optionName("and")}`,
     }),
     /** How `between`, or all nodes, are cut off from each other; see the page. Not with `and` and `oneWay`. */
     shape: textOption(
       {
         flag: "--shape",
         placeholder: "<halves|ring|bridge|isolate>",
-        summary:
-          "how the nodes of `between`, or all, are cut off from each other: two halves; a ring, in which each reaches its two neighbors; two halves with a node that reaches both; or each on its own",
+        summary: `how the nodes of ${optionName("between")}, or all, are cut off from each other: two halves; a ring, in which each reaches its two neighbors; two halves with a node that reaches both; or each on its own`,
       },
       /^(?:halves|ring|bridge|isolate)$/,
       "halves, ring, bridge or isolate",
@@ -46,7 +46,9 @@ export const partition = faultRow({
   explains: ["failed-unit"],
   problems: ({ shape, and = [], oneWay = false }) =>
     shape !== undefined && (and.length > 0 || oneWay)
-      ? ["`shape`: not together with `and` or `oneWay`"]
+      ? [
+          `${optionName("shape")}: not together with ${optionName("and")} or ${optionName("oneWay")}`,
+        ]
       : [],
   plan({ between = [], and = [], oneWay = false, shape }, { find }) {
     const first = find(between);

@@ -1,3 +1,4 @@
+import { optionName } from "../../references.ts";
 import { numbered } from "../../system/amounts.ts";
 import { type Observed, faultRow, textOption } from "./fault-kind.ts";
 
@@ -45,7 +46,9 @@ export const processes = faultRow({
   takesNodes: true,
   explains: ["failed-unit"],
   problems: ({ unit, program }) => [
-    ...(unit !== undefined && program !== undefined ? ["`unit`: not together with `program`"] : []),
+    ...(unit !== undefined && program !== undefined
+      ? [`${optionName("unit")}: not together with ${optionName("program")}`]
+      : []),
     ...(isVital(unit) || isVital(program)
       ? [`process: without ${unit ?? program}, a node could not heal itself`]
       : []),

@@ -6,6 +6,7 @@ import fetchFile from "./fetch-artifact.sh" with { type: "text" };
 import { type Phase, type PhaseContext, makeFolders, reasonOf } from "./phase.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { shortStdinBytes } from "../../ssh/connection/root-shell.ts";
@@ -209,7 +210,10 @@ async function askVersion(
     throw new ClusterError(
       "artifact-invalid",
       `The artifact ${request.shown} has the SHA-256 checksum ${outside(found)}, not ${sum}.`,
-      { hint: "Check `artifactSha256`, and whether ARTIFACT_URL is the intended release.", facts },
+      {
+        hint: `Check ${optionName("artifactSha256")}, and whether ARTIFACT_URL is the intended release.`,
+        facts,
+      },
     );
   }
   throw new ClusterError(

@@ -1,5 +1,6 @@
 import { dirname } from "node:path/posix";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import type { UploadSource } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { type WorkPaths, installWork } from "../install-paths.ts";
@@ -98,7 +99,7 @@ export const plainGenconf: GenconfRun = {
   words: ["--genconf"],
   names: layouts.map((layout) => layout.installScript),
   linePrefix: "",
-  hint: "Change `extraConfig` or `genconfDir` accordingly.",
+  hint: `Change ${optionName("extraConfig")} or ${optionName("genconfDir")} accordingly.`,
 };
 
 async function generateInstaller(node: NodeConnection, signal: AbortSignal): Promise<Layout> {

@@ -1,4 +1,5 @@
 import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
@@ -106,7 +107,7 @@ export async function runRemoteScript(
   );
   if (result.status === 0) return result;
   throw new ClusterError(script.errorId, `${script.failure}: ${reasonOf(result)}.`, {
-    hint: "Its output is in the log. Try again, or pass `keepOnFailure` to keep the machine for inspection.",
+    hint: `Its output is in the log. Try again, or pass ${optionName("keepOnFailure")} to keep the machine for inspection.`,
     facts: { status: result.status, output: outsideLines(result.stderr || result.stdout, 20) },
   });
 }

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -257,7 +258,7 @@ function warnOfLicense(
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
   if ("license_key_contents" in configuration.values) return;
   runtime.progress.warn(
-    `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with \`licenseKey\`.`,
+    `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with ${optionName("licenseKey")}.`,
   );
 }
 

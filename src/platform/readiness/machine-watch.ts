@@ -1,4 +1,5 @@
 import { ClusterError } from "../../errors.ts";
+import { runCommand } from "../../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -87,7 +88,7 @@ function machinesFailed(gone: readonly NodeRecord[]): ClusterError {
     return `${nodeReference(node)} (${node.id}) is ${state}${why}`;
   });
   return new ClusterError("machine-failed", `Not all machines run: ${texts.join("; ")}.`, {
-    hint: gone.every(canContinue) ? "Run the start command, then wait again." : hint,
+    hint: gone.every(canContinue) ? `${runCommand("start")}, then wait again.` : hint,
     facts: {
       nodes: gone.map((node) => ({
         node: nodeReference(node),

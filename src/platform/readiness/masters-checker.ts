@@ -1,6 +1,7 @@
 import { numbered } from "../../system/amounts.ts";
 import { X509Certificate } from "node:crypto";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { type NodeRecord, type Variant, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
@@ -235,7 +236,7 @@ const loginRefused = (master: NodeRecord, username: string): ClusterError =>
     "login-refused",
     `The cluster refused the login of the superuser "${username}" with this password.`,
     {
-      hint: "Pass the `superuserUsername` and the `superuserPassword` of the cluster's configuration.",
+      hint: `Pass the ${optionName("superuserUsername")} and the ${optionName("superuserPassword")} of the cluster's configuration.`,
       facts: { node: nodeReference(master), username },
     },
   );

@@ -1,6 +1,7 @@
 import { numbered } from "../../system/amounts.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { installPaths } from "../install-paths.ts";
 import type { NodeAnswer } from "./ask-node.ts";
@@ -45,7 +46,7 @@ export function deadlinePassed(
       ? ["All checks had passed, but time ran out before they were confirmed."]
       : ["Not ready yet:", ...lines];
   return new ClusterError("deadline-passed", [head, ...text].join("\n"), {
-    hint: "Wait again, or allow more time with `timeout`.",
+    hint: `Wait again, or allow more time with ${optionName("timeout")}.`,
     facts: { waits, elapsedMs },
   });
 }

@@ -1,3 +1,4 @@
+import { optionName } from "../../../src/references.ts";
 import { expect, test } from "bun:test";
 import { defineCommand, Interrupted } from "../../../src/cli/command.ts";
 import { reportError } from "../../../src/cli/error-report.ts";
@@ -54,10 +55,14 @@ test("an error without a hint has none", () => {
   });
 });
 
-test("options are named by their flags, other backquoted words stay", () => {
-  const late = new ClusterError("deadline-passed", "`subnetId` and `wait` are late", {
-    hint: "Give `timeout 90m` or more.",
-  });
+test("options are named by their flags, backquoted words stay", () => {
+  const late = new ClusterError(
+    "deadline-passed",
+    `${optionName("subnetId")} and \`wait\` are late`,
+    {
+      hint: `Give ${optionName("timeout", "90m")} or more.`,
+    },
+  );
   const report = reportError(late, circumstances);
   expect(report.text).toBe(
     "Error: --subnet and `wait` are late\nGive --timeout 90m or more.\n[deadline-passed]",

@@ -1,3 +1,5 @@
+import { optionName } from "../../../src/references.ts";
+import { unmarked } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -94,13 +96,12 @@ test.each([
     (host) => [{ variant: "oss", artifact: web(`http://${host}/a.sh`) }, []] as const,
   ),
 ] as const)("the installation options %j have the problems %j", async (given, problems) => {
-  expect(await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal)).toEqual([
-    ...problems,
-  ]);
+  const found = await installationProblems(given, { CLUSTER_LICENSE_KEY_PATH: missing }, signal);
+  expect(found.map(unmarked)).toEqual([...problems]);
 });
 
 const packed = `#!/bin/bash\n# variant: none\n# platform: ${platformHead(leastFacts)}\n`;
-const required = "`variant`: required (oss, enterprise)";
+const required = `${optionName("variant")}: required (oss, enterprise)`;
 
 test("the variant is required for a local artifact that has variants, but first it must be an artifact", async () => {
   await using scratch = await scratchFolder();
@@ -151,7 +152,7 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
     ["variant", "securityMode"].map((name) => releaseOnly(name).replace("/meter", path)).join("; "),
   );
   await writeFile(path, "#!/bin/bash\n# variant: oss\n");
-  expect((await failureOf(plan({ variant: undefined }))).message).toBe(required);
+  expect((await failureOf(plan({ variant: undefined }))).message).toBe(unmarked(required));
   expect(await plan({ variant: "oss" })).toMatchObject({ variant: "oss" });
   expect(await failureOf(plan({ variant: "enterprise" }))).toMatchObject({
     id: "variant-mismatch",

@@ -1,4 +1,6 @@
 /** The options of the backends, as the command line and the library read them. */
+import { runCommand } from "../../../src/references.ts";
+import { unmarked } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readCloudOptions } from "../../../src/backend/cloud/options.ts";
 import {
@@ -54,8 +56,8 @@ function fromLibrary(kind: BackendKind, read: () => unknown): readonly string[] 
     return [];
   } catch (error) {
     if (!(error instanceof ClusterError) || error.id !== "bad-usage") throw error;
-    return (error.facts["problems"] as readonly string[])
-      .map(flagNames(programFor(kind)))
+    return (ClusterError.marked(error).facts["problems"] as readonly string[])
+      .map((text) => unmarked(flagNames(programFor(kind))(text)))
       .toSorted();
   }
 }
@@ -196,7 +198,7 @@ test("a shell is not offered options that another one replaces", () => {
 
 test("a hint repeats the scope, but no other option of the backend", () => {
   const given = { region: "eu-west-1", instanceType: "c5.large", image: "ami-1" };
-  expect(flagNames(programFor(cloudKind), given)("Run the create command again.")).toBe(
+  expect(flagNames(programFor(cloudKind), given)(`${runCommand("create")} again.`)).toBe(
     "Run cluster-cloud create --cloud-region eu-west-1 again.",
   );
 });

@@ -1,11 +1,18 @@
-/** Below the commands, texts name options neutrally; the command line writes its flags in their place. */
+/** Below the commands, texts refer to options and commands; the command line and the library have their own words for them. */
 import { containerSchema } from "../../../src/backend/container/options.ts";
 import { vmSchema } from "../../../src/backend/vm/options.ts";
 import { outside } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ClusterError } from "../../../src/errors.ts";
+import { ClusterError, messageOf } from "../../../src/errors.ts";
+import {
+  commandName,
+  moreDetail,
+  neutral,
+  optionName,
+  runCommand,
+} from "../../../src/references.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
@@ -66,14 +73,10 @@ test("no text below the commands names a flag", async () => {
   expect(naming).toEqual([]);
 });
 
+/** The names that texts refer to. */
 async function namesInTexts(): Promise<readonly string[]> {
-  return (await lines()).flatMap((line) => {
-    const escaped = [...line.matchAll(/\\`(\w+)(?: [^`]*)?\\`/g)];
-    const plain = [...line.matchAll(/"[^"]*"/g)].flatMap(([text]) => [
-      ...text.matchAll(/`(\w+)(?: [^`]*)?`/g),
-    ]);
-    return [...escaped, ...plain].map((match) => match[1]!);
-  });
+  const calls = (await lines()).flatMap((line) => [...line.matchAll(/\boptionName\("(\w+)"/g)]);
+  return [...new Set(calls.map(([, name]) => name!))];
 }
 
 /** Names of options that no operation of the library has. */
@@ -94,17 +97,17 @@ test("the library has every option that a text names, or words of its own for it
     ...faultKinds.flatMap((kind) => Object.keys(faultRows[kind].options)),
     ...Object.keys(commonOptions),
   ]);
-  const unknown = [...new Set(await namesInTexts())].filter(
-    (name) => libraryWords(`\`${name}\``) === `\`${name}\``,
+  const unknown = (await namesInTexts()).filter(
+    (name) => libraryWords(optionName(name)) === neutral(optionName(name)),
   );
   expect(unknown.filter((name) => !own.has(name) && !commandsOnly.includes(name))).toEqual([]);
 });
 
-test("every name in backquotes is that of an option, with one flag in each program", async () => {
+test("every name that a text refers to is that of an option, with one flag in each program", async () => {
   const inTexts = await namesInTexts();
   const names = new Set(options.map(([name]) => name));
   expect(inTexts.length).toBeGreaterThan(40);
-  expect([...new Set(inTexts)].filter((name) => !names.has(name))).toEqual([]);
+  expect(inTexts.filter((name) => !names.has(name))).toEqual([]);
   for (const { commands } of programs) {
     const flags = new Map<string, string>();
     for (const [name, { flag }] of commands.flatMap((command) => Object.entries(command.options))) {
@@ -114,39 +117,40 @@ test("every name in backquotes is that of an option, with one flag in each progr
   }
 });
 
+const [command, run, option] = [commandName, runCommand, optionName];
+
 test.each([
-  ["Give `timeout` or `timeout 90m`.", "Give --timeout or --timeout 90m."],
-  ["`subnetId`, `region us-west-2`", "--subnet, --cloud-region us-west-2"],
-  ["`agents 0` `publicAgents 0`", "--agents 0 --public-agents 0"],
-  ["`constructor` and `sh -c` and `open", "`constructor` and `sh -c` and `open"],
-  ["--timeout", "--timeout"],
+  [`Give ${option("timeout")} or ${option("timeout", "90m")}.`, "Give --timeout or --timeout 90m."],
+  [`${option("subnetId")}, ${option("region", "us-west-2")}`, "--subnet, --cloud-region us-west-2"],
+  [`${option("agents", 0)} ${option("publicAgents", 0)}`, "--agents 0 --public-agents 0"],
+  [`${option("constructor")} and \`sh -c\``, "`constructor` and `sh -c`"],
+  ["`timeout` is its own name", "`timeout` is its own name"],
   [
-    "Run the list command, or the same command.",
+    `${run("list")}, or the same command.`,
     "Run cluster-cloud list --cloud-region eu-west-1, or the same command.",
   ],
   [
-    "Run the inspect command to see its nodes.",
+    `${run("inspect")} to see its nodes.`,
     "Run cluster-cloud inspect --cluster-id demo --cloud-region eu-west-1 to see its nodes.",
   ],
   // Only the options that lead to the cluster are repeated.
   [
-    "Run the create command again.",
+    `${run("create")} again.`,
     "Run cluster-cloud create --cloud-region eu-west-1 --cluster-id demo again.",
   ],
-  ["The doctor command knows.", "The doctor command knows."],
   [
-    "Check it with the doctor command, or run the doctor command.",
+    `Check it with ${command("doctor")}, or ${run("doctor", "run")}.`,
     "Check it with cluster-cloud doctor, or run cluster-cloud doctor --cloud-region eu-west-1.",
   ],
   [
-    'Run the command "inspect --versions", or the command "inspect".',
-    'Run cluster-cloud inspect --versions --cluster-id demo --cloud-region eu-west-1, or the command "inspect".',
+    `${run("inspect --versions")}.`,
+    "Run cluster-cloud inspect --versions --cluster-id demo --cloud-region eu-west-1.",
   ],
-  ['Run the command "sing loudly".', 'Run the command "sing loudly".'],
-  [
-    `It says "${outside("the list command failed")}".`,
-    `It says "${outside("the list command failed")}".`,
-  ],
+  [`${run("sing loudly")}.`, 'Run the command "sing loudly".'],
+  [`${run("sing")}, or ${command("sing")}`, "Run the sing command, or the sing command"],
+  [moreDetail("-vv", "every request"), "Pass -vv to see every request."],
+  // Text from elsewhere has no references.
+  [outside(run("list")), outside("Run the list command")],
 ])("%j becomes %j", (text, expected) => {
   const given = {
     clusterId: "demo",
@@ -159,26 +163,28 @@ test.each([
 });
 
 test("the library's texts name no level of detail, which only the command line has", async () => {
-  const naming = (await lines()).filter((line) => /\s-v+ to\b/.test(line));
-  expect(naming.length).toBeGreaterThan(2);
-  expect(naming.map(libraryWords).filter((line) => /\s-v+\b/.test(line))).toEqual([]);
-  const failure = new ClusterError("engine-failed", "It failed.", {
-    hint: "Pass -vv to see every command that was run.",
-  });
-  expect(withLibraryWords(failure)).toMatchObject({ message: "It failed.", hint: undefined });
+  expect((await lines()).filter((line) => /\s-v+ to\b/.test(line))).toEqual([]);
+  const advice = `Check the network. ${moreDetail("-vv", "every request")}`;
+  const failure = new ClusterError("engine-failed", "It failed.", { hint: advice });
+  expect(withLibraryWords(failure)).toMatchObject({ hint: "Check the network." });
+  const only = new ClusterError("engine-failed", "It failed.", { hint: moreDetail("-v", "more") });
+  expect(withLibraryWords(only)).toMatchObject({ message: "It failed.", hint: undefined });
 });
 
-test("the library's texts name its calls in place of commands, where it has them", () => {
-  expect(libraryWords("Run the inspect command to see its nodes.")).toBe(
-    "Call `Cluster.find` to see its nodes.",
-  );
-  expect(libraryWords("export it after the create command has ended")).toBe(
-    "export it after `Cluster.create` has ended",
-  );
-  expect(libraryWords("Wait (run the wait command), then sync.")).toBe(
-    "Wait (call `waitForCluster`), then sync.",
-  );
-  expect(libraryWords("Run the list command to see all clusters.")).toBe(
-    "Run the list command to see all clusters.",
-  );
+test.each([
+  [`${run("inspect")} to see its nodes.`, "Call `Cluster.find` to see its nodes."],
+  [`export it after ${command("create")} has ended`, "export it after `Cluster.create` has ended"],
+  [`Wait (${run("wait", "run")}), then sync.`, "Wait (call `waitForCluster`), then sync."],
+  [`First ${run("node start agent_0", "run")}`, "First call `start`"],
+  [`${run("list")} to see all clusters.`, "Run the list command to see all clusters."],
+  [`Set ${option("extraConfig")} or ${option("memory")}.`, "Set `clusterConfig` or `memory`."],
+])("the library's words for %j are %j", (text, expected) => {
+  expect(libraryWords(text)).toBe(expected);
+});
+
+test("an error's texts keep the marks of outside text in the library's words", () => {
+  const message = `${option("timeout")} is ${outside("secret")}`;
+  const revised = withLibraryWords(new ClusterError("deadline-passed", message)) as ClusterError;
+  expect(messageOf(revised)).toBe(`\`timeoutMs\` is ${outside("secret")}`);
+  expect(revised.message).toBe("`timeoutMs` is secret");
 });

@@ -1,4 +1,5 @@
 import type { ErrorId } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 
 /** Describes the request, for the message of its failure. */
 export interface CallContext {
@@ -100,20 +101,21 @@ export const adviceTable: readonly Advice[] = [
     id: "not-permitted",
     what: () => "The account has no subscription to the image",
     hint: (_, message) =>
-      `${subscription(message)}, or choose another \`linuxDistribution\` or \`image\`.`,
+      `${subscription(message)}, or choose another ${optionName("linuxDistribution")} or ${optionName("image")}.`,
   },
   {
     codes: ["OptInRequired"],
     id: "region-not-enabled",
     what: (context) => `The account cannot use region ${context.region}`,
-    hint: () => "Enable the region or service for the account, or choose another `region`.",
+    hint: () =>
+      `Enable the region or service for the account, or choose another ${optionName("region")}.`,
   },
   {
     codes: ["PendingVerification"],
     id: "not-permitted",
     what: (context) => `The account is still being verified for region ${context.region}`,
     hint: () =>
-      "Wait until the cloud has verified the account, usually some hours, or choose another `region`.",
+      `Wait until the cloud has verified the account, usually some hours, or choose another ${optionName("region")}.`,
   },
   {
     codes: ["Blocked"],
@@ -146,7 +148,7 @@ export const adviceTable: readonly Advice[] = [
     id: "capacity-lacking",
     what: () => "The account's limit for the rules of a security group is reached",
     hint: () =>
-      "Pass fewer ranges with `adminCidrs`, or one that contains them; remove ranges that are not needed with the command admit; or have the limit raised.",
+      `Pass fewer ranges with ${optionName("adminCidrs")}, or one that contains them; remove ranges that are not needed with the command admit; or have the limit raised.`,
   },
   {
     codes: ["VolumeLimitExceeded", "MaxIOPSLimitExceeded", "SnapshotLimitExceeded"],
@@ -165,7 +167,8 @@ export const adviceTable: readonly Advice[] = [
     ],
     id: "capacity-lacking",
     what: (context) => `The account's limit in region ${context.region} is reached`,
-    hint: () => "Request fewer machines or a smaller `instanceType`, or have the limit raised.",
+    hint: () =>
+      `Request fewer machines or a smaller ${optionName("instanceType")}, or have the limit raised.`,
   },
   {
     codes: ["Unsupported"],
@@ -173,19 +176,21 @@ export const adviceTable: readonly Advice[] = [
     id: "cloud-failed",
     what: () => "The cloud does not offer machines of this kind",
     hint: () =>
-      "Choose another `instanceType` or `image` according to the cloud's message. No other zone helps.",
+      `Choose another ${optionName("instanceType")} or ${optionName("image")} according to the cloud's message. No other zone helps.`,
   },
   {
     codes: [...meanings["zone-full"], "Insufficient*Capacity"],
     id: "capacity-lacking",
     what: (context) => `The cloud has no capacity for the machines in region ${context.region}`,
-    hint: () => "Choose another `instanceType` or `region`, or try again later.",
+    hint: () =>
+      `Choose another ${optionName("instanceType")} or ${optionName("region")}, or try again later.`,
   },
   {
     codes: ["InvalidAMIID.*", "InvalidAMIId.*", "InvalidAMIName.*"],
     id: "image-not-found",
     what: (context) => `The image cannot be used in region ${context.region}`,
-    hint: () => "Pass an image of this region with `image` and `sshUser`, or omit both.",
+    hint: () =>
+      `Pass an image of this region with ${optionName("image")} and ${optionName("sshUser")}, or omit both.`,
   },
   {
     codes: ["VPCIdNotSpecified", "InvalidSubnetID.*", "InvalidSubnet", "DefaultVpcDoesNotExist"],
@@ -206,7 +211,7 @@ export const adviceTable: readonly Advice[] = [
     id: "cloud-failed",
     what: () => "The image does not fit the instance type",
     hint: () =>
-      "Choose another `instanceType`, such as m6i.large for images of x86_64, or another `image`.",
+      `Choose another ${optionName("instanceType")}, such as m6i.large for images of x86_64, or another ${optionName("image")}.`,
   },
   {
     codes: ["OperationNotPermitted"],
@@ -224,7 +229,7 @@ export const adviceTable: readonly Advice[] = [
     id: "cloud-failed",
     what: (context) => `The cloud rejected a parameter of ec2:${context.action}`,
     hint: () =>
-      "The cloud's message names the parameter. Check `instanceType`, `image`, `subnetId`, `adminCidrs` and `customTags`; if none of them is the cause, please report this bug.",
+      `The cloud's message names the parameter. Check ${optionName("instanceType")}, ${optionName("image")}, ${optionName("subnetId")}, ${optionName("adminCidrs")} and ${optionName("customTags")}; if none of them is the cause, please report this bug.`,
   },
   {
     codes: [
@@ -266,14 +271,13 @@ function subscription(message: string): string {
   return `Accept the image's terms in the cloud's marketplace${address === undefined ? "" : ` (${address})`}`;
 }
 
-const subnetHint = "Pass a subnet that assigns public addresses with `subnetId`.";
+const subnetHint = `Pass a subnet that assigns public addresses with ${optionName("subnetId")}.`;
 
 function noNetwork(context: CallContext): string {
   return `Region ${context.region} has no network that the machines can use`;
 }
 
-const tagHint =
-  "Pass the tags that your organization requires, with allowed values, with `customTags`.";
+const tagHint = `Pass the tags that your organization requires, with allowed values, with ${optionName("customTags")}.`;
 
 /**
  * A policy above the user's own permissions decides, if the API's message names one: a further permission for the user doesn't help then.
@@ -285,7 +289,7 @@ function permissionHint({ action }: CallContext, message: string): string {
   const [, denying] =
     /with an explicit deny in an? ([a-z -]{1,60}(?:policy|boundary))/i.exec(message) ?? [];
   if (denying !== undefined)
-    return `The ${denying} forbids ${denied} for this request, and no permission overrides that. It may require tags (\`customTags\`), another \`instanceType\` or another \`region\`: ask whoever manages the policy.`;
+    return `The ${denying} forbids ${denied} for this request, and no permission overrides that. It may require tags (${optionName("customTags")}), another ${optionName("instanceType")} or another ${optionName("region")}: ask whoever manages the policy.`;
   const [, lacking = ""] =
     /because no ([a-z -]{1,60}(?:policy|boundary)) allows/i.exec(message) ?? [];
   return lacking === "" || lacking === "identity-based policy"

@@ -1,7 +1,7 @@
 import { clockText } from "../lifetime.ts";
 import { endText } from "../../../system/amounts.ts";
 import { join } from "node:path";
-import { messageOf } from "../../../errors.ts";
+import { hintOf, messageOf } from "../../../errors.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
 import { creationDirectory, creationFiles } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
@@ -62,11 +62,11 @@ export function accessChecks(facts: CloudFacts, region: string, clock: Clock): r
 
 async function checkCredentials(facts: CloudFacts): Promise<Outcome> {
   const missing = await failureOf(facts.api());
-  if (missing !== undefined) return fail(messageOf(missing), missing.hint ?? "Set credentials.");
+  if (missing !== undefined) return fail(messageOf(missing), hintOf(missing) ?? "Set credentials.");
   const api = await facts.api();
   const refusal = await failureOf(facts.defaultGroups());
   if (refusal?.id === "credentials-refused")
-    return fail(messageOf(refusal), refusal.hint ?? "Renew the credentials.");
+    return fail(messageOf(refusal), hintOf(refusal) ?? "Renew the credentials.");
   if ((await findObstacle(facts)) !== undefined && refusal?.id !== "region-not-enabled") {
     return skip(
       `Found (${api.credentialSource}), but not tested: the cloud's API does not answer.`,

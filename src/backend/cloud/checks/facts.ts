@@ -1,6 +1,7 @@
 import { withinLimit } from "../../../system/time-limit.ts";
 import type { InstanceTypeInfo, SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId } from "../../../errors.ts";
+import { moreDetail } from "../../../references.ts";
 import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { once } from "../../../system/concurrency.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -66,7 +67,7 @@ const opening: Limit = {
 const request: Limit = {
   what: "A request to the cloud's API",
   limitMs: 15_000,
-  hint: "Check the network and the proxy variables. Pass -vv to see every request.",
+  hint: `Check the network and the proxy variables. ${moreDetail("-vv", "every request")}`,
 };
 
 /** Requests each fact once, when the first check needs it, and keeps the result, even if it is a failure. */

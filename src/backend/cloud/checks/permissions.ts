@@ -1,6 +1,7 @@
 import { numbered } from "../../../system/amounts.ts";
 import { randomUUID } from "node:crypto";
-import { type ClusterError, messageOf } from "../../../errors.ts";
+import { type ClusterError, hintOf, messageOf } from "../../../errors.ts";
+import { moreDetail, optionName } from "../../../references.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
 import { version } from "../../../version.ts";
 import { isFailure } from "../api/api-errors.ts";
@@ -50,7 +51,7 @@ function denied(error: ClusterError): Outcome {
   const action = String(error.facts["action"]);
   return fail(
     messageOf(error),
-    `Allow ec2:${action} for this user or role. Pass -v to see the API's encoded authorization message.`,
+    `Allow ec2:${action} for this user or role. ${moreDetail("-v", "the API's encoded authorization message")}`,
   );
 }
 
@@ -154,8 +155,8 @@ async function dryRun(asked: Promise<unknown>): Promise<Outcome> {
   if (isFailure(refusal, "dry-run-passed")) return pass("Allowed");
   if (isDenied(refusal)) return denied(refusal);
   if (refusal.id === "capacity-lacking")
-    return warn(messageOf(refusal), refusal.hint ?? "Request fewer machines.");
-  return fail(messageOf(refusal), refusal.hint ?? "Resolve what the message describes.");
+    return warn(messageOf(refusal), hintOf(refusal) ?? "Request fewer machines.");
+  return fail(messageOf(refusal), hintOf(refusal) ?? "Resolve what the message describes.");
 }
 
 export function launchChecks(facts: CloudFacts, defaults: CheckedDefaults): readonly Check[] {
@@ -176,7 +177,7 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
   if (subnets.length === 0) {
     return fail(
       `Region ${region} has no default network with a subnet.`,
-      "Create one (aws ec2 create-default-vpc), pass `subnetId` to create, or choose another `region`.",
+      `Create one (aws ec2 create-default-vpc), pass ${optionName("subnetId")} to create, or choose another ${optionName("region")}.`,
     );
   }
   const network = `${subnets[0]?.VpcId} with ${numbered(subnets.length, "subnet")}`;
@@ -187,7 +188,7 @@ async function checkNetwork(facts: CloudFacts, { region }: CheckedDefaults): Pro
     );
   return warn(
     `No subnet of the default network (${network}) assigns public addresses automatically.`,
-    "create requests public addresses anyway. If they are unreachable, pass it a `subnetId` with a route to the internet.",
+    `create requests public addresses anyway. If they are unreachable, pass it a ${optionName("subnetId")} with a route to the internet.`,
   );
 }
 
@@ -199,7 +200,7 @@ async function checkInstanceType(
   if (zones.length === 0) {
     return fail(
       `The instance type ${instanceType} is not offered in region ${region}.`,
-      "Pass create an `instanceType` that is, such as m6i.large, or choose another `region`.",
+      `Pass create an ${optionName("instanceType")} that is, such as m6i.large, or choose another ${optionName("region")}.`,
     );
   }
   const offered = `${instanceType} is offered in ${zones.join(", ")}`;
@@ -212,6 +213,6 @@ async function checkInstanceType(
     return pass(offered);
   return fail(
     `${offered}, where the default network has no subnet.`,
-    "Pass create another `instanceType`, or a `subnetId`.",
+    `Pass create another ${optionName("instanceType")}, or a ${optionName("subnetId")}.`,
   );
 }

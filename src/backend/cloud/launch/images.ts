@@ -1,5 +1,6 @@
 import type { DescribeImagesCommandInput, Image } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { unknownDistribution } from "../../shared/machine-errors.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
@@ -50,7 +51,7 @@ export async function findImage(
 function sourceOf(distribution: string): ImageSource {
   const source = sources[distribution];
   if (source !== undefined) return source;
-  const instead = "pass an image with `image` and `sshUser`";
+  const instead = `pass an image with ${optionName("image")} and ${optionName("sshUser")}`;
   throw unknownDistribution(distribution, {
     images: "No images are",
     known: distributions,
@@ -111,12 +112,12 @@ function ownerUnknown(distribution: string, region: string): ClusterError {
   const others =
     known.length === 0
       ? ""
-      : `, or choose one of these as \`linuxDistribution\`: ${known.join(", ")}`;
+      : `, or choose one of these as ${optionName("linuxDistribution")}: ${known.join(", ")}`;
   return new ClusterError(
     "image-not-found",
     `It is not known who publishes images of ${distribution} in region ${region}, where accounts are others than in most regions.`,
     {
-      hint: `Pass an image with \`image\` and \`sshUser\`${others}.`,
+      hint: `Pass an image with ${optionName("image")} and ${optionName("sshUser")}${others}.`,
       facts: { region, distribution, known },
     },
   );
@@ -129,10 +130,10 @@ function imageNotFound(region: string, distribution: string, id: string | undefi
   const nearest = id === undefined ? (source?.nearest ?? []) : [];
   const another =
     nearest.length === 0
-      ? "another `linuxDistribution`"
-      : `\`linuxDistribution ${nearest.join(" or ")}\``;
+      ? `another ${optionName("linuxDistribution")}`
+      : optionName("linuxDistribution", nearest.join(" or "));
   return new ClusterError("image-not-found", `There is no image ${what} in region ${region}.`, {
-    hint: `Choose ${another}, another \`region\`, or pass an image with \`image\` and \`sshUser\`.`,
+    hint: `Choose ${another}, another ${optionName("region")}, or pass an image with ${optionName("image")} and ${optionName("sshUser")}.`,
     facts: {
       region,
       distribution,

@@ -1,5 +1,6 @@
 import type { Image, InstanceTypeInfo } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import type { Runtime } from "../../../system/runtime.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
 
@@ -55,9 +56,9 @@ export const notOffered = (
 ): ClusterError =>
   new ClusterError(
     "bad-usage",
-    `\`instanceType\`: region ${region} does not offer ${instanceType}.`,
+    `${optionName("instanceType")}: region ${region} does not offer ${instanceType}.`,
     {
-      hint: "Choose an instance type that it offers, such as m6i.large, or another `region`.",
+      hint: `Choose an instance type that it offers, such as m6i.large, or another ${optionName("region")}.`,
       facts: { instanceType, region },
     },
   );
@@ -73,9 +74,9 @@ export function assertFits(
   const name = type?.InstanceType ?? "";
   throw new ClusterError(
     "bad-usage",
-    `\`instanceType\`: image ${image.id} (${image.name}) ${needs}, but ${name} ${has}.`,
+    `${optionName("instanceType")}: image ${image.id} (${image.name}) ${needs}, but ${name} ${has}.`,
     {
-      hint: "Choose another `instanceType`, such as m6i.large for images of x86_64, or pass an image that fits with `image` and `sshUser`.",
+      hint: `Choose another ${optionName("instanceType")}, such as m6i.large for images of x86_64, or pass an image that fits with ${optionName("image")} and ${optionName("sshUser")}.`,
       facts: { image: image.id, instanceType: name, ...image.traits },
     },
   );

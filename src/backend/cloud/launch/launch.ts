@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunInstancesCommandInput } from "@aws-sdk/client-ec2";
 import { ClusterError, revised, messageOf } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import type { Role } from "../../../model/cluster-record.ts";
 import { numbered } from "../../../system/amounts.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -173,7 +174,7 @@ function noRoom(
     "capacity-lacking",
     `No zone of region ${asked.region} currently has capacity for ${what} (tried ${zonesText(refusals)}).`,
     {
-      hint: "Choose another `instanceType`, such as m5a.large or m6i.large, or another `region`, or try again later.",
+      hint: `Choose another ${optionName("instanceType")}, such as m5a.large or m6i.large, or another ${optionName("region")}, or try again later.`,
       facts: {
         region: asked.region,
         zones: refusals.map(({ zone }) => zone),

@@ -1,6 +1,7 @@
 import { BlockList, isIPv4 } from "node:net";
 import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
 import type { Clock, Progress, Runtime } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
@@ -142,7 +143,7 @@ function assertAddresses(
     "machine-failed",
     `The cloud gave ${names} no public address in two minutes.`,
     {
-      hint: "Pass a subnet that assigns public addresses with `subnetId`. Or the account has reached its limit of addresses.",
+      hint: `Pass a subnet that assigns public addresses with ${optionName("subnetId")}. Or the account has reached its limit of addresses.`,
       facts: { machines: failed.map(({ id }) => id) },
     },
   );

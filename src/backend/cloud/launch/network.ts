@@ -2,6 +2,7 @@ import { endText } from "../../../system/amounts.ts";
 import { isIPv4, isIPv6 } from "node:net";
 import type { SecurityGroup, Subnet } from "@aws-sdk/client-ec2";
 import { ClusterError } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { poll } from "../../../system/retry.ts";
@@ -155,7 +156,7 @@ function noNetwork(region: string, chosen: string | undefined): ClusterError {
   const what =
     chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
   return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
-    hint: "Pass a subnet that assigns public addresses with `subnetId`, or choose another `region`.",
+    hint: `Pass a subnet that assigns public addresses with ${optionName("subnetId")}, or choose another ${optionName("region")}.`,
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
   });
 }
@@ -203,7 +204,7 @@ function addressUnknown(url: string, reason: string, cause: unknown): ClusterErr
     "machine-not-set-up",
     `Cannot find out this machine's public address from ${url}: ${reason}.`,
     {
-      hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
+      hint: `Pass the addresses that may reach the cluster with ${optionName("adminCidrs")}.`,
       facts: { url },
       cause,
     },
@@ -250,7 +251,7 @@ export function clusterExists(present: {
   const held = group === undefined ? "" : ` (security group ${group})`;
   const message = `A cluster "${clusterId}" already exists or is being created in region ${region}${held}.${end}`;
   return new ClusterError("cluster-exists", message, {
-    hint: "Choose another `clusterId`, or wait until that cluster has terminated.",
+    hint: `Choose another ${optionName("clusterId")}, or wait until that cluster has terminated.`,
     facts: { cluster: clusterId, region, expiresAt: expiresAt?.toISOString(), group },
   });
 }

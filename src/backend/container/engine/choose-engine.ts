@@ -1,4 +1,5 @@
-import { ClusterError, messageOf, revised } from "../../../errors.ts";
+import { ClusterError, hintOf, messageOf, revised } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { ownUserId } from "../../../system/own-user.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { Limits } from "../limits.ts";
@@ -89,7 +90,7 @@ const otherThan = ({ name }: EngineKind): EngineKind =>
 function hangs(error: ClusterError, kind: EngineKind): ClusterError {
   const other = otherThan(kind);
   return revised(error, {
-    hint: `${error.hint ?? ""}\nTo use ${other.title} instead, pass \`engine ${other.name}\`.`,
+    hint: `${hintOf(error) ?? ""}\nTo use ${other.title} instead, pass ${optionName("engine", other.name)}.`,
   });
 }
 
@@ -99,7 +100,7 @@ function chosenFailure(error: ClusterError, kind: EngineKind, choice: string): C
   const undo =
     choice === "docker context use" ? "run: docker context use default" : `unset ${choice}`;
   return revised(error, {
-    hint: `${title} was chosen (${choice}), so ${other} is not tried. ${error.hint ?? ""} To use another engine, ${undo}, or pass \`engine\`.`,
+    hint: `${title} was chosen (${choice}), so ${other} is not tried. ${hintOf(error) ?? ""} To use another engine, ${undo}, or pass ${optionName("engine")}.`,
     facts: { choice },
   });
 }
@@ -178,7 +179,7 @@ function noEngine(failures: readonly Failure[]): ClusterError {
     `Neither Docker nor Podman is usable here. ${failures.map(({ error }) => messageOf(error)).join(" ")}`,
     {
       hint: failures
-        .map(({ kind, error }) => `For ${kind.title}: ${error.hint ?? "Try again."}`)
+        .map(({ kind, error }) => `For ${kind.title}: ${hintOf(error) ?? "Try again."}`)
         .join("\n"),
       facts: { tried: engineNames },
       cause: failures[0]?.error,
@@ -282,8 +283,8 @@ export function assertLimitsWork(
     : `Enable its controller: with the kernel's option cgroup_enable=${idle === "cpus" ? "cpu" : idle}, for example.`;
   throw new ClusterError(
     "machine-not-set-up",
-    `${title} has no control groups for the limit \`${idle}\` here.`,
-    { hint: `Leave \`${idle}\` out. ${how}`, facts: { limit: idle } },
+    `${title} has no control groups for the limit ${optionName(idle)} here.`,
+    { hint: `Leave ${optionName(idle)} out. ${how}`, facts: { limit: idle } },
   );
 }
 

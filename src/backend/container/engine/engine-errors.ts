@@ -1,4 +1,5 @@
 import { ClusterError, type ErrorId } from "../../../errors.ts";
+import { moreDetail } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
@@ -122,7 +123,7 @@ export function engineFailure(
       return failure(
         "engine-failed",
         `${name} ${words[0]} failed`,
-        "Pass -vv to see every command that was run.",
+        moreDetail("-vv", "every command that was run"),
       );
   }
 }

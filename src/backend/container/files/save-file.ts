@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import type { ClusterName } from "../../../model/cluster-record.ts";
 import { parsePlatform, parseVariant, parseWebUi } from "../../../model/parse-values.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
@@ -107,7 +108,7 @@ async function findBase(
     "image-not-found",
     `${title} no longer has the image of which the nodes were made.`,
     {
-      hint: "Save the file with its image: leave out `withoutBase`.",
+      hint: `Save the file with its image: leave out ${optionName("withoutBase")}.`,
     },
   );
 }

@@ -6,6 +6,7 @@ import type { KeyPair } from "../../../ssh/keys.ts";
 import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { NodeName } from "../../contract.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
+import { runCommand } from "../../../references.ts";
 import { isNameTaken } from "../engine/engine-errors.ts";
 import type { EngineKind } from "../engine/engine-kind.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
@@ -102,7 +103,7 @@ export async function createNode(
     return await engine.change({ words: createWords(engine.kind, plan, node) });
   } catch (error) {
     if (!isNameTaken(error)) throw error;
-    const removal = `${removalCommand(engine, plan.clusterId)}\nIf there is no such cluster, run the doctor command: it names the container that has its name.`;
+    const removal = `${removalCommand(engine, plan.clusterId)}\nIf there is no such cluster, ${runCommand("doctor", "run")}: it names the container that has its name.`;
     throw clusterExists(plan.clusterId, { removal, cause: error });
   }
 }

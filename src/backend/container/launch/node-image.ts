@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { appendFileSync, closeSync, openSync, rmSync } from "node:fs";
 import { ClusterError, messageOf } from "../../../errors.ts";
+import { moreDetail, optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { withoutHeader } from "../../../ssh/shell-text.ts";
 import {
@@ -188,12 +189,12 @@ function notBuilt(
   const where = step === undefined ? "" : ` (at "${outside(step)}")`;
   const why = reason === undefined ? "the build's output does not name the cause" : outside(reason);
   const log =
-    logFile === undefined ? "Pass -vvv to see the whole build." : `The whole build: ${logFile}`;
+    logFile === undefined ? moreDetail("-vvv", "the whole build") : `The whole build: ${logFile}`;
   return new ClusterError(
     "image-not-found",
     `Cannot build the node image ${image.name}: ${kind.name} build failed${where}: ${why}.`,
     {
-      hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with \`nodeImage\`. ${log}`,
+      hint: `${buildAdvice(kind.title)[cause]} Or pass your own image with ${optionName("nodeImage")}. ${log}`,
       facts: {
         status: error.facts["status"],
         image: image.name,
@@ -241,7 +242,7 @@ export function nodeRecipe(
 ): NodeRecipe {
   const source = sources[distribution];
   if (source === undefined) {
-    const instead = "pass an image with `nodeImage`";
+    const instead = `pass an image with ${optionName("nodeImage")}`;
     throw unknownDistribution(distribution, {
       images: "No node image is",
       known: distributions,

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { chmod, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
@@ -104,7 +105,7 @@ export async function obtainImage(
   const own = {
     path,
     shown: path,
-    hint: "This is not the intended image, or `imageSha256` belongs to another one.",
+    hint: `This is not the intended image, or ${optionName("imageSha256")} belongs to another one.`,
   };
   if (source !== undefined) return obtainFromWeb(source, runtime, signal);
   if (image.isStored === true) await verifyStored({ path, sum }, runtime, signal);
@@ -258,7 +259,7 @@ async function assertSum(
 
 const failure = {
   id: "image-not-found",
-  hint: "Check the network and the proxy variables (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and pass its path with `image`. The part that was received is kept, and the next attempt resumes it.",
+  hint: `Check the network and the proxy variables (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or download an image yourself and pass its path with ${optionName("image")}. The part that was received is kept, and the next attempt resumes it.`,
 } as const;
 
 const noFile = (path: string): ClusterError =>
@@ -266,7 +267,7 @@ const noFile = (path: string): ClusterError =>
     "image-not-found",
     `The image ${path} does not exist, or this user may not read it.`,
     {
-      hint: "Set `image` to the path of a qcow2 or raw disk image with cloud-init.",
+      hint: `Set ${optionName("image")} to the path of a qcow2 or raw disk image with cloud-init.`,
       facts: { image: path },
     },
   );
@@ -352,9 +353,9 @@ export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabyt
   if (megabytes >= needed) return;
   throw new ClusterError(
     "bad-usage",
-    `The image ${path} is a disk of ${needed} MB, but \`diskSize\` is smaller.`,
+    `The image ${path} is a disk of ${needed} MB, but ${optionName("diskSize")} is smaller.`,
     {
-      hint: `Pass \`diskSize ${Math.ceil(needed / 1024)}g\` or more.`,
+      hint: `Pass ${optionName("diskSize", `${Math.ceil(needed / 1024)}g`)} or more.`,
       facts: { image: path, neededMegabytes: needed },
     },
   );

@@ -1,4 +1,5 @@
 import { unknownDistribution } from "../../shared/machine-errors.ts";
+import { optionName } from "../../../references.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 
 export interface PublishedImage {
@@ -48,7 +49,7 @@ export function chooseDistribution(asked: string, needsCgroups1: boolean): strin
 export function publishedImage(distribution: string, architecture: Architecture): PublishedImage {
   const source = sources[distribution];
   if (source !== undefined) return source.image(architecture);
-  const instead = "pass an image with `image`";
+  const instead = `pass an image with ${optionName("image")}`;
   throw unknownDistribution(distribution, {
     images: "No cloud image is",
     known: distributions,

@@ -1,5 +1,6 @@
 import { open, stat } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
+import { runCommand } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import type { Clock } from "../../../system/runtime.ts";
@@ -158,7 +159,7 @@ const firstBoot: BootFailure = {
 const laterBoot: BootFailure = {
   what: "does not come back",
   hint: () =>
-    "Run the logs command to see its console. A snapshot brings the cluster back, if there is one.",
+    `${runCommand("logs")} to see its console. A snapshot brings the cluster back, if there is one.`,
 };
 
 type Assertion = (machine: Machine, boots: Boots, clock: Pick<Clock, "now">) => Promise<void>;

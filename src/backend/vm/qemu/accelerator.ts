@@ -2,6 +2,7 @@ import { withinLimit } from "../../../system/time-limit.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
@@ -102,7 +103,7 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
     "machine-not-set-up",
     `The accelerator ${forced} does not work here: ${reason}.`,
     {
-      hint: "Omit `accelerator` to use the best one that works.",
+      hint: `Omit ${optionName("accelerator")} to use the best one that works.`,
       facts: { trials },
     },
   );

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { ClusterError, revised } from "../../../errors.ts";
+import { optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import type { Runtime } from "../../../system/runtime.ts";
@@ -68,7 +69,7 @@ export function brokenFailure(
 ): unknown {
   if (!(error instanceof ClusterError) || error.id !== "machine-failed") return error;
   const hint = isForced
-    ? "Omit `accelerator`, or pass `accelerator tcg`."
+    ? `Omit ${optionName("accelerator")}, or pass ${optionName("accelerator", "tcg")}.`
     : `${accelerator} cannot run these machines. Create the cluster again: it will use tcg.`;
   return revised(error, { hint });
 }

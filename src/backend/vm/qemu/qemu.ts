@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { moreDetail, optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { plainLine, plainLines, withoutFullStop } from "../../../system/printable.ts";
 import {
@@ -77,7 +78,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
       "capacity-lacking",
       `This machine does not have enough memory: ${said}.`,
       {
-        hint: "Use fewer nodes, or give them less memory with `memory`.",
+        hint: `Use fewer nodes, or give them less memory with ${optionName("memory")}.`,
         facts,
       },
     );
@@ -89,7 +90,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
     });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {
-    hint: "Run cluster-vm doctor to see what this machine lacks. Pass -vv to see every command that was run.",
+    hint: `Run cluster-vm doctor to see what this machine lacks. ${moreDetail("-vv", "every command that was run")}`,
     facts,
   });
 }

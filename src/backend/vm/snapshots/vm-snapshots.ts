@@ -1,5 +1,6 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
+import { commandName, runCommand } from "../../../references.ts";
 import {
   type ClusterName,
   type ClusterRecord,
@@ -235,7 +236,7 @@ async function assertSameQemu(
     "engine-failed",
     `Cluster "${clusterId}" cannot be saved: its machines run under QEMU ${other}, and this machine has QEMU ${here} by now.`,
     {
-      hint: "Restart the whole cluster, so that it runs under this QEMU: run the stop command, then the start command.",
+      hint: `Restart the whole cluster, so that it runs under this QEMU: ${runCommand("stop", "run")}, then ${commandName("start")}.`,
       facts: { cluster: clusterId, running: other, here },
     },
   );

@@ -1,3 +1,4 @@
+import { optionName } from "../../../references.ts";
 import { dirname } from "node:path/posix";
 import type { Variant } from "../../../model/cluster-record.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
@@ -73,7 +74,7 @@ export const copyFiles = (copies: readonly FileToCopy[]): Phase => ({
         name: "e2e-copy-folders",
         errorId: "install-failed",
         paths: copies.map((copy) => dirname(copy.target)),
-        what: "the folders of `copyToMaster`",
+        what: `the folders of ${optionName("copyToMaster")}`,
         // Other users must be able to reach the files that their modes let them read.
         values: { MASK: "022" },
       },

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import {
@@ -34,7 +35,8 @@ function planned(given: ContainerBackendOptions, resolved: object = {}, lifetime
     { ...systemClock, now: () => Date.parse("2026-01-01T12:00:00.400Z") },
   );
   const shown: object = facts;
-  return { lines: Object.fromEntries(lines), facts: shown };
+  const plain = lines.map(([label, text]) => [label, unmarked(text)] as const);
+  return { lines: Object.fromEntries(plain), facts: shown };
 }
 
 test("a plan without options is described with the engine's defaults", () => {

@@ -1,3 +1,4 @@
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { imageProblem, readVmOptions, vmSchema } from "../../../../src/backend/vm/options.ts";
@@ -44,12 +45,14 @@ test("sizes that machines can't have are refused with an example", () => {
 
 test("an image from the web needs its sum, and a sum an image", () => {
   const sum = "a".repeat(64);
-  expect(imageProblem("https://example.com/disk.img", undefined)).toBe(
+  expect(unmarked(imageProblem("https://example.com/disk.img", undefined) ?? "")).toBe(
     "`image`: a URL requires `imageSha256`",
   );
   expect(imageProblem("https://example.com/disk.img", sum)).toBeUndefined();
   expect(imageProblem("/disk.img", undefined)).toBeUndefined();
-  expect(imageProblem(undefined, sum)).toBe("`imageSha256` is only allowed with `image`");
+  expect(unmarked(imageProblem(undefined, sum) ?? "")).toBe(
+    "`imageSha256` is only allowed with `image`",
+  );
 });
 
 test("the library tells everything that is wrong at once", () => {

@@ -1,3 +1,5 @@
+import { optionName } from "../../../../src/references.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { anyCounts, chooseCounts } from "../../../../src/cluster/create/choose-counts.ts";
 import { leastFacts } from "../../../support/platform-facts.ts";
@@ -35,7 +37,7 @@ test("a folder has any number of masters; only a release artifact needs an odd o
   for (const master of [1, 2, 4, 10, 998])
     expect(chooseCounts({ ...nobody, master }, facts)).toMatchObject({ value: { master } });
   expect(chooseCounts({ ...nobody, master: 2 }, undefined).problems).toEqual([
-    "`masters`: 2 is not one of 1, 3, 5, 7, 9, as a release artifact requires",
+    `${optionName("masters")}: 2 is not one of 1, 3, 5, 7, 9, as a release artifact requires`,
   ]);
   expect(chooseCounts({ ...nobody, master: 2 }, anyCounts).problems).toBeUndefined();
 });
@@ -43,12 +45,12 @@ test("a folder has any number of masters; only a release artifact needs an odd o
 test("every number that the platform doesn't allow is a problem, with both numbers", () => {
   expect(chooseCounts({ master: 7, agent: 1, public_agent: 1 }, limited)).toEqual({
     problems: [
-      "`masters`: the platform meter allows at most 5, not 7",
-      "`agents`: the platform meter needs at least 2, not 1",
-      "`publicAgents`: the platform meter allows at most 0, not 1",
+      `${optionName("masters")}: the platform meter allows at most 5, not 7`,
+      `${optionName("agents")}: the platform meter needs at least 2, not 1`,
+      `${optionName("publicAgents")}: the platform meter allows at most 0, not 1`,
     ],
   });
-  expect(chooseCounts({ ...nobody, agent: 1000 }, undefined).problems).toEqual([
+  expect(chooseCounts({ ...nobody, agent: 1000 }, undefined).problems?.map(unmarked)).toEqual([
     "`masters`, `agents`, `publicAgents`: 1002 nodes are too many (the maximum is 1000)",
   ]);
 });

@@ -1,4 +1,5 @@
 /** Random faults: the same for the same seed, on nodes that exist, and never on more of them than the cluster can do without. */
+import { optionName } from "../../../../src/references.ts";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
@@ -116,12 +117,14 @@ test("no number of a fault, and one that would take long to draw, are refused", 
   expect(chaosProblems({ ...options, only: [] })).toHaveLength(1);
   expect(chaosProblems({ ...options, only: [100_000] })).toEqual([]);
   expect(chaosProblems({ ...options, only: [9_999_999_999] })).toEqual([
-    "`only`: must be numbers of faults, from 1 to 100000",
+    `${optionName("only")}: must be numbers of faults, from 1 to 100000`,
   ]);
 });
 
 test("a command that shows one fault is refused, because it does not show all of them", () => {
-  expect(chaosProblems({ ...options, until: "true" })).toEqual(["`until`: not for random faults"]);
+  expect(chaosProblems({ ...options, until: "true" })).toEqual([
+    `${optionName("until")}: not for random faults`,
+  ]);
 });
 
 test("masters that don't run are the ones that the cluster does without", () => {

@@ -1,3 +1,4 @@
+import { optionName } from "../../../../src/references.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
@@ -173,7 +174,7 @@ async function runDoctor(
 test("a failed check makes doctor fail, and its remedy names options by their flags", async () => {
   const { status, stdout, told, engine } = await runDoctor(
     "",
-    fail("No engine.", "Pass `engine`."),
+    fail("No engine.", `Pass ${optionName("engine")}.`),
   );
   expect(status).toBe(1);
   expect(stdout).toContain("→ Pass --engine.");

@@ -1,3 +1,5 @@
+import { messageOf } from "../../../../src/errors.ts";
+import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { BadValue } from "../../../../src/cli/options/option.ts";
 import { chaosText, parseChaos } from "../../../../src/commands/fault/chaos-text.ts";
@@ -26,6 +28,15 @@ test("without a seed, one is drawn", () => {
   });
 });
 
+function problemWith(text: string): string {
+  try {
+    parseChaos(text);
+    return "";
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 test.each([
   ["", "is not one of seed"],
   ["sed=7", "is not one of seed"],
@@ -40,5 +51,6 @@ test.each([
   ["only=0", "`only`: must be"],
   ["delay=1", "is not a duration"],
 ])("%j is refused", (text, problem) => {
-  expect(() => parseChaos(text)).toThrow(problem);
+  expect(() => parseChaos(text)).toThrow(BadValue);
+  expect(unmarked(problemWith(text))).toContain(problem);
 });

@@ -1,3 +1,5 @@
+import { unmarked } from "../../../../src/outside-text.ts";
+import { optionName } from "../../../../src/references.ts";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { resolveLicense } from "../../../../src/platform/configuration/configuration-file.ts";
@@ -22,7 +24,7 @@ async function licenseFile(text: string) {
 // Shows R53.
 test("--extra-config wins, and the files stay unread", async () => {
   expect(await resolveLicense(all, signal)).toEqual({
-    value: { contents: "from configuration", source: "`extraConfig`" },
+    value: { contents: "from configuration", source: optionName("extraConfig") },
   });
 });
 
@@ -32,7 +34,7 @@ test("--license-key comes next, and the variable's file stays unread", async () 
   expect(
     await resolveLicense({ ...all, extraConfiguration: {}, optionPath: file.path }, signal),
   ).toEqual({
-    value: { contents: "key", source: "`licenseKey`" },
+    value: { contents: "key", source: optionName("licenseKey") },
   });
 });
 
@@ -97,9 +99,8 @@ test.each([
     "`extraConfig`: license_key_contents must be text.",
   ],
 ])("a source that is present but unusable (%j) is a problem", async (part, problem) => {
-  expect(await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal)).toEqual({
-    problems: [problem],
-  });
+  const found = await resolveLicense({ ...all, extraConfiguration: {}, ...part }, signal);
+  expect(found.problems?.map(unmarked)).toEqual([problem]);
 });
 
 test("an empty license file is a problem", async () => {
@@ -108,5 +109,7 @@ test("an empty license file is a problem", async () => {
     { ...all, extraConfiguration: {}, optionPath: file.path },
     signal,
   );
-  expect(license.problems).toEqual([`\`licenseKey\`: the license file ${file.path} is empty.`]);
+  expect(license.problems).toEqual([
+    `${optionName("licenseKey")}: the license file ${file.path} is empty.`,
+  ]);
 });
