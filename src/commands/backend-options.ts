@@ -1,5 +1,6 @@
 import type { BackendKind } from "../backend/contract.ts";
 import { namingFlags } from "../cli/options/problems.ts";
+import { byRule, parsePath } from "../cli/options/value-types.ts";
 import { flag, option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
 import type { BackendOption } from "../model/option-schema.ts";
 
@@ -48,10 +49,11 @@ function optionsWhere(
 function commandLineOption(name: string, declared: BackendOption): Option {
   if (declared.isFlag === true)
     return flag({ flag: flagOf(name, declared), summary: declared.summary });
-  const { read, choices, completes, isScope = false, isLocal: _, ...traits } = declared;
-  const readPath = async (given: string, { cwd }: Invocation): Promise<unknown> =>
-    read(await absolute(given, cwd));
-  const type = completes === undefined ? { parse: read } : { parse: readPath, completes };
+  const { read, what, choices, completes, isScope = false, isLocal: _, ...traits } = declared;
+  const { parse } = byRule({ read, what });
+  const parseAbsolute = async (given: string, invocation: Invocation): Promise<unknown> =>
+    parse(await absolute(given, invocation), invocation);
+  const type = completes === undefined ? { parse } : { parse: parseAbsolute, completes };
   return option(
     { ...type, ...(choices !== undefined && { choices }) },
     { ...traits, flag: flagOf(name, declared), isRepeated: isScope },
@@ -59,11 +61,8 @@ function commandLineOption(name: string, declared: BackendOption): Option {
 }
 
 /** Backends don't know the working directory. */
-async function absolute(given: string, cwd: string): Promise<string> {
-  if (given === "" || URL.canParse(given)) return given;
-  const { resolve } = await import("node:path");
-  return resolve(cwd, given);
-}
+const absolute = async (given: string, invocation: Invocation): Promise<string> =>
+  URL.canParse(given) ? given : parsePath(given, invocation);
 
 /** `imageSha256` is `--image-sha256`, unless the option has another flag. */
 const flagOf = (name: string, { flag: own }: BackendOption): `--${string}` =>

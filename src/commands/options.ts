@@ -9,6 +9,7 @@ import {
   whileOptionsAreRead,
 } from "../cli/options/option.ts";
 import {
+  byRule,
   duration,
   parseDuration,
   parsePath,
@@ -17,9 +18,8 @@ import {
   value,
   verbose,
 } from "../cli/options/value-types.ts";
-import { clusterIdProblem } from "../model/parse-values.ts";
+import { clusterIdRule } from "../model/parse-values.ts";
 import type { Checked } from "../model/checked.ts";
-import { checked } from "../model/option-schema.ts";
 import { scopeOptions } from "./backend-options.ts";
 
 const clusterIdTraits = {
@@ -32,7 +32,7 @@ const clusterIdTraits = {
 /** Also set by `run --local`, whose command may run this program again. */
 const fromVariable = { ...clusterIdTraits, environment: "CLUSTER_ID" } as const;
 const defaultClusterId = "default";
-const clusterIdType = value(checked(clusterIdProblem));
+const clusterIdType = byRule(clusterIdRule);
 
 export const clusterId = option(clusterIdType, { ...fromVariable, default: defaultClusterId });
 

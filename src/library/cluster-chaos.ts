@@ -7,15 +7,15 @@ import {
 } from "../cluster/faults/chaos-plan.ts";
 import {
   type Shape,
-  among,
+  byRule,
   listOf,
   milliseconds,
   optional,
   readArguments,
   required,
   signal,
-  wholeNumber,
 } from "../model/read-arguments.ts";
+import { wholeNumber, wordOf } from "../model/rule.ts";
 import { faultKinds } from "../platform/faults/fault-kinds.ts";
 import { type Cancellation, inLibraryWords, signalOf } from "./call-options.ts";
 import { optionShape } from "./cluster-fault.ts";
@@ -75,12 +75,12 @@ export class ClusterChaos implements AsyncDisposable {
 }
 
 const shape: Shape<ChaosRequest> = {
-  seed: required(wholeNumber({ minimum: 0, maximum: 2 ** 32 - 1 })),
-  kinds: required(listOf(among(faultKinds), { minimum: 1 })),
+  seed: required(byRule(wholeNumber(0, 2 ** 32 - 1))),
+  kinds: required(listOf(byRule(wordOf(faultKinds)), { minimum: 1 })),
   everyMs: optional(milliseconds),
-  targets: optional(listOf(among(chaosTargets), { minimum: 1 })),
+  targets: optional(listOf(byRule(wordOf(chaosTargets)), { minimum: 1 })),
   recoverMs: optional(milliseconds),
-  only: optional(listOf(wholeNumber({ minimum: 1, maximum: 100_000 }), { minimum: 1 })),
+  only: optional(listOf(byRule(wholeNumber(1, 100_000)), { minimum: 1 })),
   durationMs: optional(milliseconds),
   ...optionShape,
   cancelSignal: optional(signal),

@@ -2,7 +2,7 @@ import { faultProblems } from "../cluster/faults/plan-fault.ts";
 import { type Fault, beginFault, endFaults } from "../cluster/faults/faults.ts";
 import {
   type Shape,
-  among,
+  byRule,
   flag,
   listOf,
   milliseconds,
@@ -12,6 +12,7 @@ import {
   signal,
   text,
 } from "../model/read-arguments.ts";
+import { wordOf } from "../model/rule.ts";
 import {
   type FaultOptionValues,
   type FaultRequest,
@@ -70,7 +71,7 @@ const own = [...faultKinds.map((kind) => faultRows[kind].options), commonOptions
 export const optionShape = Object.fromEntries(own) as Shape<FaultOptionValues>;
 
 const shape: Shape<FaultRequest & Cancellation> = {
-  kind: required(among(faultKinds)),
+  kind: required(byRule(wordOf(faultKinds))),
   durationMs: required(milliseconds),
   nodes: optional(names),
   ...optionShape,

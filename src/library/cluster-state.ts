@@ -1,8 +1,8 @@
 import { openMaskedConnections } from "../cluster/connections.ts";
 import { removeCluster } from "../cluster/destroy-clusters.ts";
-import { ClusterError, quoted } from "../errors.ts";
-import { snapshotNameProblem } from "../model/parse-values.ts";
-import { readArguments, required, textThat } from "../model/read-arguments.ts";
+import { ClusterError } from "../errors.ts";
+import { snapshotNameRule } from "../model/parse-values.ts";
+import { readArguments, required, textBy } from "../model/read-arguments.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { type Cancellation, inLibraryWords, readCancellation } from "./call-options.ts";
 import { ClusterNode } from "./cluster-node.ts";
@@ -78,10 +78,5 @@ export function assertOpen(open: OpenCluster | undefined): void {
   });
 }
 
-export function checkedName(name: string): string {
-  const check = textThat((given) => {
-    const problem = snapshotNameProblem(given);
-    return problem === undefined ? undefined : `${quoted(given)}: ${problem}`;
-  });
-  return readArguments({ name }, { name: required(check) }).name;
-}
+export const checkedName = (name: string): string =>
+  readArguments({ name }, { name: required(textBy(snapshotNameRule)) }).name;

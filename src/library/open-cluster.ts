@@ -13,11 +13,11 @@ import { anyCounts, chooseCounts, mostNodes } from "../cluster/create/choose-cou
 import { findCluster } from "../cluster/find-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import { type ClusterRecord, type Variant, variants } from "../model/cluster-record.ts";
-import { clusterIdProblem } from "../model/parse-values.ts";
+import { clusterIdRule } from "../model/parse-values.ts";
 import {
   type Shape,
-  among,
   anything,
+  byRule,
   flag,
   milliseconds,
   optional,
@@ -25,9 +25,9 @@ import {
   required,
   signal as signalCheck,
   text,
-  textThat,
-  wholeNumber,
+  textBy,
 } from "../model/read-arguments.ts";
+import { sha256Rule, wholeNumber, wordOf } from "../model/rule.ts";
 import { headLimitMs, readArtifactHead } from "../platform/artifact/artifact-head.ts";
 import { checksumProblem, locateArtifact } from "../platform/artifact/artifact-request.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
@@ -211,10 +211,10 @@ const newMachines = <Options>(
 function referenceIn({ from, sha256: given }: CopyClusterRequest): SnapshotCopy["from"] {
   const reference = parseSnapshotReference(from, resolve());
   if ("problem" in reference) throw new ClusterError("bad-usage", `from: ${reference.problem}.`);
-  const sha256 = given?.toLowerCase();
-  if ("location" in reference && ("path" in reference.location || sha256 !== undefined))
-    return { ...reference, sha256 };
-  if (!("location" in reference) && sha256 === undefined) return reference;
+  const sum = sha256Rule.read(given);
+  if ("location" in reference && ("path" in reference.location || sum !== undefined))
+    return { ...reference, sha256: sum };
+  if (!("location" in reference) && sum === undefined) return reference;
   throw new ClusterError(
     "bad-usage",
     "`sha256`: a URL in `from` requires it, and only a file can have it.",
@@ -222,7 +222,7 @@ function referenceIn({ from, sha256: given }: CopyClusterRequest): SnapshotCopy[
 }
 
 const creationShape: Shape<CreationOptions> = {
-  clusterId: optional(textThat(clusterIdProblem)),
+  clusterId: optional(textBy(clusterIdRule)),
   sshKey: optional(text),
   keepOnFailure: optional(flag),
   timeoutMs: optional(milliseconds),
@@ -230,24 +230,22 @@ const creationShape: Shape<CreationOptions> = {
   cancelSignal: optional(signalCheck),
 };
 
-const nodes = optional(wholeNumber({ minimum: 0, maximum: mostNodes }));
+const nodes = optional(byRule(wholeNumber(0, mostNodes)));
 const newShape: Shape<NewClusterRequest> = {
   ...creationShape,
-  variant: optional(among(variants)),
+  variant: optional(byRule(wordOf(variants))),
   platform: optional(text),
   install: optional(flag),
-  masters: optional(wholeNumber({ minimum: 1, maximum: mostNodes })),
+  masters: optional(byRule(wholeNumber(1, mostNodes))),
   agents: nodes,
   publicAgents: nodes,
   from: optional(anything),
 };
 
-const sha256Problem = (given: string): string | undefined =>
-  /^[0-9a-f]{64}$/i.test(given) ? undefined : "it must have 64 hexadecimal digits";
 const copyShape: Shape<CopyClusterRequest> = {
   ...creationShape,
   from: required(text),
-  sha256: optional(textThat(sha256Problem)),
+  sha256: optional(textBy(sha256Rule)),
 };
 
 /** Checks everything about a request that can be checked here. Throws `bad-usage` with every problem. */
@@ -286,7 +284,7 @@ export async function findForLibrary<Options>(
   signal: AbortSignal,
 ): Promise<OpenCluster> {
   assertBackend(clusters);
-  readArguments({ clusterId }, { clusterId: required(textThat(clusterIdProblem)) });
+  readArguments({ clusterId }, { clusterId: required(textBy(clusterIdRule)) });
   const { options: _options, ...settings } = clusters.settings();
   const { runtime } = settings;
   const backend = await clusters.open(signal);

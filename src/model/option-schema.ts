@@ -1,6 +1,7 @@
-import { ClusterError, quoted, messageOf } from "../errors.ts";
 import { optionName } from "../references.ts";
 import { type Checked, badUsage } from "./checked.ts";
+import type { Reader } from "./reader.ts";
+import { type Rule, refusal, wordOf } from "./rule.ts";
 import {
   type Shape,
   anyText,
@@ -12,7 +13,7 @@ import {
 } from "./read-arguments.ts";
 
 /** An option of one backend, declared once for both the command line and the library. */
-export interface BackendOption<Value = unknown> {
+export interface BackendOption<Value = unknown> extends Rule<Value> {
   readonly summary: string;
   /** Absent: `--` and the option's name. */
   readonly flag?: `--${string}`;
@@ -31,16 +32,12 @@ export interface BackendOption<Value = unknown> {
   readonly isFlag?: true;
   readonly choices?: readonly string[];
   readonly completes?: "file" | "directory";
-  /** Converts a text to its value. Throws `bad-usage` with a sentence that continues after the option's name. */
-  readonly read: (text: string) => Value;
 }
 
 /** Options by name. The library and its errors use these names. */
 export type OptionSchema = Readonly<Record<string, BackendOption>>;
 
-type Single<Option> = Option extends { readonly read: (text: string) => infer Value }
-  ? Value
-  : never;
+type Single<Option> = Option extends { readonly read: Reader<infer Value> } ? Value : never;
 
 export type SchemaValues<Schema> = {
   readonly [Name in keyof Schema]: Schema[Name] extends { readonly repeatable: true }
@@ -116,9 +113,11 @@ export function readOptions<Schema extends OptionSchema, Options>(
   const problems: string[] = [];
   const values = Object.entries(schema).map(([name, option]) => {
     const texts = [given[name] ?? []].flat().map(String);
-    const read = texts.flatMap((text) =>
-      readText(option, text, (problem) => problems.push(`${optionName(name)}: ${problem}`)),
-    );
+    const read = texts.flatMap((text): readonly unknown[] => {
+      const value = option.read(text);
+      if (value === undefined) problems.push(`${optionName(name)}: ${refusal(option, text)}`);
+      return value === undefined ? [] : [value];
+    });
     if (read.length < texts.length) return [name, undefined];
     return [
       name,
@@ -132,57 +131,15 @@ export function readOptions<Schema extends OptionSchema, Options>(
   return { values: together, options: outcome.value };
 }
 
-/** Returns the value in a list, or an empty list if the text was rejected. */
-function readText(
-  option: BackendOption,
-  text: string,
-  onProblem: (problem: string) => void,
-): readonly unknown[] {
-  try {
-    return [option.read(text)];
-  } catch (error) {
-    if (!(error instanceof ClusterError)) throw error;
-    onProblem(messageOf(error));
-    return [];
-  }
-}
-
-/** Reads texts that match a pattern. `problem` continues after the quoted text, such as "is not a region". */
-export const matching = (pattern: RegExp, problem: string): ((text: string) => string) =>
-  parsed((text) => (pattern.test(text) ? text : undefined), problem);
-
-/** Reads texts that `parse` accepts; it returns undefined for others. */
-export function parsed<Value>(
-  parse: (text: string) => Value | undefined,
-  problem: string,
-): (text: string) => Value {
-  return (text) => {
-    const value = parse(text);
-    if (value === undefined) throw new ClusterError("bad-usage", `${quoted(text)} ${problem}`);
-    return value;
-  };
-}
-
-export function oneOf<const Word extends string>(words: readonly Word[]): (text: string) => Word {
-  return (text) => {
-    const word = words.find((each) => each === text);
-    if (word === undefined)
-      throw new ClusterError("bad-usage", `${quoted(text)} is not one of ${words.join(", ")}`);
-    return word;
-  };
-}
-
-export function checked(problemOf: (text: string) => string | undefined): (text: string) => string {
-  return (text) => {
-    const problem = problemOf(text);
-    if (problem !== undefined) throw new ClusterError("bad-usage", problem);
-    return text;
-  };
-}
-
 /** The help for `--lifetime`, for backends whose clusters otherwise exist until they are destroyed. */
 export const lifetimeSummary =
   "Time until the nodes end by themselves, even if this program is gone; a later command removes the rest";
+
+/** The rule of an option without a value. */
+export const switched: Rule<boolean> = {
+  read: (given) => given === "true",
+  what: "true or false",
+};
 
 /** The option of backends whose nodes are on this computer. */
 export const offlineOption = {
@@ -190,7 +147,7 @@ export const offlineOption = {
   summary:
     "Let nodes reach each other and nothing else: not this computer, its networks or a metadata service",
   default: false,
-  read: (given: string): boolean => given === "true",
+  ...switched,
 } as const;
 
 /** The option that all backends have. Each has its own distributions. */
@@ -204,5 +161,5 @@ export const distributionOption = <const Default extends string>(
     default: usual,
     ...(defaultText !== undefined && { defaultText }),
     choices: known,
-    read: oneOf(known),
+    ...wordOf(known),
   }) as const;

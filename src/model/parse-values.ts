@@ -8,6 +8,7 @@ import {
   variants,
 } from "./cluster-record.ts";
 import * as read from "./reader.ts";
+import { type Rule, numberOrDigits, wholeNumber } from "./rule.ts";
 
 /**
  * Parsers for the values of a cluster record. They read every text that comes from outside: tags, labels, API answers, files of older versions. Each
@@ -15,8 +16,12 @@ import * as read from "./reader.ts";
  * terminal, so that no other code has to check it.
  */
 
-/** `--cluster-id` accepts the same ids. */
 export const parseClusterId = read.matching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);
+
+export const clusterIdRule: Rule<string> = {
+  read: parseClusterId,
+  what: 'a cluster id: use 1 to 63 letters, digits, "_", "." and "-", beginning with a letter or digit',
+};
 
 /** Ids that `once` generates for clusters that it removes. With shards, each has its number at the end. */
 export const temporaryClusterIds = /^once-[0-9a-f]{8}(?:-[0-9]{1,2})?$/;
@@ -56,9 +61,9 @@ export function platformNameOf(text: string): PlatformName | undefined {
 }
 
 /** A node's number within its role. A cluster has 1,000 nodes at most. */
-export const parseIndex = wholeNumber({ least: 0, most: 999 });
+export const parseIndex = numberOrDigits(wholeNumber(0, 999));
 
-const parseCount = wholeNumber({ least: 0, most: 1000 });
+const parseCount = numberOrDigits(wholeNumber(0, 1000));
 
 /** Node counts in JSON: `{ "master": 1, "agent": 2, "public_agent": 1 }`. */
 export const parseCountsObject: read.Reader<Counts> = read.object({
@@ -95,43 +100,24 @@ export const parseIpv4 = read.matching(
   /^(?:(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?!$)|$)){4}$/,
 );
 
+export const port = wholeNumber(1, 65_535);
+
 /** A TCP port, as a number or a text. */
-export const parsePort = wholeNumber({ least: 1, most: 65_535 });
+export const parsePort = numberOrDigits(port);
 
 /** `--cloud-region` accepts the same regions. Regions are also folders on this machine. */
 export const parseRegion = read.matching(/^[a-z]{2,8}(?:-[a-z]{1,16}){1,3}-[0-9]{1,2}$/);
 
 export const parseSnapshotName = read.matching(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 
-/** Returns what is wrong with a snapshot's name as one sentence, or `undefined`. */
-export const snapshotNameProblem = (given: string): string | undefined =>
-  parseSnapshotName(given) === undefined
-    ? "a snapshot's name has 1 to 63 lower-case letters, digits, _, . and -, and begins with a letter or digit"
-    : undefined;
+export const snapshotNameRule: Rule<string> = {
+  read: parseSnapshotName,
+  what: 'a snapshot\'s name: use 1 to 63 lower-case letters, digits, "_", "." and "-", beginning with a letter or digit',
+};
 
 /** Reads `2g`, `512m` or plain megabytes; returns `undefined` for anything else. */
 export function readMegabytes(text: string): number | undefined {
   const [, number, unit = ""] = /^([1-9][0-9]{0,8})([mgt]?)$/i.exec(text) ?? [];
   if (number === undefined) return undefined;
   return Number(number) * 1024 ** ["m", "g", "t"].indexOf(unit.toLowerCase() || "m");
-}
-
-/** Reads a number, or a text without leading zeros. */
-function wholeNumber({
-  least,
-  most,
-}: {
-  readonly least: number;
-  readonly most: number;
-}): read.Reader<number> {
-  const digits = read.matching(/^(?:0|[1-9]\d{0,8})$/);
-  return (found) => {
-    const number = typeof found === "number" ? found : Number(digits(found));
-    return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
-  };
-}
-
-export function clusterIdProblem(text: string): string | undefined {
-  if (parseClusterId(text) !== undefined) return undefined;
-  return `"${text}" is not a cluster id: use 1 to 63 letters, digits, "_", "." and "-", beginning with a letter or digit`;
 }

@@ -1,6 +1,7 @@
 import { quoted } from "../errors.ts";
 import { badUsage } from "./checked.ts";
 import { isMapping } from "./reader.ts";
+import type { Rule } from "./rule.ts";
 
 /**
  * Checks the arguments of the library at run time. TypeScript checks the same, but callers may use JavaScript, and a creation must not begin with a
@@ -111,17 +112,16 @@ export const milliseconds: ArgumentCheck = (given) => {
     : `${given} is not between 1 and ${longestMs} milliseconds`;
 };
 
-export const wholeNumber =
-  ({ minimum, maximum }: { readonly minimum: number; readonly maximum: number }): ArgumentCheck =>
+export const byRule =
+  ({ read, what }: Rule<unknown>): ArgumentCheck =>
   (given) =>
-    Number.isInteger(given) && Number(given) >= minimum && Number(given) <= maximum
-      ? undefined
-      : `${shown(given)} is not a whole number from ${minimum} to ${maximum}`;
+    read(given) === undefined ? `${shown(given)} is not ${what}` : undefined;
 
-export const among =
-  (choices: readonly unknown[]): ArgumentCheck =>
+/** A text by a rule. */
+export const textBy =
+  (rule: Rule<string>): ArgumentCheck =>
   (given) =>
-    choices.includes(given) ? undefined : `${shown(given)} is not one of ${choices.join(", ")}`;
+    text(given) ?? byRule(rule)(given);
 
 export const textThat =
   (problemOf: (given: string) => string | undefined): ArgumentCheck =>

@@ -40,7 +40,7 @@ export const imports: Readonly<Record<string, readonly string[]>> = {
     "system",
     "model",
   ],
-  cli: ["system"],
+  cli: ["system", "model/rule.ts"],
   cluster: ["backend/contract.ts", "platform", "store", "ssh", "system", "model"],
   "backend/cloud": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],
   "backend/container": ["backend/shared", "backend/contract.ts", "store", "ssh", "system", "model"],

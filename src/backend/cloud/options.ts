@@ -1,13 +1,7 @@
-import { ClusterError, quoted } from "../../errors.ts";
 import { optionName } from "../../references.ts";
-import {
-  distributionOption,
-  matching,
-  parsed,
-  readOptions,
-  type SchemaValues,
-} from "../../model/option-schema.ts";
+import { distributionOption, readOptions, type SchemaValues } from "../../model/option-schema.ts";
 import { parseRegion, parseUserName } from "../../model/parse-values.ts";
+import { matching, refined, string } from "../../model/reader.ts";
 import {
   anyText,
   listOf,
@@ -50,43 +44,47 @@ export const cloudSchema = {
     flag: "--cloud-region",
     summary: "The cloud region",
     default: "us-west-2",
-    read: parsed(parseRegion, "is not a region such as us-west-2"),
+    read: parseRegion,
+    what: "a region such as us-west-2",
   },
   customTags: {
     flag: "--custom-tag",
     placeholder: "<TAG_KEY>:<TAG_VALUE>",
     summary: "Tag for the instances and volumes",
     repeatable: true,
-    read: readTag,
+    read: refined(string, readTag),
+    what: "of the form <TAG_KEY>:<TAG_VALUE>",
   },
   instanceType: {
     summary: "Instance type of the nodes",
     default: defaultInstanceType,
-    read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/, "is not an instance type such as m5.large"),
+    read: matching(/^[a-z0-9-]+\.[a-z0-9-]+$/),
+    what: "an instance type such as m5.large",
   },
   adminCidrs: {
     flag: "--admin-cidr",
     summary: "Address range that is allowed to reach the nodes over SSH and to open the web UI",
     defaultText: "this machine's public address",
     repeatable: true,
-    read: String,
+    read: string,
+    what: "a text",
   },
   subnetId: {
     flag: "--subnet",
     summary: "Subnet for the nodes",
     defaultText: "a subnet of the default network",
-    read: matching(
-      /^subnet-[0-9a-f]{8,17}$/,
-      "is not a subnet id such as subnet-0123456789abcdef0",
-    ),
+    read: matching(/^subnet-[0-9a-f]{8,17}$/),
+    what: "a subnet id such as subnet-0123456789abcdef0",
   },
   image: {
     summary: `Your own image for the nodes; requires ${optionName("sshUser")}`,
-    read: matching(/^ami-[0-9a-f]{8,17}$/, "is not an image id such as ami-0123456789abcdef0"),
+    read: matching(/^ami-[0-9a-f]{8,17}$/),
+    what: "an image id such as ami-0123456789abcdef0",
   },
   sshUser: {
     summary: `User for SSH logins to nodes that use ${optionName("image")}`,
-    read: parsed(parseUserName, "is not a user name such as ec2-user"),
+    read: parseUserName,
+    what: "a user name such as ec2-user",
   },
   linuxDistribution: {
     ...distributionOption(distributions, defaultDistribution, usualDistribution),
@@ -94,14 +92,9 @@ export const cloudSchema = {
   },
 } as const;
 
-function readTag(given: string): CustomTag {
+function readTag(given: string): CustomTag | undefined {
   const colon = given.indexOf(":");
-  if (colon < 1)
-    throw new ClusterError(
-      "bad-usage",
-      `${quoted(given)} is not of the form <TAG_KEY>:<TAG_VALUE>`,
-    );
-  return { key: given.slice(0, colon), value: given.slice(colon + 1) };
+  return colon < 1 ? undefined : { key: given.slice(0, colon), value: given.slice(colon + 1) };
 }
 
 /** Checks combinations of values and address ranges. */

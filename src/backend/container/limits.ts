@@ -1,4 +1,4 @@
-import { type BackendOption, parsed } from "../../model/option-schema.ts";
+import type { BackendOption } from "../../model/option-schema.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
 
@@ -27,13 +27,10 @@ export const limitOptions = {
     summary: "Memory limit of each node, such as 2g; a number without a unit means megabytes",
     defaultText: "no limit",
     isNumeric: true,
-    read: parsed(
-      (given) =>
-        (readMegabytes(given) ?? 0) < leastMemoryMegabytes
-          ? undefined
-          : given.replace(/\d$/, "$&m"),
-      `is not a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`,
+    read: read.refined(read.string, (given) =>
+      (readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : given.replace(/\d$/, "$&m"),
     ),
+    what: `a size of at least ${leastMemoryMegabytes} MB, such as 512m or 2g`,
     // Any size that the engine accepts, because earlier versions passed on bytes.
     stored: read.matching(/^[1-9][0-9]{0,15}[bkmgt]?$/i),
   },
@@ -42,7 +39,8 @@ export const limitOptions = {
     summary: "CPU limit of each node, such as 1.5",
     defaultText: "no limit",
     isNumeric: true,
-    read: parsed(parseCpus, "is not a number of CPUs such as 2 or 0.5"),
+    read: parseCpus,
+    what: "a number of CPUs such as 2 or 0.5",
     stored: parseCpus,
   },
 } as const satisfies Readonly<Record<string, Limit>>;

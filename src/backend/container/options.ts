@@ -1,10 +1,7 @@
 import { optionName } from "../../references.ts";
 import {
   distributionOption,
-  matching,
   offlineOption,
-  oneOf,
-  parsed,
   readLibraryOptions,
   withDefaults,
   type LibraryOptions,
@@ -12,6 +9,7 @@ import {
 } from "../../model/option-schema.ts";
 import { type Limits, limitOptions, limitsOf } from "./limits.ts";
 import * as read from "../../model/reader.ts";
+import { wordOf } from "../../model/rule.ts";
 import { accepted, type Checked } from "../../model/checked.ts";
 import { engineNames } from "./engine/engine-kind.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
@@ -24,7 +22,7 @@ export const containerSchema = {
     summary: "The container engine",
     defaultText: "the first that answers: Docker, then Podman",
     choices: engineNames,
-    read: oneOf(engineNames),
+    ...wordOf(engineNames),
   },
   customVolumes: {
     flag: "--custom-volume",
@@ -32,19 +30,15 @@ export const containerSchema = {
     summary: "File or folder of this machine to mount on all nodes",
     repeatable: true,
     isLocal: true,
-    read: parsed(
-      parseVolume,
-      "is not of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only",
-    ),
+    read: parseVolume,
+    what: "of the form </absolute/path/here:/path/on/the/nodes>, optionally followed by :ro for read-only",
   },
   ...limitOptions,
   nodeImage: {
     summary: "Your own image for the nodes; must contain systemd and sshd",
     defaultText: "an image that is built once for the distribution",
-    read: matching(
-      /^[a-z0-9][A-Za-z0-9._/:@-]*$/,
-      "is not an image such as registry.example.com/node:1",
-    ),
+    read: read.matching(/^[a-z0-9][A-Za-z0-9._/:@-]*$/),
+    what: "an image such as registry.example.com/node:1",
   },
   offline: offlineOption,
   linuxDistribution: distributionOption(

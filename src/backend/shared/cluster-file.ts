@@ -11,6 +11,7 @@ import { ClusterError } from "../../errors.ts";
 import { commandName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
+import { sha256Rule } from "../../model/rule.ts";
 import { outside } from "../../outside-text.ts";
 import { byteSource } from "../../system/files/byte-source.ts";
 import { errorCode, isDiskFull } from "../../system/files/private-file.ts";
@@ -197,7 +198,7 @@ export const parseClusterParts: read.Reader<readonly FilePart[]> = read.list(
   read.object({
     name: read.matching(/^[a-z0-9_.-]{1,64}(?:\/[a-z0-9_.-]{1,64})?$/),
     bytes: read.refined(read.integer, (bytes) => (bytes < 0 ? undefined : bytes)),
-    sha256: read.matching(/^[0-9a-f]{64}$/),
+    sha256: sha256Rule.read,
   }),
 );
 

@@ -1,18 +1,17 @@
-import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import {
   distributionOption,
-  matching,
   offlineOption,
-  oneOf,
-  parsed,
   readLibraryOptions,
+  switched,
   withDefaults,
   type LibraryOptions,
   type SchemaValues,
 } from "../../model/option-schema.ts";
 import { type Hardware, hardwareOf, parseCpuModel } from "./hardware.ts";
 import { readMegabytes } from "../../model/parse-values.ts";
+import { matching, refined, string } from "../../model/reader.ts";
+import { inDigits, sha256Rule, wholeNumber, wordOf } from "../../model/rule.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
 
@@ -49,10 +48,7 @@ export const defaults = {
 } as const;
 
 const leastMemoryMegabytes = 256;
-const sizeWithUnit = parsed(
-  (given) => (/[mgt]$/i.test(given) ? readMegabytes(given) : undefined),
-  "is not a size with a unit, such as 20g",
-);
+const sizeWithUnit = refined(matching(/[mgt]$/i), readMegabytes);
 
 /** A disk in the qcow2 format has at most this size, with QEMU's usual clusters. */
 const mostDiskTerabytes = 2048;
@@ -83,69 +79,67 @@ export const vmSchema = {
     default: defaults.memoryMegabytes,
     defaultText: `${defaults.memoryMegabytes} MB`,
     isNumeric: true,
-    read: parsed(
-      (given) =>
-        (readMegabytes(given) ?? 0) < leastMemoryMegabytes ? undefined : readMegabytes(given),
-      `is not a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`,
+    read: refined(refined(string, readMegabytes), (size) =>
+      size < leastMemoryMegabytes ? undefined : size,
     ),
+    what: `a size of at least ${leastMemoryMegabytes} MB, such as 2048 or 4g`,
   },
   cpus: {
     summary: "CPUs of each node",
     default: defaults.cpus,
     isNumeric: true,
-    read: parsed(
-      (given) =>
-        /^[1-9][0-9]{0,2}$/.test(given) && Number(given) <= mostCpus ? Number(given) : undefined,
-      `is not a whole number of CPUs such as 2, at most ${mostCpus}`,
-    ),
+    read: inDigits(wholeNumber(1, mostCpus)).read,
+    what: `a whole number of CPUs such as 2, at most ${mostCpus}`,
   },
   diskSize: {
     summary: "Maximum size of each node's disk, such as 40g",
     default: defaults.diskMegabytes,
     defaultText: `${defaults.diskMegabytes / 1024}g`,
-    read: parsed((given) => {
-      const megabytes = /[mgt]$/i.test(given) ? readMegabytes(given) : undefined;
-      return megabytes === undefined || megabytes > mostDiskTerabytes * 1024 ** 2
-        ? undefined
-        : megabytes;
-    }, `is not a size with a unit of at most ${mostDiskTerabytes}t, such as 20g`),
+    read: refined(sizeWithUnit, (size) =>
+      size > mostDiskTerabytes * 1024 ** 2 ? undefined : size,
+    ),
+    what: `a size with a unit of at most ${mostDiskTerabytes}t, such as 20g`,
   },
   accelerator: {
     summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",
     defaultText: "the best one that works",
     choices: accelerators,
-    read: oneOf(accelerators),
+    ...wordOf(accelerators),
   },
   cpuModel: {
     placeholder: "<model>",
     summary:
       "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
     defaultText: "this machine's processor; under tcg, all that QEMU can translate",
-    read: parsed(parseCpuModel, "is not a CPU model of QEMU such as Nehalem"),
+    read: parseCpuModel,
+    what: "a CPU model of QEMU such as Nehalem",
   },
   freshBoot: {
     isFlag: true,
     summary: "Boot every node, instead of copying a template that was booted once",
     default: false,
-    read: (given: string): boolean => given === "true",
+    ...switched,
   },
   templateSpace: {
     summary: "Disk space for templates; if they need more, unused ones are removed",
     default: defaults.templateMegabytes,
     defaultText: `${defaults.templateMegabytes / 1024}g`,
     read: sizeWithUnit,
+    what: "a size with a unit, such as 20g",
   },
   image: {
     placeholder: "<path or URL>",
     summary: "Your own disk image for the nodes, in qcow2 or raw format; must contain cloud-init",
     defaultText: "the distribution's image, downloaded once",
     completes: "file",
-    read: readImage,
+    // The machines' disks name the image by its absolute path.
+    read: refined(string, (image) => (isUrl(image) || image.startsWith("/") ? image : undefined)),
+    what: "an absolute path",
   },
   imageSha256: {
     placeholder: "<sum>",
     summary: `SHA-256 checksum of ${optionName("image")}; required if that is a URL`,
-    read: matching(/^[0-9a-f]{64}$/i, "is not a SHA-256 checksum, which has 64 hexadecimal digits"),
+    ...sha256Rule,
   },
   offline: offlineOption,
   linuxDistribution: distributionOption(
@@ -186,13 +180,6 @@ function combineValues(given: Partial<VmValues>): Checked<VmOptions> {
       }),
     },
   };
-}
-
-/** Resolves the path, because the machines' disks name the image by its absolute path. */
-function readImage(given: string): string {
-  if (given === "") throw new ClusterError("bad-usage", "the value is empty");
-  if (isUrl(given) || given.startsWith("/")) return given;
-  throw new ClusterError("bad-usage", `"${given}" is not an absolute path`);
 }
 
 /** Options for the clusters of the library's VmBackend. */

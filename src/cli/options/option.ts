@@ -112,7 +112,7 @@ type Presence<Single, Given> = Given extends { readonly repeatable: true }
     : Single | undefined;
 
 /**
- * An option with a value: `option(count({ minimum: 1, maximum: 9 }), { flag: "--masters", summary: "…", default: 1 })`. Its value is `Single` if it
+ * An option with a value: `option(count(1, 9), { flag: "--masters", summary: "…", default: 1 })`. Its value is `Single` if it
  * is required or has a default, `readonly Single[]` if it is repeatable (empty if absent), and otherwise may be undefined.
  */
 export function option<Single, const Given extends OptionTraits<Single>>(

@@ -1,4 +1,4 @@
-import { quoted } from "../../errors.ts";
+import { type Rule, inDigits, refusal, wholeNumber, wordOf } from "../../model/rule.ts";
 import { readDurationMs } from "../../system/amounts.ts";
 import {
   BadValue,
@@ -21,31 +21,25 @@ export const directoryPath: ValueType<string> = { parse: parsePath, completes: "
 /** `15m`, `90s`, `1h30m`: milliseconds. */
 export const duration: ValueType<number> = { parse: parseDuration };
 
-export function count(range: {
-  readonly minimum: number;
-  readonly maximum: number;
-}): ValueType<number> {
-  return {
-    parse: (given) => {
-      const number = /^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN;
-      if (number >= range.minimum && number <= range.maximum) return number;
-      throw new BadValue(
-        `${quoted(given)} is not a whole number from ${range.minimum} to ${range.maximum}`,
-      );
-    },
-  };
+/** A text that the rule accepts. */
+export const byRule = <Single>(rule: Rule<Single>): ValueType<Single> => ({
+  parse: (given) => readBy(rule, given),
+});
+
+/** Throws `BadValue`. */
+export function readBy<Single>(rule: Rule<Single>, given: string): Single {
+  const found = rule.read(given);
+  if (found === undefined) throw new BadValue(refusal(rule, given));
+  return found;
 }
 
-export function choice<const Word extends string>(choices: readonly Word[]): ValueType<Word> {
-  return {
-    choices,
-    parse: (given) => {
-      const chosen = choices.find((word) => word === given);
-      if (chosen !== undefined) return chosen;
-      throw new BadValue(`${quoted(given)} is not one of ${choices.join(", ")}`);
-    },
-  };
-}
+export const count = (least: number, most: number): ValueType<number> =>
+  byRule(inDigits(wholeNumber(least, most)));
+
+export const choice = <const Word extends string>(choices: readonly Word[]): ValueType<Word> => ({
+  choices,
+  ...byRule(wordOf(choices)),
+});
 
 /**
  * A custom value type. `parse` throws `BadValue`. It may be asynchronous and read files, so that the value is, for example, the parsed document

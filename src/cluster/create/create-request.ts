@@ -4,7 +4,7 @@ import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import type { ClusterRecord, Variant } from "../../model/cluster-record.ts";
-import { clusterIdProblem, parseSnapshotName } from "../../model/parse-values.ts";
+import { parseClusterId, parseSnapshotName } from "../../model/parse-values.ts";
 import type {
   AddedConfiguration,
   CompleteConfiguration,
@@ -91,7 +91,7 @@ export function parseSnapshotReference(
     return { location: { path: resolve(cwd, given), shown: given } };
   const [clusterId = "", ...rest] = given.split(":");
   const name = parseSnapshotName(rest.join(":"));
-  if (name !== undefined && clusterIdProblem(clusterId) === undefined) return { clusterId, name };
+  if (name !== undefined && parseClusterId(clusterId) !== undefined) return { clusterId, name };
   return {
     problem: `"${given}" is not a cluster id and a snapshot's name, such as default:installed`,
   };

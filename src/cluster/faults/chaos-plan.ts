@@ -9,6 +9,7 @@ import {
   roles,
 } from "../../model/cluster-record.ts";
 import { ClusterError } from "../../errors.ts";
+import { wholeNumber } from "../../model/rule.ts";
 import { optionName } from "../../references.ts";
 import type { Draw } from "../../platform/faults/fault-kind.ts";
 import {
@@ -54,19 +55,21 @@ export interface ChaosStep {
 }
 
 const [leastEveryMs, mostEveryMs] = [5_000, 24 * 60 * 60_000];
+const seedRule = wholeNumber(0, 2 ** 32 - 1);
 /** All faults before one of `only` are drawn too. */
 const highestNumber = 100_000;
+const numberRule = wholeNumber(1, highestNumber);
 const ownOptions = ["between", "and", "shape", "until", "untilNodes"] as const;
 
 /** Returns all problems with the options. */
 export function chaosProblems(options: ChaosOptions): readonly string[] {
   const { seed, everyMs, kinds, targets, only = [1] } = options;
-  const isSeed = Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32;
+  const isSeed = seedRule.read(seed) !== undefined;
   const each = isSeed
     ? kinds.flatMap((kind) =>
         faultProblems(requestOf(options, { kind, victims: ["agent_0"] }, drawFrom(seed))),
       )
-    : [`${optionName("seed")}: must be a whole number from 0 to 4294967295`];
+    : [`${optionName("seed")}: must be ${seedRule.what}`];
   return [
     ...new Set(each),
     ...ownOptions
@@ -74,8 +77,7 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
       .map((name) => `${optionName(name)}: not for random faults`),
     ...(kinds.length === 0 ? [`${optionName("kinds")}: name one at least`] : []),
     ...(targets.length === 0 ? [`${optionName("targets")}: name one at least`] : []),
-    ...(only.length > 0 &&
-    only.every((number) => Number.isInteger(number) && number >= 1 && number <= highestNumber)
+    ...(only.length > 0 && only.every((number) => numberRule.read(number) !== undefined)
       ? []
       : [`${optionName("only")}: must be numbers of faults, from 1 to ${highestNumber}`]),
     ...(everyMs >= leastEveryMs && everyMs <= mostEveryMs

@@ -8,6 +8,7 @@ import {
   whileOptionsAreRead,
 } from "../../cli/options/option.ts";
 import {
+  byRule,
   choice,
   count,
   duration,
@@ -20,6 +21,7 @@ import {
 import { type RequestedCounts, mostNodes } from "../../cluster/create/choose-counts.ts";
 import type { SnapshotCopy } from "../../cluster/create/create-request.ts";
 import { variants } from "../../model/cluster-record.ts";
+import { sha256Rule } from "../../model/rule.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { securityModes } from "../../platform/configuration/configuration.ts";
 import type { Problems } from "../../cli/options/problems.ts";
@@ -30,10 +32,10 @@ import { creationOptions, declaredIf, endsByItself, scopeOptions } from "../back
 import { checkedValue, clusterId, timeout } from "../options.ts";
 import { summary } from "../summary/step-summary.ts";
 
-const masterCount = count({ minimum: 1, maximum: mostNodes });
+const masterCount = count(1, mostNodes);
 /** A folder may have other defaults. */
 const ofRelease = { defaultText: "1" };
-const nodeCount = count({ minimum: 0, maximum: mostNodes });
+const nodeCount = count(0, mostNodes);
 
 export const workspaceDir = option(value(workspaceFolder, "directory"), {
   flag: "--workspace-dir",
@@ -42,7 +44,7 @@ export const workspaceDir = option(value(workspaceFolder, "directory"), {
   defaultText: "the system's temporary folder",
 });
 
-export const artifactSha256 = option(value(parseSha256), {
+export const artifactSha256 = option(byRule(sha256Rule), {
   flag: "--artifact-sha256",
   summary: "Expected SHA-256 checksum of the artifact; required for http:// from another computer",
 });
@@ -104,7 +106,7 @@ const snapshotOrFile: ValueType<SnapshotCopy["from"]> = {
     "location" in given && "url" in given.location ? urlSecrets(given.location.url) : [],
 };
 
-const sha256 = option(value(parseSha256), {
+const sha256 = option(byRule(sha256Rule), {
   flag: "--sha256",
   summary: "Expected SHA-256 checksum of the file in --from; required for a URL",
 });
@@ -262,9 +264,4 @@ async function copyToMaster(given: string) {
     await import("../../platform/configuration/install-configuration.ts");
   const copy = parseCopyToMaster(given);
   return copy.problems === undefined ? listCopyToMaster(copy.value, whileOptionsAreRead()) : copy;
-}
-
-function parseSha256(given: string): string {
-  if (/^[0-9a-fA-F]{64}$/.test(given)) return given.toLowerCase();
-  throw new BadValue("a SHA-256 checksum has 64 hexadecimal digits");
 }

@@ -1,6 +1,6 @@
 /** Chaos in one text, such as `seed=7,every=30s,kinds=partition,process,targets=one,unit=etcd`. */
 import { BadValue } from "../../cli/options/option.ts";
-import { parseDuration } from "../../cli/options/value-types.ts";
+import { parseDuration, readBy } from "../../cli/options/value-types.ts";
 import {
   type ChaosOptions,
   chaosProblems,
@@ -8,6 +8,7 @@ import {
   usualChaos,
 } from "../../cluster/faults/chaos-plan.ts";
 import { quoted } from "../../errors.ts";
+import { inDigits, wholeNumber, wordOf } from "../../model/rule.ts";
 import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import { faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
 
@@ -20,27 +21,22 @@ const kindOptions: readonly (readonly [name: string, option: FaultOption])[] = f
 const listOf =
   <Word extends string>(words: readonly Word[]) =>
   (text: string): readonly Word[] =>
-    text.split(",").map((each) => {
-      const word = words.find((known) => known === each);
-      if (word === undefined)
-        throw new BadValue(`${quoted(each)} is not one of ${words.join(", ")}`);
-      return word;
-    });
+    text.split(",").map((each) => readBy(wordOf(words), each));
 
 export const parseKinds = listOf(faultKinds);
 export const parseTargets = listOf(chaosTargets);
 
-function wholeNumber(text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new BadValue(`${quoted(text)} is not a whole number`);
-}
+/** Its range is checked with the other options. */
+const anyNumber = { ...inDigits(wholeNumber(0, 9_999_999_999)), what: "a whole number" };
 
-export const parseNumbers = (text: string): readonly number[] => text.split(",").map(wholeNumber);
+const parseNumber = (text: string): number => readBy(anyNumber, text);
+
+export const parseNumbers = (text: string): readonly number[] => text.split(",").map(parseNumber);
 
 /** The option's name and the reader of its text, by its key. */
 const keys: ReadonlyMap<string, readonly [name: string, read: (text: string) => unknown]> = new Map(
   [
-    ["seed", ["seed", wholeNumber]],
+    ["seed", ["seed", parseNumber]],
     ["every", ["everyMs", parseDuration]],
     ["kinds", ["kinds", parseKinds]],
     ["targets", ["targets", parseTargets]],
@@ -65,10 +61,8 @@ function readOption({ type, read = (text) => text, form }: FaultOption, text: st
 export function parseChaos(given: string): ChaosOptions {
   const values: Record<string, unknown> = { seed: newSeed(), ...usualChaos };
   for (const [key, text] of pairsOf(given)) {
-    const [name, read] = keys.get(key) ?? [];
-    if (name === undefined || read === undefined)
-      throw new BadValue(`${quoted(key)} is not one of ${[...keys.keys()].join(", ")}`);
-    values[name] = read(text);
+    const [name = "", read] = keys.get(readBy(wordOf([...keys.keys()]), key)) ?? [];
+    values[name] = read?.(text);
   }
   const options = values as unknown as ChaosOptions;
   const problems = chaosProblems(options);

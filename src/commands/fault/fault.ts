@@ -13,7 +13,7 @@ const actions = [...faultKinds, "random", "list", "heal"] as const;
 const readers = async () => import("./chaos-text.ts");
 
 const randomOptions = {
-  seed: option(count({ minimum: 0, maximum: 2 ** 32 - 1 }), {
+  seed: option(count(0, 2 ** 32 - 1), {
     flag: "--seed",
     summary: "random: the same seed gives the same faults",
     defaultText: "a new one, which is printed",

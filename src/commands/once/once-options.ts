@@ -2,7 +2,8 @@ import { type ValuesOf, wordsArgument, flag, option } from "../../cli/options/op
 import type { Problems } from "../../cli/options/problems.ts";
 import { count, directoryPath, value } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
-import { clusterIdProblem } from "../../model/parse-values.ts";
+import { clusterIdRule } from "../../model/parse-values.ts";
+import { refusal } from "../../model/rule.ts";
 import { createArguments } from "../create/create.ts";
 import { createOptions, onceLifetimeOptions } from "../create/create-options.ts";
 import {
@@ -55,7 +56,7 @@ const chaos = option(
   },
 );
 
-const shrink = option(count({ minimum: 1, maximum: 100 }), {
+const shrink = option(count(1, 100), {
   flag: "--shrink",
   summary:
     "With --chaos: if the command fails, run it again up to this many times with fewer of the faults, each time on a new cluster, and print the smallest plan that still fails; with --from, each begins from the same state",
@@ -64,7 +65,7 @@ const shrink = option(count({ minimum: 1, maximum: 100 }), {
 const mostShards = 32;
 
 const shardOptions = {
-  shards: option(count({ minimum: 1, maximum: mostShards }), {
+  shards: option(count(1, mostShards), {
     flag: "--shards",
     summary:
       "With --from, the number of copies on which the command runs at once; it finds its number, from 1 on, in CLUSTER_SHARD, and how many there are in CLUSTER_SHARDS",
@@ -150,8 +151,9 @@ export async function checkShards(
 ): Promise<void> {
   if (shards === undefined) return;
   if (from === undefined) problems.add("--shards: requires --from, a snapshot to copy");
-  const idProblem = clusterIdProblem(shardClusterId(clusterId ?? "", shards));
-  if (clusterId !== undefined && idProblem !== undefined) problems.add(`--shards: ${idProblem}`);
+  const shardId = shardClusterId(clusterId ?? "", shards);
+  if (clusterId !== undefined && clusterIdRule.read(shardId) === undefined)
+    problems.add(`--shards: ${refusal(clusterIdRule, shardId)}`);
   const [{ checkTarget }, { inFolder }] = await Promise.all([
     import("../../cluster/fetch.ts"),
     import("../../cluster/run-on-nodes.ts"),

@@ -2,11 +2,10 @@ import { runCommand } from "../../references.ts";
 import type { Backend, LocalKind, LocalPart } from "../../backend/contract.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, flag, option, type ValuesOf } from "../../cli/options/option.ts";
-import { choice, path, text, value } from "../../cli/options/value-types.ts";
+import { byRule, choice, path, text } from "../../cli/options/value-types.ts";
 import type { Problems } from "../../cli/options/problems.ts";
-import { checked } from "../../model/option-schema.ts";
 import type { SnapshotName } from "../../cluster/snapshots.ts";
-import { snapshotNameProblem } from "../../model/parse-values.ts";
+import { snapshotNameRule } from "../../model/parse-values.ts";
 import type { JsonResults } from "../json-results.ts";
 import { clusterOptions } from "../options.ts";
 
@@ -61,7 +60,7 @@ export const snapshotCommand = (kind: LocalKind) => {
         summary: `What to do: ${actions.slice(0, -1).join(", ")} or ${actions.at(-1) ?? ""}`,
         required: true,
       }),
-      name: argument(value(checked(snapshotNameProblem)), {
+      name: argument(byRule(snapshotNameRule), {
         name: "NAME",
         summary: "The snapshot's name; not for `list`",
         completeWith: ["snapshot", "--quiet", "list"],

@@ -8,7 +8,7 @@ import { platformType } from "../create/create.ts";
 import { clusterOptions, timeout } from "../options.ts";
 
 const upgradeOptions = {
-  parallel: option(count({ minimum: 1, maximum: mostNodes }), {
+  parallel: option(count(1, mostNodes), {
     flag: "--parallel",
     summary: "Number of agents to upgrade at once; masters are always upgraded one by one",
     default: 1,

@@ -1,5 +1,6 @@
 import { quoted } from "../../errors.ts";
 import { type Reader, isMapping, refined, string } from "../../model/reader.ts";
+import type { Rule } from "../../model/rule.ts";
 import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
@@ -12,12 +13,6 @@ export interface FactReader {
 }
 
 type Mapping = Readonly<Record<string, unknown>>;
-
-interface Rule<Value> {
-  readonly read: Reader<Value>;
-  /** Describes a valid value, such as `the name of a package`. */
-  readonly what: string;
-}
 
 interface ListRules<Entry> extends Rule<Entry> {
   readonly most: number;
@@ -69,21 +64,14 @@ export function readRequired(
   return readFact(reader, key, found, rules) ?? "";
 }
 
-interface Range {
-  readonly least: number;
-  readonly most: number;
-}
-
 export function readNumber(
   reader: FactReader,
   key: string,
   found: unknown,
-  { least, most }: Range,
+  { read, what }: Rule<number>,
 ): number | undefined {
   if (found === undefined) return undefined;
-  if (typeof found === "number" && Number.isInteger(found) && found >= least && found <= most)
-    return found;
-  return report(reader, key, `${described(found)} is not a whole number from ${least} to ${most}`);
+  return read(found) ?? report(reader, key, `${described(found)} is not ${what}`);
 }
 
 /** Reads an optional list without repetitions. */

@@ -1,5 +1,7 @@
 import { type Role, type WebEndpoint, roles } from "../../model/cluster-record.ts";
-import { integer, matching, oneOf, refined, string } from "../../model/reader.ts";
+import { port as anyPort } from "../../model/parse-values.ts";
+import { matching, oneOf, refined, string } from "../../model/reader.ts";
+import { wholeNumber, wordOf } from "../../model/rule.ts";
 import { isLinePattern } from "../../model/line-pattern.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
@@ -186,8 +188,7 @@ function readFacts(found: unknown): Checked<PlatformFacts> {
     checkSeconds: readCheckSeconds(reader, top["checkTimeout"]),
     conditions: readList(reader, "conditions", top["conditions"], {
       most: conditions.length,
-      read: oneOf(...conditions),
-      what: `one of ${conditions.join(", ")}`,
+      ...wordOf(conditions),
     }),
     kernelModules: readList(reader, "kernel_modules", top["kernel_modules"], {
       most: 50,
@@ -234,9 +235,9 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
   const limitsOf = (role: Role): NodeLimits => {
     const key = `nodes.${nodeKeys[role]}`;
     const entry = readMapping(reader, key, given[nodeKeys[role]], ["default", "min", "max"]);
-    const range = { least: role === "master" ? 1 : 0, most: mostNodes };
+    const number = wholeNumber(role === "master" ? 1 : 0, mostNodes);
     const read = (name: "default" | "min" | "max"): number | undefined =>
-      readNumber(reader, `${key}.${name}`, entry[name], range);
+      readNumber(reader, `${key}.${name}`, entry[name], number);
     const [usual, min, max] = [read("default"), read("min"), read("max")];
     const refuse = (text: string): unknown => reader.problems.push(`${key}: ${text}`);
     if (min !== undefined && max !== undefined && min > max)
@@ -273,7 +274,6 @@ function readPackages(reader: FactReader, found: unknown): PlatformFacts["packag
 
 /** The first master serves the installer at this port (bootstrap/serve.ts). */
 const installerPort = 18_080;
-const anyPort = { least: 1, most: 65_535 };
 
 function readReachable(
   reader: FactReader,
@@ -281,10 +281,7 @@ function readReachable(
 ): Pick<PlatformFacts, "ports" | "web"> {
   const ports = readList(reader, "ports", top["ports"], {
     most: 100,
-    read: refined(integer, (port) =>
-      port >= anyPort.least && port <= anyPort.most ? port : undefined,
-    ),
-    what: `a whole number from ${anyPort.least} to ${anyPort.most}`,
+    ...anyPort,
   });
   const web = readWeb(reader, top["web"]);
   for (const [key, port] of [

@@ -42,7 +42,7 @@ export const greet = defineCommand({
     }),
   },
   options: {
-    times: option(count({ minimum: 1, maximum: 9 }), {
+    times: option(count(1, 9), {
       flag: "--times",
       summary: "How often",
       default: 1,

@@ -95,7 +95,7 @@ test("clusters in the cloud have no snapshots, and names of snapshots are checke
   for (const refusal of await Promise.all(refusals.map(failureOf)))
     expect(refusal).toMatchObject({ id: "bad-usage", message: expect.stringContaining("(cloud)") });
   expect((await failureOf(cluster.snapshot("../x"))).message).toContain(
-    '"../x": a snapshot\'s name has',
+    '"../x" is not a snapshot\'s name',
   );
   expect((await cluster.masters[0].run({ args: ["hostname"] })).status).toBe(0);
 });

@@ -42,12 +42,12 @@ export const create = defineCommand({
       summary: "The variant",
       required: true,
     }),
-    masters: option(count({ minimum: 1, maximum: 9 }), {
+    masters: option(count(1, 9), {
       flag: "--masters",
       summary: "Master count",
       default: 1,
     }),
-    publicAgents: option(count({ minimum: 0, maximum: 9 }), {
+    publicAgents: option(count(0, 9), {
       flag: "--public-agents-with-a-rather-long-name",
       summary:
         "How many of those there are to be, told at such a length that the line has to be broken",

@@ -89,7 +89,7 @@ test.each([
   ["inspect -c one two", [expect.stringContaining("--cluster-id")]],
   ["snapshot list one two", ["NAME: list takes no name", "FILE: only allowed with save"]],
   // A value that is present but invalid is not also a missing one.
-  ["snapshot create ABC", [expect.stringMatching(/^NAME: a snapshot's/)]],
+  ["snapshot create ABC", [expect.stringMatching(/^NAME: "ABC" is not a snapshot's name: use/)]],
   ["destroy --all -y -c ///", [expect.stringMatching(/^--cluster-id: /)]],
   ["create --variant oss --agents -1 /etc/hostname", [expect.stringMatching(/^--agents: "-1"/)]],
   [

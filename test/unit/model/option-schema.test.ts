@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
-import { parsed, oneOf, checked, matching, readOptions } from "../../../src/model/option-schema.ts";
+import { readOptions } from "../../../src/model/option-schema.ts";
+import { matching } from "../../../src/model/reader.ts";
+import { inDigits, wholeNumber, wordOf } from "../../../src/model/rule.ts";
 
-const number = parsed((text) => (/^\d+$/.test(text) ? Number(text) : undefined), "is not a number");
 const schema = {
-  size: { summary: "", default: 7, read: number },
-  name: { summary: "", read: matching(/^[a-z]+$/, "is not a name") },
-  kind: { summary: "", repeatable: true, read: oneOf(["x", "y"]) },
-  path: { summary: "", read: checked((text) => (text === "/" ? "it is the root" : undefined)) },
+  size: { summary: "", default: 7, ...inDigits(wholeNumber(0, 20)) },
+  name: { summary: "", read: matching(/^[a-z]+$/), what: "a name" },
+  kind: { summary: "", repeatable: true, ...wordOf(["x", "y"]) },
+  path: { summary: "", read: matching(/^\/[a-z]+$/), what: "a path" },
 } as const;
 const accept = (values: object) => ({ value: values });
 
@@ -32,10 +33,10 @@ test("every problem is reported at once, those of several options together as we
   };
   const given = { size: "x", name: "A", kind: ["x", "z"], path: "/" };
   const problems = [
-    '`size`: "x" is not a number',
+    '`size`: "x" is not a whole number from 0 to 20',
     '`name`: "A" is not a name',
     '`kind`: "z" is not one of x, y',
-    "`path`: it is the root",
+    '`path`: "/" is not a path',
     "size and name go together",
   ];
   expect(() => readOptions(schema, given, parse)).toThrow(
@@ -54,6 +55,7 @@ test("a fault in a reader is no problem of the user's", () => {
   const broken = {
     size: {
       summary: "",
+      what: "a size",
       read: (): number => {
         throw new TypeError("a bug");
       },

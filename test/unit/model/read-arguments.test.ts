@@ -1,7 +1,9 @@
 /** The checks of what programs pass to the library. */
 import { expect, test } from "bun:test";
 import { unmarked } from "../../../src/outside-text.ts";
+import { snapshotNameRule } from "../../../src/model/parse-values.ts";
 import * as check from "../../../src/model/read-arguments.ts";
+import { wholeNumber, wordOf } from "../../../src/model/rule.ts";
 
 test("a time limit is any that a timer of the runtime can hold", () => {
   for (const given of [1, 1.5, 2 ** 31 - 1]) expect(check.milliseconds(given)).toBeUndefined();
@@ -12,7 +14,7 @@ test("a time limit is any that a timer of the runtime can hold", () => {
   );
 });
 
-const upToThree = check.wholeNumber({ minimum: 1, maximum: 3 });
+const upToThree = check.byRule(wholeNumber(1, 3));
 const texts = check.listOf(check.text);
 const some = check.listOf(check.text, { minimum: 1 });
 const named = check.mappingOf(
@@ -75,13 +77,23 @@ test.each<
   ],
   [
     "choice",
-    check.among(["a", 1]),
-    ["a", 1],
+    check.byRule(wordOf(["a", "c"])),
+    ["a", "c"],
     [
-      ["b", "one of a, 1"],
+      ["b", '"b" is not one of a, c'],
       [undefined, "the type undefined"],
       [true, "true is not"],
       [null, "null is not"],
+    ],
+  ],
+  [
+    "text by a rule",
+    check.textBy(snapshotNameRule),
+    ["a"],
+    [
+      ["A", '"A" is not a snapshot\'s name: use'],
+      ["", "empty"],
+      [1, "type number"],
     ],
   ],
   [

@@ -1,6 +1,7 @@
 import { nodeCount, nodeReference } from "../../../model/cluster-record.ts";
 import { parseIndex, parseRole } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
+import { sha256Rule } from "../../../model/rule.ts";
 import type { NodeName } from "../../contract.ts";
 import { type ClusterFile, type FilePart, unusableFile } from "../../shared/cluster-file.ts";
 import {
@@ -81,7 +82,7 @@ const parseNode: read.Reader<SavedNodeFacts> = read.object({
   index: parseIndex,
   platformAddress: parseNetworkAddress,
   ...limitFields,
-  layers: read.list(read.matching(/^[0-9a-f]{64}$/)),
+  layers: read.list(sha256Rule.read),
   volumes: read.list(read.matching(/^(?:\/(?!\.{1,2}(?:\/|$))[\w.@+-]{1,255}){1,32}$/)),
 });
 

@@ -3,6 +3,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { nodeCount } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
+import { sha256Rule } from "../../../model/rule.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { plainLine } from "../../../system/printable.ts";
 import { type ClusterFile, type FilePart, unusableFile } from "../../shared/cluster-file.ts";
@@ -19,7 +20,7 @@ const natural = read.refined(read.integer, (found) => (found < 0 ? undefined : f
 const parseLayer = read.object({
   format: read.oneOf("qcow2", "raw"),
   bytes: natural,
-  sha256: read.matching(/^[0-9a-f]{64}$/),
+  sha256: sha256Rule.read,
   below: read.optional(natural),
 });
 

@@ -1,3 +1,4 @@
+import { refusal } from "../../../../src/model/rule.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
@@ -28,18 +29,19 @@ test.each([
 
 test("sizes that machines can't have are refused with an example", () => {
   const { memory, diskSize, cpus } = vmSchema;
-  expect(() => memory.read("100")).toThrow(
+  expect(memory.read("100")).toBeUndefined();
+  expect(unmarked(refusal(memory, "100"))).toBe(
     '"100" is not a size of at least 256 MB, such as 2048 or 4g',
   );
   expect(memory.read("256")).toBe(256);
-  expect(() => diskSize.read("20")).toThrow("such as 20g");
+  expect(diskSize.read("20")).toBeUndefined();
   expect(diskSize.read("20g")).toBe(20_480);
   expect(diskSize.read("2048t")).toBe(2048 * 1024 ** 2);
   for (const given of ["2049t", "10000t", "99999999g"])
-    expect(() => diskSize.read(given)).toThrow("at most 2048t");
-  expect(() => cpus.read("1.5")).toThrow("whole number");
+    expect(diskSize.read(given)).toBeUndefined();
+  expect(cpus.read("1.5")).toBeUndefined();
   expect(cpus.read("255")).toBe(255);
-  expect(() => cpus.read("256")).toThrow("at most 255");
+  expect(cpus.read("256")).toBeUndefined();
   expect(cpus.read("4")).toBe(4);
 });
 
@@ -61,7 +63,7 @@ test("the library tells everything that is wrong at once", () => {
   expect(read).toThrow(
     /^`memory`: "1k".*; `image`: "disk.img" is not an absolute path; `linuxDistribution`: "beos-5" is not one/,
   );
-  expect(() => readVmOptions({ image: "" })).toThrow("`image`: the value is empty");
+  expect(() => readVmOptions({ image: "" })).toThrow('`image`: "" is not an absolute path');
   // @ts-expect-error Not all who use the library have its types.
   expect(() => readVmOptions({ accelerator: "xen" })).toThrow(
     '`accelerator`: "xen" is not one of kvm, hvf, tcg',
@@ -142,9 +144,8 @@ test.each([
   [`${short.slice(1)}g`, true],
   ["", true],
 ])("the checksum %p is a problem: %p", (given, isProblem) => {
-  const read = () => vmSchema.imageSha256.read(given);
-  if (isProblem) expect(read).toThrow("64 hexadecimal digits");
-  else expect(read()).toBe(given);
+  const expected = isProblem ? undefined : given.toLowerCase();
+  expect(vmSchema.imageSha256.read(given)).toBe(expected);
 });
 
 test("where no distribution is named, it is one whose control groups suit the platform", () => {

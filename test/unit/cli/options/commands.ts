@@ -29,7 +29,7 @@ export const create = defineCommand({
       summary: "",
       required: true,
     }),
-    masters: option(count({ minimum: 1, maximum: 9 }), {
+    masters: option(count(1, 9), {
       flag: "--masters",
       summary: "",
       default: 1,

@@ -176,7 +176,7 @@ test("a variable supplies a value that the command line doesn't, and is named wh
     checkout: "/home/me/sources",
   });
   expect((await parse(sync, [])).values).toEqual({ checkout: "/home/me" });
-  const strict = { ...sync, positionals: { n: argument(count({ minimum: 0, maximum: 1 }), { name: "N", summary: "", environment: "N" }) } }; // prettier-ignore
+  const strict = { ...sync, positionals: { n: argument(count(0, 1), { name: "N", summary: "", environment: "N" }) } }; // prettier-ignore
   expect((await parse(strict, [], { N: "x" })).problems).toEqual([
     'N: "x" is not a whole number from 0 to 1',
   ]);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { count } from "../../../../src/cli/options/value-types.ts";
 
-const { parse } = count({ minimum: 2, maximum: 9 });
+const { parse } = count(2, 9);
 const invocation = { cwd: "/", environment: {} };
 
 test.each([

@@ -58,7 +58,10 @@ test("paths are read from the folder in which the command was given", async () =
 test.each([
   ["--masters 0", '--masters: "0" is not a whole number from 1 to 1000'],
   ["--workspace-dir nowhere", /^--workspace-dir: .*nowhere/],
-  ["--artifact-sha256 abc", "--artifact-sha256: a SHA-256 checksum has 64 hexadecimal digits"],
+  [
+    "--artifact-sha256 abc",
+    '--artifact-sha256: "abc" is not a SHA-256 checksum, which has 64 hexadecimal digits',
+  ],
   ["--copy-to-master here", /^--copy-to-master: /],
   ["--ssh-key nowhere", /^--ssh-key: /],
 ])("%s is refused", async (words, problem) => {
