@@ -8,7 +8,8 @@ import { type ErrorReport, lostOutputText, reportError } from "./error-report.ts
 import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
-import { changedArguments } from "./options/changed-arguments.ts";
+import { readBytes } from "../system/files/read-text.ts";
+import { replacement, utf8Text } from "../system/utf8.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
 import { Problems, flagNames, nearest } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
@@ -79,6 +80,24 @@ async function selectCommand(program: Program, argv: readonly string[]): Promise
   }
   problems.throwIfAny();
   throw new Error("unreachable: a problem was added above");
+}
+
+const mostArgumentBytes = 8 * 1024 * 1024;
+
+/**
+ * Returns the problem if some of the program's arguments have reached it with other bytes than were typed. Where the system doesn't show the bytes, an
+ * argument with the replacement's character counts as changed.
+ */
+async function changedArguments(
+  argv: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!argv.some((word) => word.includes(replacement))) return undefined;
+  const bytes = await readBytes("/proc/self/cmdline", mostArgumentBytes, signal).catch(
+    () => undefined,
+  );
+  if (bytes !== undefined && utf8Text(bytes) !== undefined) return undefined;
+  return "the arguments: some bytes are not UTF-8, and would change; pass such bytes over stdin or in a file";
 }
 
 async function runSelected(command: Command, argv: readonly string[], run: Run): Promise<void> {

@@ -67,7 +67,6 @@ export function openMaskedConnections(
 ): MaskedConnections {
   const firstMaster = firstMasterOf(cluster);
   const state: Masking = { isKnown: false };
-
   const clocks: { set?: Promise<void> } = {};
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);

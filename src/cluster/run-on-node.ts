@@ -130,11 +130,7 @@ async function carryOut(
   const configuration = state.resources.use(await writeConfiguration(cluster));
   state.isConnecting = true;
   // The command's own output bypasses this program; of everything else, only a sync's output is shown.
-  const connections = state.resources.use(
-    request.checkout === undefined
-      ? openConnections(cluster.directory, runtime)
-      : openMaskedConnections(cluster, runtime),
-  );
+  const connections = state.resources.use(connectionsFor(request, cluster, runtime));
   // The other connections do it by themselves.
   if (request.checkout === undefined)
     await correctSleptClocks(cluster, connections, runtime, signal);
@@ -179,6 +175,11 @@ async function carryOut(
   );
   return { hasBegun: true, report: async () => status };
 }
+
+const connectionsFor = ({ checkout }: RunRequest, cluster: ClusterRecord, runtime: Runtime) =>
+  checkout === undefined
+    ? openConnections(cluster.directory, runtime)
+    : openMaskedConnections(cluster, runtime);
 
 function fetchSource(
   cluster: ClusterRecord,

@@ -2,7 +2,7 @@ import type { $Command, EC2ClientResolvedConfig } from "@aws-sdk/client-ec2";
 import { type ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Progress, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Progress, Runtime } from "../../../system/runtime.ts";
 import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { CredentialSource } from "../credentials/credential-source.ts";
@@ -42,8 +42,7 @@ export async function openApi(
   const offset = { ms: 0 };
   const judge = async (response: Response): Promise<Response> => {
     const judged = await judgeResponse(response);
-    const date = Date.parse(judged.headers.get("date") ?? "");
-    if (!Number.isNaN(date)) offset.ms = date - clock.now();
+    offset.ms = aheadOf(clock, judged) ?? offset.ms;
     return judged;
   };
   const isDirect = (url: URL): boolean => proxyOf(url, environment) === undefined;
@@ -89,6 +88,12 @@ export async function openApi(
       },
     };
   };
+}
+
+/** How far the clock of the answering server is ahead of this machine's. */
+function aheadOf(clock: Clock, { headers }: Response): number | undefined {
+  const date = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(date) ? undefined : date - clock.now();
 }
 
 /** A profile may start a program that asks a person, so it has no time limit. */

@@ -235,22 +235,14 @@ async function unpack(
     const path = paths.get(part.name);
     const number = facts.layers.findIndex((_, place) => layerPart(place) === part.name);
     const layer = layers[number];
+    const below = layers[(layer === undefined ? facts.below[part.name] : layer.below) ?? -1];
     if (part.name === keysPart) got.keys = await readKeysPart(part, chunks, shown);
     else if (layer !== undefined)
-      layers[number] = await storeLayer(
-        store,
-        { layer, below: layers[layer.below ?? -1] },
-        chunks,
-        signal,
-      );
+      layers[number] = await storeLayer(store, { layer, below }, chunks, signal);
     else if (path !== undefined) {
       await unpackMachineFile(loading, { name: part.name, path }, chunks);
       if (part.name.endsWith(".qcow2"))
-        await settleDisk(
-          store,
-          { path, name: part.name, below: layers[facts.below[part.name] ?? -1] },
-          signal,
-        );
+        await settleDisk(store, { path, name: part.name, below }, signal);
     }
   };
   try {
