@@ -1,14 +1,13 @@
 /** `run` on a node that lacks the folder of the platform's tests. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
-import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { creationFiles } from "../../../src/store/creation-folder.ts";
+import { makeFolderFor } from "../../support/openssh-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
-import { wireKey } from "../../support/ssh-options.ts";
+import { runOnNode } from "./run-on-node.ts";
 
 const installed = layouts
   .map((layout) => layout.testsFolders[0])
@@ -20,36 +19,16 @@ async function run(hasTestEnvironment: boolean, remotes: readonly string[] = [])
   await using scratch = await scratchFolder();
   await using server = await startOpensshServer([]);
   const directory = join(scratch.path, "state");
-  await mkdir(directory);
-  const files = creationFiles(directory);
-  await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-  await createKnownHosts(files.knownHosts).pin(
-    "127.0.0.1",
-    server.port,
-    wireKey(server.firstHostKey.publicKey),
-  );
-  const program = join(import.meta.dir, "run-on-node-program.ts");
+  await makeFolderFor(server, directory);
   const words = ['echo "hosts: $MASTER_HOSTS"'];
   const fetches = remotes.map((remote, index) => ({
     remote,
     local: join(scratch.path, "fetched", String(index)),
   }));
-  const request = JSON.stringify({
-    directory,
-    port: server.port,
-    words,
-    fetches,
-    hasTestEnvironment,
-  });
-  const child = Bun.spawn([process.execPath, program, request], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
+  const request = { directory, port: server.port, words, fetches, hasTestEnvironment };
+  const end = await runOnNode(request);
   const fetched = await readdir(join(scratch.path, "fetched")).catch(() => []);
-  return { status: await child.exited, stdout, stderr, fetched };
+  return { ...end, fetched };
 }
 
 describe.skipIf(lack !== undefined)(

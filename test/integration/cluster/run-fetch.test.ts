@@ -3,17 +3,17 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fetchFile } from "../../../src/cluster/fetch.ts";
-import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
+import { makeFolderFor } from "../../support/openssh-folder.ts";
 import {
   opensshLack,
   type OpensshServer,
   startOpensshServer,
 } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
-import { connectTo, signal, wireKey } from "../../support/ssh-options.ts";
+import { connectTo, signal } from "../../support/ssh-options.ts";
 import { rawArchive, rawEntry } from "../../support/tar-blocks.ts";
+import { runOnNode } from "./run-on-node.ts";
 
 interface Node extends AsyncDisposable {
   readonly server: OpensshServer;
@@ -39,7 +39,7 @@ async function startNode(programs: Readonly<Record<string, string>>): Promise<No
   const [home, here, bin, directory] = ["home", "here", "bin", "state"].map((name) =>
     join(scratch.path, name),
   ) as [string, string, string, string];
-  for (const path of [home, here, bin, directory]) await mkdir(path);
+  for (const path of [home, here, bin]) await mkdir(path);
   for (const [name, script] of Object.entries(programs)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
     await chmod(join(bin, name), 0o755);
@@ -47,29 +47,14 @@ async function startNode(programs: Readonly<Record<string, string>>): Promise<No
   const server = await startOpensshServer([
     `SetEnv HOME=${home} PATH=${bin}:/usr/sbin:/usr/bin:/sbin:/bin`,
   ]);
-  const files = creationFiles(directory);
-  await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-  await createKnownHosts(files.knownHosts).pin(
-    "127.0.0.1",
-    server.port,
-    wireKey(server.firstHostKey.publicKey),
-  );
+  await makeFolderFor(server, directory);
   return {
     server,
     home,
     here,
     run: async (words, pairs) => {
       const fetches = pairs.map(([remote, local]) => ({ remote, local: join(here, local) }));
-      const request = JSON.stringify({ directory, port: server.port, words: [words], fetches });
-      const program = join(import.meta.dir, "run-on-node-program.ts");
-      const child = Bun.spawn([process.execPath, program, request], {
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      const [stdout, stderr] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-      ]);
-      return { status: await child.exited, stdout, stderr };
+      return runOnNode({ directory, port: server.port, words: [words], fetches });
     },
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();

@@ -1,12 +1,10 @@
 /** `run` with a command that ends, but leaves a process that holds its output open. */
 import { expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { creationFiles } from "../../../src/store/creation-folder.ts";
+import { makeFolderFor } from "../../support/openssh-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
-import { wireKey } from "../../support/ssh-options.ts";
+import { runOnNodeWords } from "./run-on-node.ts";
 
 test.skipIf(opensshLack !== undefined)(
   `the user learns which process is waited for (${opensshLack ?? "here"})`,
@@ -14,22 +12,10 @@ test.skipIf(opensshLack !== undefined)(
     await using scratch = await scratchFolder();
     await using server = await startOpensshServer([]);
     const directory = join(scratch.path, "state");
-    await mkdir(directory);
-    const files = creationFiles(directory);
-    await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
-    await createKnownHosts(files.knownHosts).pin(
-      "127.0.0.1",
-      server.port,
-      wireKey(server.firstHostKey.publicKey),
-    );
+    await makeFolderFor(server, directory);
     const words = ["tail -f /dev/null & echo done; exit 3"];
-    const request = JSON.stringify({ directory, port: server.port, words, fetches: [] });
-    await using child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request],
-      {
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+    const program = runOnNodeWords({ directory, port: server.port, words });
+    await using child = Bun.spawn([...program], { stdio: ["ignore", "pipe", "pipe"] });
     const decoder = new TextDecoder();
     let stderr = "";
     for await (const chunk of child.stderr) {

@@ -1,17 +1,16 @@
 /** `run` and an SSH server that punishes connections without a login, as OpenSSH does from 9.8 on. */
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
-import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { freePort } from "../../support/free-port.ts";
+import { makeFolderFor } from "../../support/openssh-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { type Gate, startGate } from "../../support/ssh-gate.ts";
-import { wireKey } from "../../support/ssh-options.ts";
+import { runOnNode } from "./run-on-node.ts";
 
 interface Ran {
   readonly status: number;
@@ -42,38 +41,18 @@ async function run({
   await using server = await startOpensshServer([]);
   await using gate = await startGate(server.port, turnsAway);
   const directory = join(scratch.path, "state");
-  await mkdir(directory);
-  const files = creationFiles(directory);
-  await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
   const [port, ...otherPorts] = ports?.(gate) ?? [gate.port];
-  for (const each of [port, ...otherPorts])
-    await createKnownHosts(files.knownHosts).pin(
-      "127.0.0.1",
-      each,
-      wireKey(server.firstHostKey.publicKey),
-    );
+  await makeFolderFor(server, directory, [port, ...otherPorts]);
   const result = join(scratch.path, "result");
   const local = join(scratch.path, "fetched");
-  const request = JSON.stringify({
+  const request = {
     directory,
     port,
     otherPorts,
     words: [`cat; echo saved >'${result}'; exit 7`],
     fetches: fetches ? [{ remote: result, local }] : [],
-  });
-  const runOnce = async () => {
-    const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "run-on-node-program.ts"), request],
-      {
-        stdio: [new Blob(["given\n"]), "pipe", "pipe"],
-      },
-    );
-    const [stdout, stderr] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    return { status: await child.exited, stdout, stderr };
   };
+  const runOnce = async () => runOnNode(request, new Blob(["given\n"]));
   let last = await runOnce();
   for (let done = 1; done < times; done += 1) last = await runOnce();
   await closeMasterConnections(directory, process.env);

@@ -1,34 +1,25 @@
 /** `run` with a real sshd, on which no platform is installed. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { type Clock, systemClock } from "../../../src/system/runtime.ts";
-import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../../src/ssh/session/master-connection.ts";
-import { creationFiles } from "../../../src/store/creation-folder.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { failureOf } from "../../support/failure-of.ts";
+import { makeFolderFor } from "../../support/openssh-folder.ts";
 import { opensshLack, startOpensshServer } from "../../support/openssh-server.ts";
 import { runCommandLine } from "../../support/run-command.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { scriptedClock } from "../../support/scripted-clock.ts";
-import { wireKey } from "../../support/ssh-options.ts";
 
 async function openNode(settings: readonly string[] = []) {
   const [server, scratch] = await Promise.all([startOpensshServer(settings), scratchFolder()]);
   const creationId = "0123456789abcdef";
   const directory = join(scratch.path, "cluster-e2e", "container", `example-${creationId}`);
-  const files = creationFiles(directory);
-  await mkdir(directory, { recursive: true });
-  await createKnownHosts(files.knownHosts).pin(
-    "127.0.0.1",
-    server.port,
-    wireKey(server.firstHostKey.publicKey),
-  );
-  await writeFile(files.privateKey, server.loginKey.privateKey, { mode: 0o600 });
+  await makeFolderFor(server, directory);
   const master = {
     id: "one",
     role: "master",
