@@ -100,6 +100,78 @@ test("targets exist, the cluster keeps the nodes it needs, and no fault begins b
   });
 });
 
+/** Nodes of each state, with the names of a cluster and any ids and addresses. */
+const anyNodes = fc
+  .tuple(fc.constantFrom(3, 5, 7), fc.integer({ min: 2, max: 6 }))
+  .chain(([masters, agents]) => {
+    const { nodes } = clusterOf(masters, agents);
+    const states = fc.constantFrom("running", "running", "running", "stopped", "ended");
+    return fc
+      .array(states, { minLength: nodes.length, maxLength: nodes.length })
+      .map((all) => nodes.map((each, index): NodeRecord => ({ ...each, state: all[index]! })));
+  });
+
+test("the same seed gives the same bytes, whatever the ids, the addresses and the order of the nodes", async () => {
+  const ordered = anyNodes.chain((nodes) =>
+    fc.tuple(
+      fc.constant(nodes),
+      fc.shuffledSubarray([...nodes], { minLength: nodes.length, maxLength: nodes.length }),
+    ),
+  );
+  await holds(100, [ordered, anyOptions, fc.uuid()], ([nodes, shuffled], given, id) => {
+    const during = { ...given, durationMs: 20 * given.everyMs };
+    const elsewhere = shuffled.map((each, index) => ({
+      ...each,
+      id: `${id}-${index}`,
+      privateAddress: `172.16.0.${index}`,
+      ssh: { host: id, port: 2200 + index, user: "admin" },
+    }));
+    const bytesOf = (some: readonly NodeRecord[], more = 0): string => {
+      try {
+        return chaosPlan({ nodes: some }, { ...during, durationMs: during.durationMs + more })
+          .map((step) => JSON.stringify(step))
+          .join("\n");
+      } catch (error) {
+        return String(error);
+      }
+    };
+    expect(bytesOf(elsewhere)).toBe(bytesOf(nodes));
+    expect(bytesOf(nodes, 7 * given.everyMs)).toStartWith(bytesOf(nodes));
+  });
+});
+
+test("no fault is on a node that does not run, and with those that don't, a majority of the masters stays", async () => {
+  await holds(100, [anyNodes, anyOptions], (nodes, given) => {
+    const targets = given.targets.filter((target) => target !== "majority");
+    if (targets.length === 0) return;
+    const existing = nodes.filter(({ state }) => state !== "ended");
+    const running = existing.filter(({ state }) => state === "running");
+    const namesOf = (some: readonly NodeRecord[]) =>
+      some.map(({ role, index }) => `${role}_${index}`);
+    const masters = existing.filter(({ role }) => role === "master").length;
+    const during = { ...given, targets, durationMs: 20 * given.everyMs };
+    const plan = ((): ReturnType<typeof chaosPlan> => {
+      try {
+        return chaosPlan({ nodes }, during);
+      } catch {
+        return [];
+      }
+    })();
+    for (const [index, { atMs, request }] of plan.entries()) {
+      const victims = request.nodes ?? request.between ?? [];
+      expect(namesOf(running)).toEqual(expect.arrayContaining([...victims]));
+      const left = namesOf(running).filter((name) => !victims.includes(name));
+      if (victims.some((name) => name.startsWith("master")))
+        expect(left.filter((name) => name.startsWith("master")).length * 2).toBeGreaterThan(
+          masters,
+        );
+      else expect(left.filter((name) => name.startsWith("agent")).length).toBeGreaterThan(0);
+      const next = plan[index + 1];
+      if (next !== undefined) expect(atMs + request.durationMs).toBeLessThan(next.atMs);
+    }
+  });
+});
+
 test("only some faults of a plan are those of the whole plan", () => {
   const whole = chaosPlan(clusterOf(3, 2), { ...options, durationMs });
   const some = chaosPlan(clusterOf(3, 2), { ...options, only: [2, 5], durationMs });
