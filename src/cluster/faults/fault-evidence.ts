@@ -1,6 +1,29 @@
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, hasErrorId } from "../../errors.ts";
 import type { Observed } from "../../platform/faults/fault-kind.ts";
 import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
+import { poll } from "../../system/retry.ts";
+import type { Clock } from "../../system/runtime.ts";
+import { ruleOf, waits } from "../../system/waits.ts";
+
+interface Looking {
+  readonly request: FaultRequest;
+  readonly before: readonly Observed[];
+  readonly observe: () => Promise<readonly Observed[]>;
+  readonly clock: Clock;
+}
+
+/** Observes until a fault shows, and describes the difference. Throws `remote-command-failed` if it doesn't. */
+export async function awaitEvidence(
+  { request, before, observe, clock }: Looking,
+  signal: AbortSignal,
+): Promise<string> {
+  const rule = {
+    ...ruleOf(waits.faultEvidence, clock),
+    tolerates: (error: unknown) => hasErrorId(error, "remote-command-failed"),
+  };
+  const look = async (): Promise<string> => faultEvidence(request, before, await observe());
+  return (await poll(look, rule, signal)) ?? "";
+}
 
 /**
  * Compares observations from before and after the beginning of a fault, and describes the difference. Throws

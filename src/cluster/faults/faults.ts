@@ -28,7 +28,7 @@ import { ruleOf, waits } from "../../system/waits.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { findCluster, findNodes } from "../find-cluster.ts";
-import { faultEvidence } from "./fault-evidence.ts";
+import { awaitEvidence } from "./fault-evidence.ts";
 import { type PlannedPart, planFault } from "./plan-fault.ts";
 import { type EffectContext, awaitEffect, planEffect } from "./platform-effect.ts";
 import { untilRecovered } from "./until-recovered.ts";
@@ -109,7 +109,8 @@ export async function beginFault(
       startFault(await work.connect(node, signal), { id, durationSeconds, values, record }, signal),
     );
     const endMs = runtime.clock.now() + request.durationMs;
-    const evidence = faultEvidence(request, before, await onEach(observe));
+    const looking = { request, before, observe: async () => onEach(observe), clock: runtime.clock };
+    const evidence = await awaitEvidence(looking, signal);
     const noticed = await awaitEffect(effect, endMs, work, signal);
     noticedMs = noticed.ms;
     recordCourse("shown", `${description}: ${evidence}${noticed.text}`);

@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test";
-import { faultEvidence } from "../../../../src/cluster/faults/fault-evidence.ts";
+import { awaitEvidence, faultEvidence } from "../../../../src/cluster/faults/fault-evidence.ts";
 import type { Observed } from "../../../../src/platform/faults/fault-kind.ts";
 import type { FaultRequest } from "../../../../src/platform/faults/fault-kinds.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 
 const free = (bytes: number): Pick<Observed, "measured"> => ({
   measured: new Map([
@@ -200,4 +203,21 @@ test.each<[FaultRequest, Partial<Observed>]>([
     "does not show",
   );
   expect(faultEvidence(request, both, [observed(after), observed(after)])).toContain(", before: ");
+});
+
+test("a fault that does not show at once is looked for again, for a limited time", async () => {
+  const time = scriptedClock();
+  const before = [observed()];
+  const idle = observed(uses({ cpu: 11, computer: 60 }));
+  const busy = observed(uses({ cpu: 89, computer: 60 }));
+  const answers = [idle, idle, busy];
+  const observe = async () => [answers.shift() ?? busy];
+  const looking = { request: pressed, before, observe, clock: time };
+  expect(await awaitEvidence(looking, neverAborted)).toStartWith("89% of the processors");
+  expect(time.pauses).toHaveLength(2);
+  const vain = { ...looking, observe: async () => [idle] };
+  const failure = await failureOf(awaitEvidence(vain, neverAborted));
+  expect(failure.id).toBe("remote-command-failed");
+  expect(failure.message).toContain("11% of the processors");
+  expect(time.nowMs).toBeWithin(10_000, 20_000);
 });
