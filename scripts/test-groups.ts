@@ -21,6 +21,7 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/container-files.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-enterprise.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-interrupts.test.ts": "repeats a flow elsewhere",
+  "test/e2e/container-in-container.test.ts": "repeats a flow elsewhere",
   "test/e2e/container-remote.test.ts": "repeats a flow elsewhere",
   "test/e2e/custom-ca.test.ts": "repeats a flow elsewhere",
   "test/e2e/ci-recipes.test.ts": "plays jobs of CI systems",

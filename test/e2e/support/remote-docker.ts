@@ -32,6 +32,7 @@ const randomNetwork = (): string => `198.18.${Math.floor(Math.random() * 256)}`;
 
 export async function startRemoteDocker(folder: string): Promise<RemoteDocker> {
   await using stack = new AsyncDisposableStack();
+  await mkdir(folder, { recursive: true });
   const network = randomNetwork();
   const address = `${network}.2`;
   const certificates = await makeCertificates(join(folder, "certificates"), address);
