@@ -193,7 +193,10 @@ const isPlain = (value: unknown): boolean => typeof value === "string" && /^[!-~
 
 /** A shared file or a program may give anything. What can't be sent would look like a fault of the network. */
 function checked(identity: Identity): Identity {
-  const { accessKeyId, secretAccessKey, sessionToken } = identity;
+  const { sessionToken, ...keys } = identity;
+  // Some services give an empty one for keys that need none.
+  if (sessionToken === "") return checked(keys);
+  const { accessKeyId, secretAccessKey } = keys;
   const parts = { "access key": accessKeyId, "secret key": secretAccessKey };
   const all = Object.entries({ ...parts, "session token": sessionToken ?? "none" });
   const [unusable] = all.find(([, value]) => !isPlain(value)) ?? [];

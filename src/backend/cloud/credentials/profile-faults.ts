@@ -17,7 +17,9 @@ export function profileFault(profile: Profile): ProfileFault | undefined {
   for (const name of sourceProfiles(profile)) {
     const section = profile.sections[name];
     const fault =
-      section === undefined ? otherHeader(profile, name) : sectionFault(profile, name, section);
+      section === undefined
+        ? (otherHeader(profile, name) ?? missingProfile(profile, name))
+        : sectionFault(profile, name, section);
     if (fault !== undefined) return fault;
   }
   return undefined;
@@ -27,12 +29,26 @@ export function profileFault(profile: Profile): ProfileFault | undefined {
 function otherHeader({ headers, files }: Profile, name: string): ProfileFault | undefined {
   const found = headers.find((header) => nameIn(header) === name);
   if (found === undefined) return undefined;
+  if (found === `profile ${name}` && isReadable(name))
+    return {
+      problem: `profile "${name}" has no settings in ${files.configFilepath}`,
+      remedy: "Put credentials into it.",
+    };
   const remedy = isReadable(name)
     ? `Write it as [profile ${name}].`
     : "Give it a name of letters, digits and the characters _-@+.%:/ only.";
   return {
     problem: `the section [${quoted(found).slice(1, -1)}] in ${files.configFilepath} is not read as profile ${quoted(name)}`,
     remedy,
+  };
+}
+
+function missingProfile(profile: Profile, name: string): ProfileFault {
+  const names = profileNames(profile).join(", ") || "none";
+  const unread = profile.unread.map(({ file, reason }) => `${file}: ${reason}`);
+  return {
+    problem: [`there is no profile "${name}"`, ...unread].join("; "),
+    remedy: `There are these profiles: ${names}.`,
   };
 }
 
@@ -63,6 +79,13 @@ function sectionFault(profile: Profile, name: string, section: Section): Profile
       problem: `${shown} has the setting ${capital}, which is not read`,
       remedy: `Write it in small letters: ${capital.toLowerCase()}.`,
     };
+  const ownSource = ["aws_access_key_id", "web_identity_token_file", "credential_process"];
+  const sso = missingSso(section, profile.sections[`sso-session.${session}`] ?? {});
+  if (sso.length > 0 && ![...ownSource, "role_arn"].some(has))
+    return {
+      problem: `${shown} signs on with SSO, but lacks ${sso.join(" and ")}`,
+      remedy: `Add what is missing, or run: aws configure sso --profile ${name}`,
+    };
   if (has("role_arn") && has("source_profile") && has("credential_source"))
     return {
       problem: `${shown} has both source_profile and credential_source`,
@@ -71,6 +94,18 @@ function sectionFault(profile: Profile, name: string, section: Section): Profile
   const missing = missingPart(has);
   if (missing === undefined) return undefined;
   return { problem: `${shown} has ${missing}`, remedy: "Add what is missing, or remove the rest." };
+}
+
+/** What a profile that signs on with SSO lacks. The session that it names may have the first two. */
+function missingSso(section: Section, session: Section): readonly string[] {
+  const ofSession = ["sso_start_url", "sso_region"];
+  const all = [...ofSession, "sso_account_id", "sso_role_name"];
+  if (![...all, "sso_session"].some((setting) => section[setting] !== undefined)) return [];
+  return all.filter(
+    (setting) =>
+      section[setting] === undefined &&
+      !(ofSession.includes(setting) && session[setting] !== undefined),
+  );
 }
 
 function missingPart(has: (setting: string) => boolean): string | undefined {
@@ -100,9 +135,7 @@ export function profileHint(profile: Profile): string {
     return `Run the credential_process of profile "${base}" by hand to see what it needs.`;
   if (has("web_identity_token_file"))
     return `Check the token in the file that web_identity_token_file names.`;
-  if (profile.sections[base] === undefined)
-    return `There is no profile "${base}". There are: ${profileNames(profile).join(", ") || "none"}.`;
-  const { source_profile, credential_source } = profile.sections[base];
+  const { source_profile, credential_source } = profile.sections[base] ?? {};
   if (source_profile !== undefined)
     return `Change source_profile of profile "${base}": it must lead to a profile that has credentials of its own.`;
   if (credential_source !== undefined)

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { homeFolder } from "../../../store/state-folder.ts";
-import { readOwnText } from "../../../system/files/read-text.ts";
+import { readOwnText, unreadableReason } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 
@@ -18,6 +18,8 @@ export interface Profile {
   readonly sections: Readonly<Record<string, Section | undefined>>;
   /** The headers of the config file's sections, as they are written, also those that aren't read. */
   readonly headers: readonly string[];
+  /** The files that couldn't be read, and why: `/home/me/.aws/config: the file does not exist`. */
+  readonly unread: readonly { readonly file: string; readonly reason: string }[];
   readonly files: SharedFiles;
 }
 
@@ -51,15 +53,26 @@ export async function readProfile(environment: Environment): Promise<Profile> {
   );
   const shown = `profile "${name}" ${chosen === undefined ? "of the shared credentials file" : `(${chosen})`}`;
   const settings = sections[name] ?? {};
-  const headers = await headersIn(files.configFilepath);
-  return { name, shown, variable: chosen, settings, sections, headers, files };
+  const [config, credentials] = await Promise.all([
+    readShared(files.configFilepath),
+    readShared(files.filepath),
+  ]);
+  const unread = [config, credentials].filter((each) => each.reason !== "");
+  const headers = headersIn(config.text);
+  return { name, shown, variable: chosen, settings, sections, headers, unread, files };
 }
 
-async function headersIn(path: string): Promise<readonly string[]> {
-  // The SDK, too, takes a file that it can't read for an empty one.
-  const text = await readOwnText(path).catch(() => "");
-  return text.split(/\r?\n/).flatMap((line) => /^\s*\[([^\]]*)\]/.exec(line)?.[1] ?? []);
+/** The SDK takes a file that it can't read for an empty one. */
+async function readShared(file: string) {
+  try {
+    return { file, text: await readOwnText(file), reason: "" };
+  } catch (error) {
+    return { file, text: "", reason: unreadableReason(error) };
+  }
 }
+
+const headersIn = (text: string): readonly string[] =>
+  text.split(/\r?\n/).flatMap((line) => /^\s*\[([^\]]*)\]/.exec(line)?.[1] ?? []);
 
 function sharedFiles(environment: Environment): SharedFiles {
   const home = homeFolder(environment);

@@ -213,7 +213,7 @@ test.each([
 test.each([
   [
     "unknown",
-    /^Cannot get credentials from profile "unknown" \(CLOUD_PROFILE\): Could not resolve credentials using profile: \[unknown\]/,
+    /^Cannot get credentials from profile "unknown" \(CLOUD_PROFILE\): there is no profile "unknown"/,
   ],
   [
     "process",

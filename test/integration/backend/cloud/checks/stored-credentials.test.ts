@@ -80,7 +80,7 @@ test.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
   [
     "a profile that does not exist",
     { ...none, CLOUD_PROFILE: "nobody" },
-    /^fail: .*profile "nobody" \(CLOUD_PROFILE\).* → .*There is no profile "nobody"\. There are: none\./,
+    /^fail: .*profile "nobody" \(CLOUD_PROFILE\).* → .*There are these profiles: none\./,
   ],
   [
     "a bundle of authorities that cannot be read",

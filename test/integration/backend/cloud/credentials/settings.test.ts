@@ -159,6 +159,18 @@ test.each([
     /has role_arn without source_profile or credential_source/,
     /Add what is missing/,
   ],
+  ["[profile dev]\n# later\n", /profile "dev" has no settings/, /Put credentials into it/],
+  ["[profile other]\nregion = x\n", /there is no profile "dev"; .*: the file/, /profiles: other\./],
+  [
+    "[profile dev]\nsso_session = s\nsso_account_id = 1\n[sso-session s]\nsso_region = r\n",
+    /signs on with SSO, but lacks sso_start_url and sso_role_name/,
+    /aws configure sso --profile dev/,
+  ],
+  [
+    "[profile dev]\nsso_start_url = u\nsso_account_id = 1\nsso_role_name = r\n",
+    /lacks sso_region/,
+    /Add what is missing/,
+  ],
   ["[profile dev]\nweb_identity_token_file = /t\n", /token_file without role_arn/, /Add what/],
   [
     "[profile dev]\nrole_arn = r\nsource_profile = a\ncredential_source = Environment\n",
@@ -188,6 +200,15 @@ test.each([
   expect(source.hint).toMatch(hint);
   const failure = await source.provide().catch((error: unknown) => error);
   expect(unmarked(messageOf(failure))).toMatch(problem);
+});
+
+test("shared files that cannot be read are named with the reason", async () => {
+  await using folder = await scratchFolder();
+  const source = await findSource({ ...dev, AWS_CONFIG_FILE: folder.path });
+  const failure = await source.provide().catch((error: unknown) => error);
+  expect(unmarked(messageOf(failure))).toBe(
+    `there is no profile "dev"; ${folder.path}: it is a folder, not a file; /nonexistent/.aws/credentials: the file does not exist`,
+  );
 });
 
 test("a profile's name that the SDK does not read is named", async () => {
