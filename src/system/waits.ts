@@ -36,7 +36,7 @@ export const waits = {
   relisting: { pauseMs: every(1_000), limitMs: 3_000 },
   /** A group was created so recently that it can't be described yet. */
   namesake: { pauseMs: every(1_000), limitMs: 5_000 },
-  /** Machines usually end in less than a minute. */
+  /** Machines usually end in less than a minute. Each that has ended is progress. */
   ending: { pauseMs: growing(500, 1.3, 5_000), limitMs: 6 * 60_000 },
   /** A launch's machines can be described, but the answers to the request are lost. */
   learning: { pauseMs: every(2_000), limitMs: 20_000 },
@@ -44,7 +44,7 @@ export const waits = {
   groupInUse: { pauseMs: every(2_000) },
 
   // Containers
-  /** An engine under load reports busy devices and removals already in progress. */
+  /** An engine under load reports busy devices and removals already in progress. Each container that goes is progress. */
   containerRemoval: { pauseMs: every(300), mostTries: 8 },
   /** An engine may fail to freeze the processes of a busy container. */
   containerPause: { pauseMs: every(500), mostTries: 5 },

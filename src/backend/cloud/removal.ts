@@ -119,7 +119,9 @@ async function awaitEnd(
   };
   const waitingFor = (): string =>
     `${left.length} of ${numbered(requested.size, "machine")} to terminate`;
-  await poll(look, { ...ruleOf(waits.ending, clock), shows: { progress, waitingFor } }, signal);
+  const seen = (): number => left.length;
+  const rule = { ...ruleOf(waits.ending, clock), seen, shows: { progress, waitingFor } };
+  await poll(look, rule, signal);
   return left;
 }
 

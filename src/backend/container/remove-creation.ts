@@ -34,7 +34,8 @@ export async function stopCreation(
 
 /**
  * Removes all containers of a creation, and its networks unless `keepsNetworks` is set. Retries while some remain, because an engine under load
- * reports busy devices and removals already in progress. Resolves with a sentence about what is left after that, if anything.
+ * reports busy devices and removals already in progress. Gives up after several tries in which none of them goes, and resolves with a sentence about
+ * what is left then.
  */
 export async function removeCreation(
   engine: Engine,
@@ -44,10 +45,14 @@ export async function removeCreation(
 ): Promise<string | undefined> {
   const { mostTries, pauseMs } = waits.containerRemoval;
   const problems = new Set<string>();
+  const last = { count: Infinity };
   for (let attempt = 1; ; attempt += 1) {
     const found = await findCreation(engine, name, signal);
     const { containers, networks } = keepsNetworks ? { ...found, networks: [] } : found;
     if (containers.length === 0 && networks.length === 0) return undefined;
+    const count = containers.length + networks.length;
+    if (count < last.count) attempt = 1;
+    last.count = count;
     if (attempt > mostTries) return leftText(containers, networks, problems);
     problems.clear();
     const remove = async (words: readonly string[]): Promise<void> => {

@@ -91,6 +91,15 @@ test.each([
   expect(networks.size).toBe(0);
 });
 
+test("as long as one of many containers goes, the others are tried again", async () => {
+  const { engine, containers } = openEngine(
+    Array.from({ length: 5 }, () => "running"),
+    (id, attempt) => attempt < 1 + 6 * Number(/^c(\d)/.exec(id)?.[1] ?? 0),
+  );
+  expect(await removeCreation(engine, creation, scriptedClock(), signal)).toBeUndefined();
+  expect(containers.size).toBe(0);
+});
+
 test("after eight tries it says what is left, with the last reason alone", async () => {
   const { engine, changes } = openEngine(["running"], () => true);
   const left = await removeCreation(engine, creation, scriptedClock(), signal);
