@@ -261,6 +261,24 @@ test("a stopped cluster whose network was pruned is listed, restored and started
   expect(await addresses()).toEqual(before);
 });
 
+test("a stopped cluster whose nodes were pruned too is listed, and a snapshot brings it back", async () => {
+  const before = await containers().inspect(id());
+  expect((await containers().run(["stop", "-c", id()])).status).toBe(0);
+  const filter = `--filter=label=cluster-e2e.cluster-id=${id()}`;
+  const nodes = await docker(["ps", "--all", "--quiet", filter]);
+  await docker(["rm", "--volumes", ...nodes.split("\n")]);
+  await docker(["network", "rm", await docker(["network", "ls", "--quiet", filter])]);
+  expect((await containers().run(["list"])).stdout).toMatch(
+    new RegExp(`^${id()} +incomplete `, "m"),
+  );
+  const restored = await snapshot("restore", "installed");
+  expect(restored.status, restored.stderr).toBe(0);
+  const places = ({ nodes: all }: typeof before) =>
+    all.map(({ reference, privateAddress }) => [reference, privateAddress]);
+  expect(places(await containers().inspect(id()))).toEqual(places(before));
+  expect(await onAgent("ping -c1 -W5 master-0 >/dev/null && cat /root/note")).toBe("before");
+});
+
 test("nodes go on after a snapshot was cut short; doctor tells of what is left, and the same name can be used again", async () => {
   expect(await killedAt("commit", "create", "cut")).toBe("SIGKILL");
   expect(await onAgent("hostname")).toBe("agent-0");

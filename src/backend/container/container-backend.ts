@@ -32,6 +32,7 @@ import {
 } from "./records/records.ts";
 import { removeWithSnapshots } from "./remove-creation.ts";
 import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
+import { readSnapshots } from "./snapshots/read-snapshots.ts";
 
 /** Opens clusters with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
@@ -46,6 +47,8 @@ export async function openContainerBackend(
 
 function createContainerBackend(engine: Engine, runtime: Runtime) {
   const root = creationsRoot(engine, runtime);
+  /** Creations of which users know that their nodes are gone. */
+  const noted = new Set<string>();
   const place = { root, passageTo: passageThrough(engine.kind, runtime.environment) };
   const readClusters = async (
     selection: Selection,
@@ -82,7 +85,11 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
     plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
     find: async (clusterId, signal) => {
       const cluster = await pickCluster(await readPresent({ clusterId }, signal));
-      if (cluster?.nodes.length === 0) await warnOfOtherStore(engine, cluster, runtime, signal);
+      if (cluster?.nodes.length === 0) {
+        if (!noted.has(cluster.creationId)) await noteSnapshots(engine, cluster, runtime, signal);
+        noted.add(cluster.creationId);
+        await warnOfOtherStore(engine, cluster, runtime, signal);
+      }
       return cluster;
     },
     list: async (signal) => readPresent("all", signal),
@@ -122,6 +129,21 @@ async function warnOfOtherStore(
   const [now, before] = [storageDriver, made.storageDriver].map((name) => outsideLine(name));
   progress.warn(
     `${title} has no node of cluster "${id}": it was made in the storage driver ${before}, and ${title} uses ${now} now. Configure ${before} again to use the cluster.`,
+  );
+}
+
+/** A `system prune` or `container prune` removes the nodes of a stopped cluster, but not its snapshots. */
+async function noteSnapshots(
+  engine: Engine,
+  { id, creationId }: ClusterName,
+  { progress }: Pick<Runtime, "progress">,
+  signal: AbortSignal,
+): Promise<void> {
+  const snapshots = await readSnapshots(engine, { creationId }, signal);
+  const names = snapshots.flatMap(({ name, nodes }) => (nodes === undefined ? [] : [name]));
+  if (names.length === 0) return;
+  progress.note(
+    `The nodes of cluster "${id}" were removed. Restore one of its snapshots: ${names.join(", ")}.`,
   );
 }
 

@@ -125,27 +125,36 @@ function lostNetworks(
   const wanted = new Set(names);
   const found = new Map<string, ClusterNetwork>();
   for (const container of containers) {
-    const {
-      role: _,
-      index: __,
-      settings: ___,
-      platformAddress: ____,
-      range,
-      ...labels
-    } = readLabels(labelsOf(container));
-    const facts = readFacts(labels);
-    if (typeof facts === "string" || typeof readContainer(container, wanted) === "string") continue;
-    const ranges = [parseNetworkAddress(range)].filter((each) => each !== undefined);
-    found.set(networkName(facts), {
-      id: undefined,
-      ...facts,
-      reach: "engine",
-      labels,
-      ranges,
-      copiedFrom: readCopiedFrom(labels),
-    });
+    const network = lostNetwork(readLabels(labelsOf(container)));
+    if (network !== undefined && typeof readContainer(container, wanted) !== "string")
+      found.set(networkName(network), network);
   }
   return [...found.values()];
+}
+
+/** What the labels of a node and of its image in a snapshot say about the node alone, or leave to the engine. */
+const ofNodes: ReadonlySet<string> = new Set<keyof LabelValues>([
+  "role",
+  "index",
+  "settings",
+  "platformAddress",
+  "range",
+  "snapshot",
+  "address",
+  "addressBits",
+  "volumeSize",
+]);
+
+/** Returns what the labels of a node, or of its image in a snapshot, say about the node's network, which somebody removed. */
+export function lostNetwork(texts: LabelValues): ClusterNetwork | undefined {
+  const labels: LabelValues = Object.fromEntries(
+    Object.entries(texts).filter(([key]) => !ofNodes.has(key)),
+  );
+  const facts = readFacts(labels);
+  if (typeof facts === "string") return undefined;
+  const ranges = [parseNetworkAddress(texts.range)].filter((each) => each !== undefined);
+  const copiedFrom = readCopiedFrom(labels);
+  return { id: undefined, ...facts, reach: "engine", labels, ranges, copiedFrom };
 }
 
 /** Decides which containers are nodes, where the networks of the clusters are already known. */

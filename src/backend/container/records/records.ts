@@ -20,13 +20,16 @@ import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { PassageTo } from "../engine/passage.ts";
 import { endStatus } from "../launch/self-reboot.ts";
-import { containerName, networkName } from "./labels.ts";
+import { readSnapshots } from "../snapshots/read-snapshots.ts";
+import { type CreationName, containerName, networkName } from "./labels.ts";
 import {
+  type ClusterNetwork,
   type ContainerReading,
   type NetworkFacts,
   type NodeContainer,
   type Selection,
   describe,
+  lostNetwork,
   readContainers,
 } from "./read-containers.ts";
 
@@ -197,14 +200,48 @@ export async function readInventory(
     recordedCreations(root),
   ]);
   const reading = readContainers({ ...described, recorded });
-  const clusterIds = new Set(reading.networks.map(({ clusterId }) => clusterId));
+  const present = new Set(reading.networks.map(networkName));
+  const missing = recorded.filter(
+    (creation) => isSelected(selection, creation) && !present.has(networkName(creation)),
+  );
+  const networks = [...reading.networks, ...(await restorableNetworks(engine, missing, signal))];
+  const clusterIds = new Set(networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all(
     [...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)),
   );
   return {
     ...reading,
+    networks,
     abandoned: new Set(abandoned.flat().map(({ creation }) => creation.creationId)),
   };
+}
+
+function isSelected(selection: Selection, { clusterId, creationId }: CreationName): boolean {
+  if (selection === "all") return true;
+  return "clusterId" in selection
+    ? selection.clusterId === clusterId
+    : selection.creationId === creationId;
+}
+
+/** Returns the networks of recorded creations that have nothing left but complete snapshots, such as after a `system prune` of a stopped cluster. */
+async function restorableNetworks(
+  engine: Engine,
+  creations: readonly CreationName[],
+  signal: AbortSignal,
+): Promise<readonly ClusterNetwork[]> {
+  if (creations.length === 0) return [];
+  const [only, ...others] = creations;
+  const selection =
+    only === undefined || others.length > 0 ? "all" : { creationId: only.creationId };
+  const wanted = new Set(creations.map(networkName));
+  const saved = (await readSnapshots(engine, selection, signal)).flatMap(
+    ({ nodes }) => nodes ?? [],
+  );
+  const networks = saved
+    .map(({ labels }) => lostNetwork(labels))
+    .filter((each) => each !== undefined);
+  const found = new Map(networks.map((network) => [networkName(network), network]));
+  return [...found.values()].filter((network) => wanted.has(networkName(network)));
 }
 
 /**

@@ -1,8 +1,13 @@
 /** What doctor finds on a scripted engine; see scripted-machine.ts. */
+import { rm, writeFile } from "node:fs/promises";
 import { expect } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { labelNames } from "../../../../src/backend/container/records/labels.ts";
-import { beginCreation } from "../../../../src/store/creation-folder.ts";
+import {
+  beginCreation,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -37,6 +42,36 @@ checks(
   },
 );
 
+checks(
+  "a cluster that has nothing left but a whole snapshot is found where its key is",
+  async () => {
+    await using machine = await openMachine();
+    const { backend, world, directory, told } = machine;
+    await beginCreation(directory, "own", creationId);
+    await writeFile(creationFiles(directory).privateKey, "");
+    await endCreation(directory, "finished");
+    const images = ["master", "agent"].map((role) => describeSnapshot(creationId, role));
+    const finding = async (found: typeof images) => {
+      const ids = found.map(({ Id }) => `${Id}\n`).join("");
+      await using _ = world.strike(
+        { call: "images", when: "before", answer: printed(ids) },
+        { call: "image inspect", when: "before", answer: printed(JSON.stringify(found)) },
+      );
+      return await backend.find("own", neverAborted);
+    };
+    expect(await finding(images)).toMatchObject({
+      creationId,
+      state: "incomplete",
+      requested: { master: 1, agent: 1, public_agent: 0 },
+      nodes: [],
+    });
+    expect(told).toContainEqual(expect.stringContaining("snapshots: installed."));
+    expect(await finding(images.slice(1))).toBeUndefined();
+    await rm(creationFiles(directory).privateKey);
+    expect(await finding(images)).toBeUndefined();
+  },
+);
+
 /** The image of one node, of a cluster of two. */
 const describeSnapshot = (creation: string, role: string) => ({
   Id: (role === "master" ? "1" : "2").repeat(64),
@@ -50,6 +85,9 @@ const describeSnapshot = (creation: string, role: string) => ({
       [labelNames.snapshot]: "installed",
       [labelNames.role]: role,
       [labelNames.index]: "0",
+      [labelNames.address]: "172.18.0.2",
+      [labelNames.range]: "172.18.0.0/16",
+      [labelNames.settings]: JSON.stringify({ volumes: [] }),
     },
   },
 });
