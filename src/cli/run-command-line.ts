@@ -125,8 +125,7 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   const format = typeof output === "string" ? output : "text";
   const verbosity = typeof verbose === "number" ? verbose : 0;
   const session = openSession({ ...run, format, verbosity, nameFlags: flagNames(program, values) });
-  // The words of the command line are left out: values of --env and similar options may be secrets.
-  session.log.write(`${program.name} ${command.name} (version ${version})`);
+  session.log.write(`${program.name} ${headingOf(command, values)} (version ${version})`);
   if (!run.areDumpsDisabled)
     session.progress.detail(1, "Cannot disable core dumps: a crash may write secrets to one");
   const work = async (): Promise<number> => {
@@ -136,6 +135,12 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   };
   const [outcome] = await Promise.allSettled([work()]);
   await finish(outcome, session, run);
+}
+
+/** The words of the command line that can't be secrets, unlike values of --env and the like: an action, and its nodes. */
+function headingOf({ name }: Command, values: Readonly<Record<string, unknown>>): string {
+  const words = [values["action"], values["nodes"]].flat();
+  return [name, ...words.filter((each) => typeof each === "string")].join(" ");
 }
 
 /** All problems are reported together, so an error thrown by `check` must not hide the problems found before it. */

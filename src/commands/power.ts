@@ -13,6 +13,8 @@ const restartOnly =
 
 const actionsOf = ({ local }: BackendKind): readonly PowerAction[] =>
   local === undefined ? ["restart"] : actions;
+const returnsOfActions =
+  "Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. `start`, `restart` and `resume` return";
 const force = flag({
   flag: "--force",
   summary: "Cut the power instead of shutting down; for stop and restart",
@@ -23,7 +25,7 @@ export const nodeCommand = (kind: BackendKind) =>
     name: "node",
     summary:
       kind.local === undefined ? "Restart nodes" : "Stop, start, restart, pause or resume nodes",
-    description: `${kind.local?.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. \`start\`, \`restart\` and \`resume\` return when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
+    description: `${kind.local?.power ?? restartOnly} Nodes keep their names, addresses, keys and disks. ${kind.local === undefined ? "The command returns" : returnsOfActions} when the nodes accept logins; run \`wait\` to find out when the platform is ready again.`,
     positionals: {
       action: argument(choice(actionsOf(kind)), {
         name: "ACTION",

@@ -8,6 +8,8 @@ import {
   defineCommand,
   type ProcessLike,
 } from "../../../src/cli/command.ts";
+import { argument, listArgument, option } from "../../../src/cli/options/option.ts";
+import { choice, text as anyText } from "../../../src/cli/options/value-types.ts";
 import { runCommandLine } from "../../../src/cli/run-command-line.ts";
 import { habitsOf } from "../../../src/commands/habits.ts";
 import { ClusterError } from "../../../src/errors.ts";
@@ -140,6 +142,27 @@ test("variables that control the runtime are named to the command, and taken fro
 test("without -v no details are printed, also if the command has no -v", async () => {
   const program = programOf({ run: async (_, { progress }) => progress.detail(1, "a detail") });
   expect(await openProcess().run(program)).toMatchObject({ exitCode: 0, stderr: "" });
+});
+
+test("the log begins with the command, its action and nodes, and none of its other words", async () => {
+  await using folder = await scratchFolder();
+  const log = join(folder.path, "log");
+  const power = defineCommand({
+    name: "node",
+    summary: "Stops nodes",
+    description: "",
+    positionals: {
+      action: argument(choice(["stop", "start"]), { name: "ACTION", summary: "", required: true }),
+      nodes: listArgument(anyText, { name: "NODE", summary: "" }),
+    },
+    options: { password: option(anyText, { flag: "--password", summary: "" }) },
+    examples: [],
+    run: async (_input, { progress }) => progress.logTo(log),
+  });
+  const words = ["node", "--password", "hunter2", "stop", "agent_0", "masters"];
+  await openProcess().run({ ...programOf({}), commands: [power] }, words);
+  const [first] = (await Bun.file(log).text()).split("\n");
+  expect(first).toMatch(/Z example node stop agent_0 masters \(version \S+\)$/);
 });
 
 test("the log holds the error with its stack, and secrets are masked in both", async () => {
