@@ -157,6 +157,24 @@ test("with a cache: the first job installs, the next one starts from the file, a
   expect(await job("4")).not.toContain("Start installation");
 });
 
+test("an action of its own: the job's steps use the cluster, which is gone after them", async () => {
+  const lines = [
+    "cluster-container run --node agent_0 systemctl is-active meter",
+    'ssh -F "$CLUSTER_SSH_CONFIG" agent_0 hostname',
+    "cluster-container node stop --force agent_0",
+    'echo "$CLUSTER_ID"; exit 3',
+  ].join("\n");
+  const options = `--node-image=${nodeImage}\n--agents=1`;
+  const inputs = { platform: "./meter", options };
+  const { before, outputs, after, ...job } = await state.runner!.playCluster({ inputs, lines });
+  expect(before.status, before.output).toBe(0);
+  expect(job.step?.status, job.step?.output).toBe(3);
+  expect(job.step?.output).toMatch(/^active\n(?:.*\n)*?agent-0\n/m);
+  expect(job.step?.output).toContain(`${outputs["id"]}\n`);
+  expect(after.status, after.output).toBe(0);
+  expect(await containers().things(outputs["id"]!)).toEqual([]);
+});
+
 const noMirror = await mirrorLack();
 
 test.skipIf(noMirror !== undefined)(

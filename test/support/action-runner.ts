@@ -122,6 +122,58 @@ export async function playJob(job: JobRequest): Promise<PlayedJob> {
   return { conclusion: state.conclusion, steps, summary: await readFile(at("summary"), "utf8") };
 }
 
+interface PlayedStep {
+  readonly status: number;
+  readonly output: string;
+}
+
+export interface ClusterJob extends Pick<JobRequest, "folder" | "start" | "inputs"> {
+  /** The Node that the runner has for actions. */
+  readonly node: string;
+  /** The step of the job behind the action. */
+  readonly lines: string;
+  /** What happens while the action creates the cluster. */
+  readonly during?: (step: StepProcess) => Promise<unknown>;
+}
+
+/** Plays a job that begins with the action of `scripts/ci/cluster`: its part before, the job's step, its part after. */
+export async function playClusterJob({ folder, start, node, lines, ...job }: ClusterJob) {
+  const at = (...names: readonly string[]): string => join(folder, ...names);
+  for (const name of ["work", "temp"]) await mkdir(at(name), { recursive: true });
+  for (const name of ["path", "env", "summary", "output", "state"]) await Bun.write(at(name), "");
+  const files = ["env", "output", "path", "state"].map((name) => [
+    `GITHUB_${name.toUpperCase()}`,
+    at(name),
+  ]);
+  const { inputs: declared } = parse(
+    await readFile(join(actionFolder, "cluster", "action.yml"), "utf8"),
+  ) as Action;
+  const inputs = Object.keys(declared).map((name) => [
+    `INPUT_${name.toUpperCase()}`,
+    job.inputs[name] ?? declared[name]?.default ?? "",
+  ]);
+  const common = { RUNNER_TEMP: at("temp"), GITHUB_STEP_SUMMARY: at("summary") };
+  const read = async (name: string): Promise<Variables> =>
+    pairsOf(await readFile(at(name), "utf8"));
+  const play = async (text: string, variables: Variables, during?: ClusterJob["during"]) => {
+    const file = at("step.sh");
+    await Bun.write(file, text);
+    const step = start(file, { ...common, ...variables });
+    await during?.(step);
+    return { status: await step.exited, output: step.output() } satisfies PlayedStep;
+  };
+  const action = `exec ${node} ${actionFolder}/cluster/run.mjs`;
+  const before = await play(action, Object.fromEntries([...files, ...inputs]), job.during);
+  const step = before.status === 0 ? await play(lines, await read("env")) : undefined;
+  const state = Object.entries(await read("state")).map(([name, found]) => [
+    `STATE_${name}`,
+    found,
+  ]);
+  // The runner runs the second part only if the first one has begun.
+  const after = await play(action, Object.fromEntries([...files, ...inputs, ...state]));
+  return { before, step, after, outputs: await read("output") };
+}
+
 function evaluate(
   text: string,
   contexts: object,

@@ -2,12 +2,15 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type ClusterJob,
   type JobRequest,
   type PlayedJob,
   type StartStep,
   actionFolder,
+  playClusterJob,
   playJob,
 } from "../../support/action-runner.ts";
+import { findNode } from "../../support/find-node.ts";
 import { smallRelease } from "../../support/small-release.ts";
 import { nodeImage } from "./container-engine.ts";
 import { repository } from "./executable.ts";
@@ -16,11 +19,15 @@ import { shell } from "./shell.ts";
 export interface CiRunner extends AsyncDisposable {
   /** Plays a job with the action. */
   play(inputs: JobRequest["inputs"], more?: Partial<JobRequest>): Promise<PlayedJob>;
+  /** Plays a job with the action that creates a cluster for the job's own steps. */
+  playCluster(job: Pick<ClusterJob, "inputs" | "lines">): ReturnType<typeof playClusterJob>;
   /** Runs lines as a step of a workflow. */
   run(lines: string): Promise<{ readonly status: number; readonly output: string }>;
 }
 
 const tag = "2020.01.01.0";
+/** A runner runs actions in JavaScript with a Node of its own, which is not on the PATH. */
+const nodeOfRunner = "/opt/runner/node";
 
 /** Everything that the runner writes is in `folder`. */
 export async function startRunner(folder: string): Promise<CiRunner> {
@@ -36,7 +43,9 @@ export async function startRunner(folder: string): Promise<CiRunner> {
   };
   await mkdir(join(folder, "work"));
   const docker = Bun.which("docker") ?? "";
+  const node = (await findNode()) ?? "/bin/false";
   const mounts = [
+    `${node}:${nodeOfRunner}:ro`,
     `${folder}:${folder}`,
     `${dist}:${dist}:ro`,
     `${actionFolder}:${actionFolder}:ro`,
@@ -51,6 +60,14 @@ export async function startRunner(folder: string): Promise<CiRunner> {
   return {
     play: async (inputs, more = {}) =>
       playJob({ folder, start, ...more, inputs: { ...known, ...inputs } }),
+    playCluster: async (job) =>
+      playClusterJob({
+        folder,
+        start,
+        node: nodeOfRunner,
+        lines: job.lines,
+        inputs: { ...known, ...job.inputs },
+      }),
     run: async (lines) => {
       await Bun.write(join(folder, "lines.sh"), lines);
       const step = start(join(folder, "lines.sh"), {});

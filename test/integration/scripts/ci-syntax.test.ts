@@ -53,7 +53,9 @@ async function lintedByGitlab(text: string): Promise<string> {
 
 const pages = ["scripts/ci/README.md", "src/backend/cloud/README.md"];
 
-test("the action is valid", async () => {
+test("the actions are valid", async () => {
+  const cluster = await Bun.file(join(recipes, "cluster", "action.yml")).text();
+  expect(await lintedByGithub("cluster/action.yml", cluster)).toEqual([]);
   const text = await Bun.file(join(recipes, "action.yml")).text();
   expect(await lintedByGithub("ours/action.yml", text)).toEqual([]);
   expect(
@@ -67,8 +69,10 @@ test("actions of others are pinned to commits, in the action and on the pages", 
   );
   const used = [...texts.join("\n").matchAll(/\buses: (\S+)/g)].map(([, found = ""]) => found);
   expect(used.length).toBeGreaterThan(9);
-  const own = "OWNER/REPO/scripts/ci@TAG";
-  expect(used.filter((each) => each !== own && !/^[\w./-]+@[0-9a-f]{40}$/.test(each))).toEqual([]);
+  const own = /^OWNER\/REPO\/scripts\/ci(?:\/cluster)?@TAG$/;
+  expect(used.filter((each) => !own.test(each) && !/^[\w./-]+@[0-9a-f]{40}$/.test(each))).toEqual(
+    [],
+  );
 });
 
 describe.each(pages)("%s", (page) => {

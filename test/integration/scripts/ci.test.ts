@@ -4,16 +4,11 @@ import { existsSync } from "node:fs";
 import { lstat, readFile, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import {
-  type JobRequest,
-  type StartStep,
-  actionFolder,
-  playJob,
-  readAction,
-} from "../../support/action-runner.ts";
+import { type JobRequest, actionFolder, playJob, readAction } from "../../support/action-runner.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { smallRelease } from "../../support/small-release.ts";
 import { until } from "../../support/until.ts";
+import { startLocalStep } from "./local-step.ts";
 
 const tag = "2020.01.01.0";
 
@@ -36,24 +31,7 @@ async function startRunner(lines: string) {
       env: { HOME: folder.path, ...variables },
       stdio: ["ignore", "pipe", "pipe"],
     });
-  const start: StartStep = (file, variables) => {
-    const before = Bun.spawnSync(["cat", at("path")])
-      .stdout.toString()
-      .trim()
-      .split("\n");
-    const path = [...before, process.env["PATH"]].filter((each) => each !== "").join(":");
-    const step = spawn(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", file], {
-      ...variables,
-      PATH: path,
-    });
-    const written = { text: "" };
-    const follow = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
-      for await (const chunk of stream) written.text += new TextDecoder().decode(chunk);
-    };
-    const all = Promise.all([step.exited, follow(step.stdout), follow(step.stderr)]);
-    const exited = all.then(([status]) => status);
-    return { exited, output: () => written.text, kill: async (signal) => step.kill(signal) };
-  };
+  const start = startLocalStep(folder.path);
   const play = async (inputs: JobRequest["inputs"], more: Partial<JobRequest> = {}) =>
     playJob({
       folder: folder.path,

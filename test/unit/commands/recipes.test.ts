@@ -67,45 +67,48 @@ interface OneJob {
 
 type Inputs = Readonly<Record<string, string>>;
 
-test("the recipes of one job give the action its inputs, and once options that the program accepts", async () => {
-  const folder = join(import.meta.dir, "../../../scripts/ci");
-  const blocks = [
-    ...readFileSync(join(folder, "README.md"), "utf8").matchAll(/^```yaml\n(.*?)^```$/gms),
-  ];
-  const jobs = blocks.map(([, text = ""]) => parse(text) as OneJob);
-  const { inputs } = parse(readFileSync(join(folder, "action.yml"), "utf8")) as {
-    readonly inputs: object;
-  };
-  const steps = jobs.flatMap(
-    (job) => job.jobs?.test.steps.filter(({ uses }) => uses?.includes("/scripts/ci@")) ?? [],
-  );
-  expect(steps.map((step) => step.with?.["backend"] ?? "container")).toEqual([
-    "container",
-    "vm",
-    "cloud",
-  ]);
-  for (const step of steps)
-    expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(step.with ?? {})));
-  const ofGithub = steps.map((step): readonly [string, string] => [
-    step.with?.["backend"] ?? "container",
-    step.with?.["options"] ?? "",
-  ]);
-  const ofGitlab = jobs.flatMap(({ test: job }) =>
-    job === undefined ? [] : [job.variables["OPTIONS"] ?? ""],
-  );
-  expect(ofGitlab).toHaveLength(1);
-  for (const [backend, options] of [...ofGithub, ["container", ofGitlab[0]!] as const]) {
-    const kind = [cloudKind, containerKind, vmKind].find(({ name }) => name === backend)!;
-    const command = programFor(kind).commands.find(({ name }) => name === "once")!;
-    const problems = new Problems("");
-    const argv = [
-      ...options.split(/\s+/).filter((word) => word !== ""),
-      "example:etcd",
-      "--",
-      "true",
-    ];
-    const invocation = { cwd: import.meta.dir, environment: { TMPDIR: "/tmp" } };
-    await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
-    expect([backend, ...problems.all]).toEqual([backend]);
+/** The words behind `once` or `create`, from which the recipes of one job leave out the rest. */
+async function optionProblems(name: string, backend: string, options: string) {
+  const kind = [cloudKind, containerKind, vmKind].find((each) => each.name === backend)!;
+  const command = programFor(kind).commands.find((each) => each.name === name)!;
+  const problems = new Problems("");
+  const words = options.split(/\s+/).filter((word) => word !== "");
+  const argv = [...words, "example:etcd", ...(name === "once" ? ["--", "true"] : [])];
+  const invocation = { cwd: import.meta.dir, environment: { TMPDIR: "/tmp" } };
+  await parseCommandLine(command, argv, { invocation, problems, hide: () => {} });
+  return problems.all;
+}
+
+const folder = join(import.meta.dir, "../../../scripts/ci");
+const jobs = [
+  ...readFileSync(join(folder, "README.md"), "utf8").matchAll(/^```yaml\n(.*?)^```$/gms),
+].map(([, text = ""]) => parse(text) as OneJob);
+
+test.each([
+  ["ci", "once", ["container", "vm", "cloud"]],
+  ["ci/cluster", "create", ["container"]],
+])(
+  "the recipes of one job give the action %s its inputs, and %s options that the program accepts",
+  async (path, name, backends) => {
+    const file = join(folder, "..", path, "action.yml");
+    const { inputs } = parse(readFileSync(file, "utf8")) as { readonly inputs: object };
+    const steps = jobs.flatMap(
+      (job) => job.jobs?.test.steps.filter(({ uses }) => uses?.includes(`/scripts/${path}@`)) ?? [],
+    );
+    expect(steps.map((step) => step.with?.["backend"] ?? "container")).toEqual(backends);
+    for (const { with: given = {} } of steps) {
+      expect(Object.keys(inputs)).toEqual(expect.arrayContaining(Object.keys(given)));
+      const backend = given["backend"] ?? "container";
+      expect(await optionProblems(name, backend, given["options"] ?? "")).toEqual([]);
+    }
+  },
+);
+
+test("the pipelines of one job give options that the program accepts", async () => {
+  const variables = jobs.flatMap(({ test: job }) => (job === undefined ? [] : [job.variables]));
+  expect(variables).toHaveLength(2);
+  for (const { OPTIONS = "", COMMAND } of variables) {
+    const name = COMMAND === undefined ? "create" : "once";
+    expect(await optionProblems(name, "container", OPTIONS)).toEqual([]);
   }
 });
