@@ -1,11 +1,12 @@
 /**
- * The README's clusters, and the pages "Bring your own platform" and "Test a platform", word by word: in one empty folder, without anything of
- * this repository but the program, with an image that is like Debian's.
+ * The README's clusters, and the pages "Bring your own platform", "Test a platform" and "Use your own tools", word by word: in one empty folder,
+ * without anything of this repository but the program and the files that a page names, with an image that is like Debian's.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, readdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { executablePath } from "./support/executable.ts";
+import { findNode } from "../support/find-node.ts";
+import { executablePath, repository } from "./support/executable.ts";
 import { nameDebianBase } from "./support/published-debian.ts";
 import { type TriedExample, missingLine, triedExamples } from "./support/readme.ts";
 import { tryShell } from "./support/shell.ts";
@@ -22,6 +23,9 @@ const printed: Readonly<Record<string, string>> = {
 const readme = (await triedExamples("README.md")).filter(({ name }) => name in printed);
 const page = await triedExamples("src/platform/folder/README.md");
 const testing = await triedExamples("src/cluster/faults/README.md");
+const inPytest = await triedExamples("src/cluster/faults/README.md", "tried with pytest");
+const tools = await triedExamples("src/commands/tools/README.md");
+const toolsLack = await lackOfTools();
 /** The pages' commands name no cluster. */
 const clusterId = "default";
 
@@ -84,6 +88,8 @@ beforeAll(async () => {
     TMPDIR: folder,
     DOWNLOADS: server.url.origin,
     COLUMNS: "10000",
+    LANG: "C.UTF-8",
+    NO_COLOR: "1",
   };
 }, limitMs);
 
@@ -149,3 +155,117 @@ describe("the page about testing a platform, in its order", () => {
     expect(await containersOfDefault()).toBe("");
   });
 });
+
+/** What is missing for the page about other tools. */
+async function lackOfTools(): Promise<string | undefined> {
+  const programs = ["ansible-playbook", "clush", "pdsh", "parallel-ssh", "jq", "watch", "npx"];
+  const missing = programs.filter((name) => Bun.which(name, { PATH: "/usr/bin:/bin" }) === null);
+  const python = Bun.spawn(["/usr/bin/python3", "-c", "import pytest, testinfra"], {
+    stderr: "ignore",
+  });
+  if ((await python.exited) !== 0) missing.push("testinfra");
+  if ((await findNode()) === undefined) missing.push("Node 22.15");
+  return missing.length === 0 ? undefined : `missing: ${missing.join(", ")}`;
+}
+
+/** Copies a file of the page into the reader's folder. */
+async function copyFromPage(name: string): Promise<void> {
+  const source = Bun.file(join(repository, "src", "commands", "tools", name));
+  await Bun.write(join(state.folder!, name), source);
+}
+
+/** What the reader has installed for Vitest. */
+async function installVitest(): Promise<void> {
+  const packages = join(state.folder!, "node_modules");
+  await mkdir(packages);
+  await symlink(repository, join(packages, "cluster-e2e"));
+  await symlink(join(repository, "node_modules", "vitest"), join(packages, "vitest"));
+  await mkdir(join(packages, ".bin"));
+  await symlink("../vitest/vitest.mjs", join(packages, ".bin", "vitest"));
+  await symlink((await findNode())!, join(state.folder!, "..", "bin", "node"));
+}
+
+/** What a test adds to an example, while its cluster or its files are there. */
+const besides: Readonly<Record<string, () => Promise<void>>> = {
+  json: async () => {
+    const text = await Bun.file(join(repository, "src/commands/tools/README.md")).text();
+    const [, lines = ""] = /^<!-- watched -->\n\n```sh\n(.*?)^```$/ms.exec(text) ?? [];
+    const watching = paste(`export TERM=xterm; ${lines}`);
+    const ended = watching.then(() => true);
+    // It compares with its first look, which may come after a change.
+    for (const verb of ["stop", "start", "stop", "start", "stop", "start"]) {
+      expect(await paste(`cluster-container node ${verb} master_2`)).toMatchObject({ status: 0 });
+      if (await Promise.race([ended, Bun.sleep(5_000).then(() => false)])) break;
+    }
+    expect((await watching).status).toBe(0);
+    expect(
+      (await paste("cluster-container node start master_2; cluster-container wait")).status,
+    ).toBe(0);
+  },
+  include: async () => {
+    const config = 'echo "Include $HOME/.ssh/clusters/*" >"$HOME/.ssh/config"';
+    const login = `${config}; ssh -F "$HOME/.ssh/config" master-0.${clusterId} hostname`;
+    expect(await paste(login)).toEqual({ status: 0, output: "master-0\n" });
+  },
+  pytest: async () => {
+    await Bun.write(
+      join(state.folder!, "test_failing.py"),
+      "def test_fails(cluster):\n    assert cluster.hosts() == []\n",
+    );
+    const { status, output } = await paste("python3 -m pytest test_failing.py");
+    expect({ status, failed: output.includes("1 failed") }, output).toEqual({
+      status: 1,
+      failed: true,
+    });
+    expect(await readdir(join(state.folder!, "logs", "test_fails"))).toContain(
+      "master_2.journal.txt",
+    );
+  },
+  vitest: async () => {
+    const lines = [
+      'import { expect } from "vitest";',
+      'import { clusterTest } from "./cluster-test.mts";',
+      'clusterTest("fails too", async ({ cluster }) => expect(cluster.masters).toEqual([]));',
+    ];
+    await Bun.write(join(state.folder!, "failing.test.mts"), lines.join("\n"));
+    const { status, output } = await paste("npx vitest run failing");
+    expect({ status, failed: output.includes("1 failed") }, output).toEqual({
+      status: 1,
+      failed: true,
+    });
+    expect(await readdir(join(state.folder!, "logs", "fails-too"))).toContain(
+      "master_2.journal.txt",
+    );
+  },
+};
+
+describe.skipIf(toolsLack !== undefined)(
+  `the page about other tools, in its order (${toolsLack ?? "here"})`,
+  () => {
+    beforeAll(async () => {
+      const built = await tryShell("exec bun run build:library", [], repository);
+      expect(built.status, built.output).toBe(0);
+      await installVitest();
+      for (const name of ["conftest.py", "cluster-test.mts"]) await copyFromPage(name);
+    }, limitMs);
+
+    test.each(tools.map((example) => [example.name, example] as const))(
+      "%s",
+      async (name, example) => {
+        await tryExample(example);
+        await besides[name]?.();
+      },
+    );
+
+    test("the failover test of the page about testing a platform", async () => {
+      expect(inPytest).toHaveLength(1);
+      for (const example of inPytest) await tryExample(example);
+    });
+
+    test("has examples, and leaves no cluster", async () => {
+      expect(tools.length).toBeGreaterThan(8);
+      expect(await containersOfDefault()).toBe("");
+      expect((await paste("cluster-container list --quiet")).output).not.toContain("pytest-");
+    });
+  },
+);
