@@ -48,7 +48,7 @@ export async function playAll(
   await Promise.all(Array.from({ length: Math.min(atOnce, faults.length) }, worker));
   const { survived, machinesLeft, secretsSeen, skipped } = totals;
   print(
-    `survived ${survived} of ${faults.length - skipped}, machines left ${machinesLeft}, secrets seen ${secretsSeen}`,
+    `${survived} of ${faults.length - skipped} faults survived; machines left behind: ${machinesLeft}; secrets shown: ${secretsSeen}`,
   );
   return totals;
 }

@@ -212,7 +212,7 @@ test("the last line counts what was survived, left and seen, and a fault that co
   ];
   const print = (line: string): void => void lines.push(line);
   await playAll(faults, { atOnce: 1, showsOutput: false, print }, neverAborted);
-  expect(lines.at(-1)).toBe("survived 1 of 3, machines left 1, secrets seen 2");
+  expect(lines.at(-1)).toBe("1 of 3 faults survived; machines left behind: 1; secrets shown: 2");
   expect(lines[0]).toMatch(/^survived .*good$/);
   expect(lines[1]).toMatch(/^NOT SURVIVED .*bad\n +left unannounced: machine i-1$/);
   expect(lines[2]).toMatch(/^skipped .*elsewhere: only root mounts$/);
