@@ -72,7 +72,7 @@ export async function createCloudBackend(
     plan: async (asked, planSignal) => {
       const request = {
         ...asked,
-        distribution: chooseDistribution(asked.distribution, asked.needsApt),
+        distribution: chooseDistribution(asked.distribution, asked.prefersDebian),
       };
       const planIt = () =>
         planCreation(api, { regionFolder: folder, request }, runtime, planSignal);

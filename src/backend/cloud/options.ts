@@ -17,7 +17,7 @@ import { admissionProblem } from "./admin-cidrs.ts";
 import {
   chooseDistribution,
   defaultDistribution,
-  aptDistributionText,
+  folderDistributionText,
   distributions,
   usualDistribution,
 } from "./launch/distributions.ts";
@@ -88,7 +88,7 @@ export const cloudSchema = {
   },
   linuxDistribution: {
     ...distributionOption(distributions, defaultDistribution, usualDistribution),
-    summary: `The operating system of the nodes; ${aptDistributionText}`,
+    summary: `The operating system of the nodes; ${folderDistributionText}`,
   },
 } as const;
 
@@ -168,7 +168,7 @@ const characters = (text: string): number => Array.from(text).length;
 export interface CloudBackendOptions {
   /** Such as `us-west-2`. */
   readonly region: string;
-  /** The operating system of the nodes, such as `debian-12`; default: `centos-7`, or `debian-12` for platforms with packages for apt only. */
+  /** The operating system of the nodes, such as `debian-12`; default: `centos-7`, or `debian-12` for folders. */
   readonly linuxDistribution?: string;
   /** Default: `m5.large`. */
   readonly instanceType?: string;

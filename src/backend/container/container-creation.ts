@@ -135,9 +135,7 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined)
       return;
     const { cgroupVersion } = resolved.facts;
-    const reason = request.needsApt
-      ? "for a platform with packages for apt"
-      : `under cgroups ${cgroupVersion}`;
+    const reason = request.prefersDebian ? "for a folder" : `under cgroups ${cgroupVersion}`;
     this.runtime.progress.note(`Nodes run ${resolved.distribution}, the default ${reason}.`);
   }
 
@@ -180,13 +178,13 @@ export interface ResolvedCreation extends Way {
 
 type Resolving = Pick<
   CreationRequest<ContainerOptions>,
-  "distribution" | "options" | "needsCgroups1" | "needsApt" | "imagePreparation"
+  "distribution" | "options" | "needsCgroups1" | "prefersDebian" | "imagePreparation"
 >;
 
 /** Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, options, needsCgroups1, needsApt, imagePreparation }: Resolving,
+  { distribution: asked, options, needsCgroups1, prefersDebian, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -201,7 +199,7 @@ export async function resolveCreation(
   const { nodeImage } = options;
   const distribution =
     nodeImage === undefined
-      ? chooseDistribution(asked, facts.cgroupVersion, needsApt)
+      ? chooseDistribution(asked, facts.cgroupVersion, prefersDebian)
       : `image ${nodeImage}`;
   const [way, image] = await Promise.all([
     findReach(engine, facts, platform, signal),

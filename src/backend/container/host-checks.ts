@@ -104,8 +104,9 @@ async function checkCgroups(
   { cgroupVersion, idleLimits }: EngineFacts,
 ): Promise<Outcome> {
   const usual = chooseDistribution(defaultDistribution, cgroupVersion, false);
+  const forFolders = chooseDistribution(defaultDistribution, cgroupVersion, true);
   const nodes = [
-    `nodes run ${usual} by default`,
+    `nodes run ${usual} by default${usual === forFolders ? "" : `, those of folders ${forFolders}`}`,
     ...idleLimits.map((name) => `${optionName(name)} cannot be limited`),
   ].join("; ");
   if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);

@@ -79,7 +79,7 @@ export async function planMachines<Options>(
 
 type MachineNeeds = Pick<
   CreationRequest<never>,
-  "needsCgroups1" | "needsApt" | "imagePreparation" | "openPorts" | "webUi" | "platform"
+  "needsCgroups1" | "prefersDebian" | "imagePreparation" | "openPorts" | "webUi" | "platform"
 >;
 
 type Known = Pick<InstallPlan, "layout" | "platform" | "variant" | "configuration">;
@@ -92,9 +92,13 @@ const installedLater = {
 function needsOf(known: Known): MachineNeeds {
   const { layout = layouts[0], platform, variant, configuration } = known;
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
+  const { apt, dnf } = layout.packages;
+  const isAptOnly = apt.length > 0 && dnf.length === 0;
+  const isDnfOnly = apt.length === 0 && dnf.length > 0;
+  const needsCgroups1 = layoutNeeds(layout, "cgroups-1");
   return {
-    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
-    needsApt: layout.packages.apt.length > 0 && layout.packages.dnf.length === 0,
+    needsCgroups1,
+    prefersDebian: isAptOnly || (layout.release === undefined && !isDnfOnly && !needsCgroups1),
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webUi: webUiOf(layout, webSchemeOf(variant, configuration.values, securityMode)),
@@ -110,7 +114,7 @@ const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
 /** The requirements if the artifact isn't known yet. The preparation of the nodes will check the rest. */
 const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
-  needsApt: false,
+  prefersDebian: false,
   imagePreparation: undefined,
   openPorts: publicPorts,
   webUi: undefined,

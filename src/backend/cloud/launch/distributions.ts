@@ -157,13 +157,13 @@ export const distributions: readonly string[] = Object.keys(sources);
 /** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-platform";
 export const usualDistribution = "centos-7";
-const withApt = "debian-12";
+const forFolders = "debian-12";
 /** The specification fixes the default for releases; this is added to what the help says about the option. */
-export const aptDistributionText = `${withApt} by default for folders that name packages for apt only`;
+export const folderDistributionText = `${forFolders} by default for folders, unless they name packages for dnf only`;
 
-export function chooseDistribution(asked: string, needsApt: boolean): string {
+export function chooseDistribution(asked: string, prefersDebian: boolean): string {
   if (asked !== defaultDistribution) return asked;
-  return needsApt ? withApt : usualDistribution;
+  return prefersDebian ? forFolders : usualDistribution;
 }
 
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined =>

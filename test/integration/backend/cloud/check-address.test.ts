@@ -162,7 +162,7 @@ test.each([
     distribution: "debian-12",
     options: { instanceType: "m5.large", customTags: [], adminCidrs },
     needsCgroups1: false,
-    needsApt: false,
+    prefersDebian: false,
   };
   const { api } = scriptedCloud([], []);
   const answers = {

@@ -96,7 +96,7 @@ export async function openCreation(
         ...(hasOwnImage && { image: { source: path } }),
       },
       needsCgroups1: false,
-      needsApt: false,
+      prefersDebian: false,
       imagePreparation: undefined,
       openPorts: [],
       webUi: undefined,

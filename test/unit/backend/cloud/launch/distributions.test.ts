@@ -30,7 +30,7 @@ test.each([
   expect(selinuxProblem(distribution)).toBe(problem);
 });
 
-test("where no distribution is named, it is Debian for a platform with packages for apt only", () => {
+test("where no distribution is named, it is Debian for a folder", () => {
   expect(chooseDistribution(defaultDistribution, false)).toBe("centos-7");
   expect(chooseDistribution(defaultDistribution, true)).toBe("debian-12");
   expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
