@@ -102,6 +102,26 @@ test("a partition cuts off whatever address the nodes send from, virtual ones an
   expect((await onNode("agent_0", "nft list tables | grep cluster_e2e")).stdout).toBe("");
 });
 
+test("a fault shows when the platform shows it, and is healed when every check passes", async () => {
+  const cut = async (length: string, command: string) =>
+    containers().run([
+      "fault",
+      ...words(`partition --between agent_0 --for ${length}`),
+      "--until",
+      command,
+    ]);
+  const begun = await cut("10m", "! ping -c1 -W1 agent-0");
+  expect(begun.status, begun.stderr).toBe(0);
+  expect(begun.stderr).toContain("; the platform shows it after");
+  expect(await fault("heal")).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("; every node's check passes"),
+  });
+  const never = await cut("5s", "echo unaware; exit 1");
+  expect(never).toMatchObject({ status: 4, stderr: expect.stringContaining("unaware") });
+  expect([await faults(), await isReachable()]).toEqual([[], true]);
+});
+
 test("a restart of a node heals its part, and heal ends the others' part", async () => {
   await onNode("agent_0", "mkdir -p /data && mount -t tmpfs -o size=16m none /data");
   expect(await fault("disk agent_0 --fill /data --leave 1M --for 10m")).toMatchObject({
@@ -177,6 +197,15 @@ test("what a node or a container lacks is an error that says so, and nothing is 
   expect(clock).toMatchObject({ status: 2, stderr: expect.stringContaining("[bad-usage]") });
   const disk = await fault("disk master_0 --fill /var/lib");
   expect(disk).toMatchObject({ status: 1, stderr: expect.stringContaining("tmpfs") });
+  for (const [option, limit] of [
+    ["--cpu 50%", "CPU limit"],
+    ["--memory 80%", "memory limit"],
+  ] as const) {
+    expect(await fault(`pressure agent_0 ${option}`)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`it is a container without a ${limit}`),
+    });
+  }
   const slow = await fault("network agent_0 --delay 200ms --for 10m");
   // Not every kernel has netem.
   if (slow.status !== 0) expect(slow.stderr).toContain("sch_netem");
