@@ -68,7 +68,7 @@ const cases: readonly JsonCase[] = [
     words: ["sync", "-c", "base", "checkout"],
     prepare: answering(installed),
     status: 0,
-    keys: ["masters", "seconds"],
+    keys: ["masters", "nodes", "seconds"],
   },
   { command: "sync", words: ["sync", "-c", "base", "none"], status: 2, keys: ["error"] },
   { command: "logs", words: ["logs", "-c", "base"], status: 0, keys: ["folder", "files"] },
