@@ -20,6 +20,8 @@ import { findSum } from "../../src/backend/vm/images/image-verification.ts";
 import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
 import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-files.ts";
 import { parseHandOver } from "../../src/cluster/export-cluster.ts";
+import { judgeLine } from "../../src/cluster/watch/judge-line.ts";
+import { readTick } from "../../src/cluster/watch/judge-tick.ts";
 import { ClusterError } from "../../src/errors.ts";
 import { parseHead } from "../../src/platform/artifact/artifact-head.ts";
 import {
@@ -243,6 +245,16 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       parsePlatformHead(
         `{"ports":[${"1,".repeat(5_000)}1],"name":${JSON.stringify(text.slice(0, 1_000))}}`,
       );
+    });
+  },
+  "lines of journals": () => {
+    const errors = [`${"a".repeat(199)}b`, `${"a*".repeat(98)}aab`, `${"aaa*".repeat(49)}abc`];
+    const signs = ["Unit ", "Unit a: ", "Oops:", "general protection ", "a.service: "].map(filled);
+    return each([...anyTexts, filled("a"), filled("aab"), ...signs], (text) => {
+      for (const allowed of [[], errors])
+        for (const unit of ["a", "kernel", "systemd"])
+          judgeLine({ unit, text }, { errors, allowed });
+      readTick(text);
     });
   },
   JSON: () => each([...anyTexts, ...jsonTexts], parseJson),

@@ -7,18 +7,20 @@ export interface Tick {
   /** The time of the boot by that clock lies between these. */
   readonly leastStart: number;
   readonly mostStart: number;
-  /** OOM kills in the container so far. */
+  /** OOM kills so far, perhaps also of other containers; `failures` rises too if any was in this one. */
   readonly kills: number;
+  readonly failures: number;
 }
 
-const shape = /^(\d{1,11}\.\d{1,9}) (\d{1,11}(?:\.\d{1,9})?) (\d{1,11}(?:\.\d{1,9})?) (\d{1,9})$/;
+const shape =
+  /^(\d{1,11}\.\d{1,9}) (\d{1,11}(?:\.\d{1,9})?) (\d{1,11}(?:\.\d{1,9})?) (\d{1,9}) (\d{1,18})$/;
 /** Clocks that are corrected slowly change less between two looks. */
 const leastJump = 1;
 
 export function readTick(text: string): Tick | undefined {
   if (!shape.test(text)) return undefined;
-  const [clock = 0, before = 0, after = 0, kills = 0] = text.split(" ").map(Number);
-  return { clock, leastStart: clock - after, mostStart: clock - before, kills };
+  const [clock = 0, before = 0, after = 0, kills = 0, failures = 0] = text.split(" ").map(Number);
+  return { clock, leastStart: clock - after, mostStart: clock - before, kills, failures };
 }
 
 export function judgeTick(
@@ -29,7 +31,7 @@ export function judgeTick(
   const forward = now.leastStart - last.mostStart;
   const back = last.leastStart - now.mostStart;
   const jump = Math.max(forward, back);
-  const kills = now.kills - last.kills;
+  const hasKilled = now.kills > last.kills && now.failures > last.failures;
   return [
     ...(jump < leastJump
       ? []
@@ -41,14 +43,14 @@ export function judgeTick(
             text: `the node's clock was set ${forward > back ? "forward" : "back"} by ${jump.toFixed(1)} s`,
           },
         ]),
-    ...(kills <= 0
+    ...(!hasKilled
       ? []
       : [
           {
             kind: "oom" as const,
             what: "out of memory",
             subject: "",
-            text: `the kernel has killed ${kills === 1 ? "a process" : `${kills} processes`} for lack of memory`,
+            text: "the kernel has killed at least one process for lack of memory",
           },
         ]),
   ];

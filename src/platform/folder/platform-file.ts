@@ -6,7 +6,7 @@ import { isLinePattern } from "../../model/line-pattern.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { parseJson } from "../../system/files/read-text.ts";
 import { numbered, readDurationMs } from "../../system/amounts.ts";
-import { unicodeEscape } from "../../system/printable.ts";
+import { isPlainLine, unicodeEscape } from "../../system/printable.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
 import type { NodeCondition } from "../layouts/layout.ts";
 import {
@@ -327,7 +327,9 @@ function readLogs(reader: FactReader, found: unknown): PlatformLogs {
   const patterns = (key: "errors" | "allowed"): readonly string[] =>
     readList(reader, `logs.${key}`, given[key], {
       most: 50,
-      read: refined(plainLineOf(200), (line) => (isLinePattern(line) ? line : undefined)),
+      read: refined(string, (line) =>
+        isPlainLine(line) && isLinePattern(line) ? line : undefined,
+      ),
       what: "a pattern of at most 200 characters, in which at least 3 that follow each other are no *",
     });
   return {

@@ -29,7 +29,7 @@ kernel_modules: [ip_vs]
 logs:
   units: [etcd, "etcd@1.service"]
   files: [/var/log/etcd.log]
-  errors: ['"level":"fatal"', panic*raft]
+  errors: ['"level":"fatal"', panic*raft, "fatal: "]
   allowed: [apply request took too long]
 secrets: [/etc/munge/munge.key]
 `;
@@ -52,7 +52,7 @@ const fullFacts: PlatformFacts = {
   logs: {
     units: ["etcd", "etcd@1.service"],
     files: ["/var/log/etcd.log"],
-    errors: ['"level":"fatal"', "panic*raft"],
+    errors: ['"level":"fatal"', "panic*raft", "fatal: "],
     allowed: ["apply request took too long"],
   },
   secrets: ["/etc/munge/munge.key"],
