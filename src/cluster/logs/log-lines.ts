@@ -20,6 +20,7 @@ export interface NodeText {
 const longestLine = 1000;
 const longestUnit = 60;
 const mostLines = 100_000;
+const mostUnits = 1000;
 
 const unixTime = /^(\d{9,11}\.\d{3,6})\d{0,3} (.*)$/;
 const isoTime =
@@ -43,6 +44,13 @@ export function readLines(given: NodeText, { aheadMs, nowMs }: Reading): readonl
   const own = name.replace(/\.(?:log|txt)$/, "");
   const lines: LogLine[] = [];
   let [lastMs, lastUnit]: [number | undefined, string] = [undefined, own];
+  // Most lines come from few units: a million lines share their names.
+  const units = new Map<string, string>();
+  const unitOf = (unit: string): string => {
+    const found = units.get(unit) ?? plainLine(unit, longestUnit);
+    if (units.size < mostUnits) units.set(unit, found);
+    return found;
+  };
   for (const raw of lastLines(given.text, mostLines)) {
     const line = raw.slice(0, 2 * longestLine);
     if (line.trim() === "") continue;
@@ -50,7 +58,7 @@ export function readLines(given: NodeText, { aheadMs, nowMs }: Reading): readonl
     if (timed !== undefined) lastMs = timed.ms - aheadMs;
     const rest = timed?.rest ?? line;
     const [, unit, text] = (isJournal && timed !== undefined && journalLine.exec(rest)) || [];
-    lastUnit = timed === undefined ? lastUnit : plainLine(unit ?? own, longestUnit);
+    lastUnit = timed === undefined ? lastUnit : unitOf(unit ?? own);
     lines.push({ ms: lastMs, node, unit: lastUnit, text: plainLine(text ?? rest, longestLine) });
   }
   return lines;
@@ -73,18 +81,25 @@ export function timeOf(
   line: string,
   nowMs: number,
 ): { readonly ms: number; readonly rest: string } | undefined {
-  const [, seconds, unixRest] = unixTime.exec(line) ?? [];
-  const [, date = "", fraction = "0", zone = "Z", isoRest] = isoTime.exec(line) ?? [];
-  const [, month = "", day = "", time = "", syslogRest] = syslogTime.exec(line) ?? [];
-  const rest = unixRest ?? isoRest ?? syslogRest;
+  const timed = unixTimeOf(line) ?? isoTimeOf(line) ?? syslogTimeOf(line, nowMs);
+  return timed !== undefined && timed.ms >= earliestMs && timed.ms <= latestMs ? timed : undefined;
+}
+
+function unixTimeOf(line: string) {
+  const [, seconds, rest] = unixTime.exec(line) ?? [];
+  return rest === undefined ? undefined : { ms: Number(seconds) * 1000, rest };
+}
+
+function isoTimeOf(line: string) {
+  const [, date = "", fraction = "0", zone = "Z", rest] = isoTime.exec(line) ?? [];
   if (rest === undefined) return undefined;
-  const ms =
-    unixRest !== undefined
-      ? Number(seconds) * 1000
-      : isoRest !== undefined
-        ? Date.parse(`${date.replace(" ", "T")}${zone}`) + Number(`0.${fraction}`) * 1000
-        : withoutYear(`${day} ${month}`, time, nowMs);
-  return ms >= earliestMs && ms <= latestMs ? { ms, rest } : undefined;
+  const ms = Date.parse(`${date.replace(" ", "T")}${zone}`) + Number(`0.${fraction}`) * 1000;
+  return { ms, rest };
+}
+
+function syslogTimeOf(line: string, nowMs: number) {
+  const [, month = "", day = "", time = "", rest] = syslogTime.exec(line) ?? [];
+  return rest === undefined ? undefined : { ms: withoutYear(`${day} ${month}`, time, nowMs), rest };
 }
 
 function withoutYear(day: string, time: string, nowMs: number): number {

@@ -16,30 +16,36 @@ export function clockOf({ name, text }: NamedText) {
 
 /**
  * Takes time in proportion to the texts, apart from the sorting. Lines without a time come first. What other logs repeat
- * of a journal is dropped.
+ * of a journal is dropped. `select` gets the lines of one log after the other.
  */
-export function mergedLines(texts: readonly NamedText[], nowMs: number): readonly LogLine[] {
+export function mergedLines(
+  texts: readonly NamedText[],
+  nowMs: number,
+  select: (lines: readonly LogLine[]) => readonly LogLine[] = (lines) => lines,
+): readonly LogLine[] {
   const ahead = new Map(texts.flatMap((each) => clockOf(each) ?? []).map(toEntry));
   const logs = texts.flatMap((each) => {
     const [, node = "", kind = ""] = logName.exec(each.name) ?? [];
     if (kind === "" || clockName.test(each.name) || each.name.endsWith(noLogsSuffix)) return [];
     const given = { node, name: kind, text: each.text };
-    return { kind, lines: readLines(given, { aheadMs: ahead.get(node) ?? 0, nowMs }) };
+    const lines = readLines(given, { aheadMs: ahead.get(node) ?? 0, nowMs });
+    return { node, kind, lines: select(lines) };
   });
-  const journals = new Set(
-    logs.flatMap(({ kind, lines }) => (kind === "journal.txt" ? lines.map(lineKey) : [])),
-  );
   return logs
-    .flatMap(({ kind, lines }) =>
-      partsOfJournals.has(kind) ? lines.filter((line) => !journals.has(lineKey(line))) : lines,
-    )
+    .flatMap(({ node, kind, lines }) => {
+      if (!partsOfJournals.has(kind)) return lines;
+      const journal = logs.find((each) => each.node === node && each.kind === "journal.txt");
+      // One node's at a time: those of all nodes would take as much memory as the logs.
+      const known = new Set(journal?.lines.map(lineKey));
+      return lines.filter((line) => !known.has(lineKey(line)));
+    })
     .toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
 }
 
 const partsOfJournals: ReadonlySet<string> = new Set(["kernel.txt", "platform-units.txt"]);
 const toEntry = ({ node, offsetMs }: { readonly node: string; readonly offsetMs: number }) =>
   [node, offsetMs] as const;
-const lineKey = ({ ms, node, text }: LogLine): string => `${node} ${ms} ${text}`;
+const lineKey = ({ ms, text }: LogLine): string => `${ms} ${text}`;
 
 /** `2026-11-29T06:53:37.123456Z`, for a time with microseconds behind the point. */
 export function preciseTime(ms: number): string {

@@ -20,6 +20,7 @@ import type { LogLine } from "../logs/log-lines.ts";
 import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
 import { notice, windowsOf } from "./notice.ts";
 import { type ReportParts, renderReport } from "./render-report.ts";
+import { isSign, thinner } from "./select-lines.ts";
 import { statusText } from "./timeline.ts";
 
 export interface ReportRequest {
@@ -119,10 +120,12 @@ async function textsIn(folder: string, sinceMs: number): Promise<readonly NamedT
   }
   const bytes = Math.min(tailBytes, Math.floor(mostLogBytes / Math.max(1, files.length)));
   const texts: NamedText[] = [];
+  const collect = collector();
   // One after the other: together, they would take twice their size.
   for (const { name, path } of files) {
     const text = await readTail(path, bytes, { noLinks: true });
     texts.push({ name, text: withoutPrivateKeys(text) });
+    collect(text.length);
   }
   return texts;
 }
@@ -138,12 +141,12 @@ interface Collected extends Omit<ReportRequest, "junit"> {
 /** Reads everything into what the page shows. Takes time in proportion to the texts. */
 export function reportParts(given: Collected): ReportParts {
   const { cluster, clusterId, texts, events, nowMs, xml } = given;
-  const lines = mergedLines(texts, nowMs);
+  const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts);
+  const { lines, dropped } = linesOf(given, nodes.length);
   const times = events.map(({ at }) => Date.parse(at));
   const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
   const run = events.findLast((event) => event.kind === "run");
   const runBegan = events.find((each) => each.kind === "run" && each.course === "begun");
-  const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts);
   const last = events.findLast((event) => event.kind === "result");
   const result = given.result ?? last;
   const state = result === undefined ? "" : result.isGood ? ": succeeded" : ": failed";
@@ -162,6 +165,7 @@ export function reportParts(given: Collected): ReportParts {
     nodes,
     events,
     lines,
+    dropped,
     windows: windowsOf(events, span.endMs),
     noticed: noticedIn(lines, events, nowMs),
     cases: readCases(xml, {
@@ -171,6 +175,41 @@ export function reportParts(given: Collected): ReportParts {
     gaps: texts.flatMap(({ name, text }) =>
       name.endsWith(noLogsSuffix) ? [`${name.slice(0, -noLogsSuffix.length)}: ${text}`] : [],
     ),
+  };
+}
+
+/** The lines that the page has a place for. All logs are read twice, because one log says which moments of the others matter. */
+function linesOf({ texts, events, nowMs }: Collected, nodes: number) {
+  const collect = collector();
+  const bytesOf = (lines: readonly LogLine[]): number => lines.length * bytesEach;
+  const telling = mergedLines(texts, nowMs, (lines) => {
+    collect(bytesOf(lines));
+    return lines.filter(isSign);
+  });
+  const moments = noticedIn(telling, events, nowMs).flatMap(({ line }) => line.ms ?? []);
+  const left = { dropped: 0 };
+  const thin = thinner(moments, nodes, (count) => void (left.dropped += count));
+  const lines = mergedLines(texts, nowMs, (each) => {
+    collect(bytesOf(each));
+    return thin(each);
+  });
+  collect(bytesPerCollection);
+  return { lines, ...left };
+}
+
+const [bytesEach, bytesPerCollection] = [200, 6_000_000];
+
+/**
+ * Returns what frees memory after so many bytes have been read into it. On a computer with much memory, the engine itself would let hundreds of
+ * megabytes gather that nobody uses.
+ */
+function collector(): (bytes: number) => void {
+  const read = { bytes: 0 };
+  return (bytes) => {
+    read.bytes += bytes;
+    if (read.bytes < bytesPerCollection) return;
+    read.bytes = 0;
+    Bun.gc(true);
   };
 }
 

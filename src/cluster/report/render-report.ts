@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
+import { nearTo, pageBytes } from "./select-lines.ts";
 import { isError } from "./signs.ts";
 import script from "./viewer.js" with { type: "text" };
 import style from "./viewer.css" with { type: "text" };
@@ -16,14 +17,13 @@ export interface ReportParts extends TimelineParts {
   readonly commands: readonly (readonly [purpose: string, line: string])[];
   /** In the order of their times; lines without a time come first. */
   readonly lines: readonly LogLine[];
+  /** How many further lines the page has no place for. */
+  readonly dropped: number;
   /** What could not be read. */
   readonly gaps: readonly string[];
 }
 
-/** Less than 5 MB. */
-const pageBytes = 4_900_000;
 const errorBytes = 1_500_000;
-const nearMs = 5_000;
 const mostNoticed = 40;
 const mostFirst = 100;
 const [mostRows, longestValue] = [60, 4000];
@@ -138,7 +138,7 @@ function firstErrors(
 
 /** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node. */
 function renderLog(
-  { lines, noticed, span, nodes }: ReportParts,
+  { lines, dropped, noticed, span, nodes }: ReportParts,
   logBytes: number,
 ): { html: string; left: number } {
   const rendered: (string | undefined)[] = Array.from({ length: lines.length });
@@ -148,7 +148,11 @@ function renderLog(
     if (line === undefined || used.bytes >= most || rendered[index] !== undefined) return 0;
     const text = renderLine(line, span.startMs);
     const bytes = Buffer.byteLength(text) + 1;
-    if (used.bytes + bytes > most) return 0;
+    // The rest is hardly ever enough for another line, and a million may follow.
+    if (used.bytes + bytes > most) {
+      used.bytes = most;
+      return 0;
+    }
     rendered[index] = text;
     used.bytes += bytes;
     return bytes;
@@ -168,19 +172,7 @@ function renderLog(
     if (share > 0) shares.set(node, share - take(index, logBytes));
   }
   const shown = rendered.filter((text) => text !== undefined);
-  return { html: shown.join("\n"), left: lines.length - shown.length };
-}
-
-/** Returns whether a moment is near one of these. The moments that it is asked for must grow. */
-function nearTo(moments: readonly number[]): (ms: number | undefined) => boolean {
-  const sorted = moments.toSorted((a, b) => a - b);
-  let next = 0;
-  return (ms) => {
-    if (ms === undefined) return false;
-    while (next < sorted.length && (sorted[next] ?? 0) + nearMs < ms) next += 1;
-    const moment = sorted[next];
-    return moment !== undefined && Math.abs(moment - ms) <= nearMs;
-  };
+  return { html: shown.join("\n"), left: dropped + lines.length - shown.length };
 }
 
 function renderLine(line: LogLine, startMs: number): string {
