@@ -24,6 +24,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "the file does not exist",
   EISDIR: "it is a folder, not a file",
   EACCES: "this user may not read it",
+  // Of `notRegular`.
+  EINVAL: "it is not a regular file",
 };
 
 /** Why a file that the user names can't be read, as the end of a sentence without a full stop. */

@@ -88,6 +88,12 @@ describe("a user's own key", () => {
     expect(error.message).toContain(reason);
   });
 
+  test.each(["/dev/null", "/dev/zero"])("%s is refused without reading it", async (path) => {
+    expect((await failureOf(readKeyPair(path))).message).toBe(
+      `Cannot read the SSH key ${path}: it is not a regular file.`,
+    );
+  });
+
   test.each<[string, (text: string) => string]>([
     ["line ends of Windows", (text) => text.replaceAll("\n", "\r\n")],
     ["line ends of old Macs", (text) => text.replaceAll("\n", "\r")],
