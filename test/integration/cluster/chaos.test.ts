@@ -7,6 +7,7 @@ import { containerKind } from "../../../src/backend/container/container-kind.ts"
 import { failureOf } from "../../support/failure-of.ts";
 import { machinesLack } from "../../support/install-machine.ts";
 import { runCommandLine } from "../../support/run-command.ts";
+import { scriptedClock } from "../../support/scripted-clock.ts";
 import { signal } from "../../support/ssh-options.ts";
 import { until } from "../../support/until.ts";
 import { openFaultyCluster } from "../../support/faulty-cluster.ts";
@@ -107,6 +108,7 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
         kind: containerKind,
         backend,
         nowMs: 0,
+        clock: scriptedClock(),
         columns: 120,
       });
     const planned = await run("--seed 7 --dry-run");

@@ -165,8 +165,8 @@ test("an unknown filter, parameter or action is rejected, never ignored", async 
   expect(await codeOf(client().send(new DescribeSubnetsCommand({ Filters })))).toBe(
     "InvalidParameterValue",
   );
-  const { DescribeVolumesCommand } = await import("@aws-sdk/client-ec2");
-  expect(await codeOf(client().send(new DescribeVolumesCommand({})))).toBe("InvalidAction");
+  const { DescribeFleetsCommand } = await import("@aws-sdk/client-ec2");
+  expect(await codeOf(client().send(new DescribeFleetsCommand({})))).toBe("InvalidAction");
   const excluded = new DescribeRegionsCommand({ Filters: [{ Name: "region-name" }] });
   expect((await client().send(excluded)).Regions).toEqual([]);
 });
