@@ -30,7 +30,7 @@ interface NodeQuestion {
   readonly onFirst?: (answer: NodeAnswer) => void;
 }
 
-/** How long a node may take to answer, besides two runs of its check: a login, and the end of a check that hangs. */
+/** How long a node may take to answer, besides the runs of its check, two at least: a login, and the end of a check that hangs. */
 const answerLimitMs = 20_000;
 /** How long a node waits until it has another answer. */
 const waitSeconds = 60;
@@ -75,7 +75,7 @@ async function askWithin(
   if (node.state === "starting") return unanswered("the machine is starting");
   if (node.ssh.host === "") return unanswered("the machine has no address");
   const seconds = known === undefined ? 0 : waitSeconds;
-  const limitMs = answerLimitMs + 2000 * checkSeconds + 1000 * seconds;
+  const limitMs = answerLimitMs + 1000 * (Math.max(2, looks) * checkSeconds + seconds);
   using limit = watchdog(limitMs, signal);
   const values = [looks, known ?? "-", seconds, checkSeconds];
   try {

@@ -26,6 +26,8 @@ export interface WaitState {
   readonly firstAnswers: Map<string, NodeAnswer>;
   /** What the masters' web servers lack; undefined while they are not asked. */
   ofMasters: readonly Wait[] | undefined;
+  /** Whether anything was not ready at the first question, or was asked again. */
+  hasWaited: boolean;
   /** Resolves with the next call of `change`. */
   readonly nextChange: () => Promise<void>;
   readonly change: () => void;
@@ -38,6 +40,7 @@ export function createWaitState(cluster: ClusterRecord): WaitState {
     answers: new Map(),
     firstAnswers: new Map(),
     ofMasters: undefined,
+    hasWaited: false,
     nextChange: async () => held.next.promise,
     change: () => {
       held.next.resolve();
@@ -56,8 +59,9 @@ interface Following {
   readonly clock: Clock;
 }
 
-/** Together with the last question, which looks once, every check has to pass three times in a row. */
-const firstLooks = 2;
+const passesNeeded = 3;
+/** The last question, once everything is ready, looks once. It is not needed if everything was ready at the first one. */
+const looksOf = ({ hasWaited }: WaitState): number => passesNeeded - (hasWaited ? 1 : 0);
 /** No node is asked more often, whatever it answers, and no master's web server. */
 const periodMs = 1000;
 /** How often a node that is ready is asked again while others are not. */
@@ -102,9 +106,10 @@ async function followNode(
     const askedAtMs = clock.now();
     const known = isReady ? undefined : before?.report?.seen;
     const onFirst = (answer: NodeAnswer): void => void state.firstAnswers.set(id, answer);
-    const question = { connections, looks: isReady ? 1 : firstLooks, known, onFirst };
+    const question = { connections, looks: isReady ? 1 : looksOf(state), known, onFirst };
     const answer = await askNode(node, question, signal);
     state.answers.set(id, answer);
+    state.hasWaited ||= isReady || answer.verdict.kind !== "ready";
     state.change();
     const waitsNext = known === undefined && answer.report?.seen !== undefined;
     if (!waitsNext) await clock.sleep(Math.max(0, askedAtMs + periodMs - clock.now()), signal);
@@ -135,8 +140,11 @@ async function followMasters(
       await orAborted(next, signal);
       continue;
     }
-    const first = await checkMasters(check, signal);
-    state.ofMasters = first.length > 0 ? first : await checkMasters(check, signal);
+    let waits = await checkMasters(check, signal);
+    for (let looks = 1; looks < looksOf(state) && waits.length === 0; looks += 1)
+      waits = await checkMasters(check, signal);
+    state.ofMasters = waits;
+    state.hasWaited ||= waits.length > 0;
     state.change();
     await clock.sleep(periodMs, signal);
   }

@@ -36,9 +36,9 @@ const nodesAtOnce = 32;
 const leastMs = 1000;
 
 /**
- * Waits until the whole platform has passed all checks three times in a row: twice when each node is ready, and once more when all are. Throws
- * `install-failed`, `machine-failed` or `login-refused` as soon as it can no longer become ready, and as `deadline-passed` with what each node still
- * lacks.
+ * Waits until the whole platform has passed all checks three times in a row: at the first question, or else twice when each node is ready, and once more
+ * when all are. Throws `install-failed`, `machine-failed` or `login-refused` as soon as it can no longer become ready, and as `deadline-passed` with
+ * what each node still lacks.
  */
 export async function waitUntilReady(
   request: ReadinessRequest,
@@ -81,6 +81,7 @@ async function passThrice(
   };
   do {
     await followAll({ state, connections, clock, checkOf, checkMasters }, allPass, signal);
+    if (!state.hasWaited) return;
     await askAgain();
   } while (!(await allPass(signal)));
 }
