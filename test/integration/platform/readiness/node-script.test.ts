@@ -1,6 +1,6 @@
 /** node.sh by itself, with checks and files of all shapes. */
 import { describe, expect, test } from "bun:test";
-import { chmod } from "node:fs/promises";
+import { chmod, rename } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type NodeReport,
@@ -172,7 +172,9 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       const first = await node.ask(waiting);
       const second = node.ask(next(first.seen, 600));
       await until("it has looked again", async () => (await calls(node)) > 2);
-      await node.machine.write("says", "one of three members\n");
+      // At no moment does it say nothing.
+      await node.machine.write("says.new", "one of three members\n");
+      await rename(join(node.machine.folder, "says.new"), join(node.machine.folder, "says"));
       expect(await second).toMatchObject({ checkStatus: 1, checkOutput: "one of three members" });
       expect((await second).seen).not.toBe(first.seen);
     });
@@ -183,7 +185,7 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       const first = await node.ask(waiting);
       expect(await node.ask(next(first.seen, 1))).toEqual(first);
       expect(first.seen).toMatch(/^\d+-\d+$/);
-      expect(await calls(node)).toBeGreaterThan(2);
+      expect(await calls(node)).toBeGreaterThan(1);
     });
 
     test("is answered at once if the node has another", async () => {
@@ -197,7 +199,8 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       await using node = await startNode('echo x >>"$MACHINE/calls"; sleep 0.5; exit 1');
       const first = await node.ask(waiting);
       await node.ask(next(first.seen, 5));
-      expect(await calls(node)).toBeLessThanOrEqual(1 + 3);
+      // At 0, 2, 4 and 6 s, if nothing takes longer.
+      expect(await calls(node)).toBeLessThanOrEqual(1 + 4);
     });
 
     test("is answered when the installer has ended, without a check before", async () => {

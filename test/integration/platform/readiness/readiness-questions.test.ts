@@ -133,14 +133,18 @@ describe.skipIf(machinesLack !== undefined)("a node that is waited for", () => {
   test("that answers at once, whatever it is asked, is asked a second apart", async () => {
     const askedAtMs: number[] = [];
     const enough = new AbortController();
-    const run: Connection["run"] = async () => {
-      if (askedAtMs.push(fastClock.now()) === 5) enough.abort(new Error("asked often enough"));
-      return { status: 0, stdout: "layout=\n", stderr: "" };
+    const last = { nowMs: 0 };
+    const clock = { ...fastClock, now: () => (last.nowMs = fastClock.now()) };
+    const run: Connection["run"] = async () => ({ status: 0, stdout: "layout=\n", stderr: "" });
+    const connect = async () => {
+      // The period begins at the time that was read just before.
+      if (askedAtMs.push(last.nowMs) === 5) enough.abort(new Error("asked often enough"));
+      return { run };
     };
-    const connections = { connect: async () => ({ run }) } as never;
+    const connections = { connect } as never;
     await using machines = await startMachines({ roles: ["master"] });
     const failure = await failureOf(
-      wait({ nodes: machines.nodes, connections }, {}, enough.signal).report,
+      wait({ nodes: machines.nodes, connections }, { clock }, enough.signal).report,
     );
     expect(failure.message).toBe("asked often enough");
     const gaps = askedAtMs.slice(1).map((atMs, index) => atMs - (askedAtMs[index] ?? 0));

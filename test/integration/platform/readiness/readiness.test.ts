@@ -239,9 +239,12 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
         : node,
     );
     const cluster = exampleCluster(nodes, "oss");
+    const seen: { waiting: readonly string[] } = { waiting: [] };
     const { report, waiting } = wait(machines, cluster, {
-      describe: async () => exampleCluster(ended, "oss"),
+      // Not before the silence is told, for which the other node must have answered.
+      describe: async () => (seen.waiting.length > 0 ? exampleCluster(ended, "oss") : cluster),
     });
+    seen.waiting = waiting;
     const error = await failureOf(report);
     const stopped = [
       { node: "agent_0", id: "i-agent-0", reason: "Server.SpotInstanceTermination" },
