@@ -1,4 +1,6 @@
 import { type Counts, roles } from "../model/cluster-record.ts";
+import { refined, string } from "../model/reader.ts";
+import type { Rule } from "../model/rule.ts";
 
 /** Times and amounts in texts for people. Data has ISO 8601 instead. */
 
@@ -43,6 +45,11 @@ export function readDurationMs(text: string): number | undefined {
     parts && unitMs.reduce((sum, [unit, length]) => sum + Number(parts[unit] ?? 0) * length, 0)
   );
 }
+
+export const durationRule: Rule<number> = {
+  read: refined(string, readDurationMs),
+  what: "a duration such as 90s, 15m or 1h30m",
+};
 
 /** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */
 export function formatDuration(ms: number): string {

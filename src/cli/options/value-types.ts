@@ -1,5 +1,5 @@
 import { type Rule, inDigits, refusal, wholeNumber, wordOf } from "../../model/rule.ts";
-import { readDurationMs } from "../../system/amounts.ts";
+import { durationRule } from "../../system/amounts.ts";
 import {
   BadValue,
   type Invocation,
@@ -52,7 +52,8 @@ export function value<Single>(
   return completes === undefined ? { parse } : { parse, completes };
 }
 
-function refuseEmpty(given: string): string {
+/** Throws `BadValue`. */
+export function refuseEmpty(given: string): string {
   if (given === "") throw new BadValue("the value is empty");
   return given;
 }
@@ -88,10 +89,7 @@ export function outputFormat<const Format extends string>(
 
 /** Converts `15m`, `90s`, `1h30m` or `250ms` to milliseconds, more than zero. Throws `BadValue`. */
 export function parseDuration(given: string): number {
-  const ms = readDurationMs(given);
-  if (ms === undefined) {
-    throw new BadValue(`${JSON.stringify(given)} is not a duration such as 90s, 15m or 1h30m`);
-  }
+  const ms = readBy(durationRule, given);
   // A timer of the runtime holds 31 bits, which is 24 days. No wait needs more.
   if (ms < 1 || ms > 2 ** 31 - 1)
     throw new BadValue(`${JSON.stringify(given)} is not between 1ms and 24d`);

@@ -1,13 +1,12 @@
 /** Chaos in one text, such as `seed=7,every=30s,kinds=partition,process,targets=one,unit=etcd`. */
 import { BadValue } from "../../cli/options/option.ts";
-import { parseDuration, readBy } from "../../cli/options/value-types.ts";
+import { parseDuration, readBy, refuseEmpty } from "../../cli/options/value-types.ts";
 import {
   type ChaosOptions,
   chaosProblems,
   chaosTargets,
   usualChaos,
 } from "../../cluster/faults/chaos-plan.ts";
-import { quoted } from "../../errors.ts";
 import { inDigits, wholeNumber, wordOf } from "../../model/rule.ts";
 import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import { faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
@@ -49,12 +48,10 @@ const keys: ReadonlyMap<string, readonly [name: string, read: (text: string) => 
   ],
 );
 
-function readOption({ type, read = (text) => text, form }: FaultOption, text: string): unknown {
+function readOption({ type, rule }: FaultOption, text: string): unknown {
   if (type === "switch") return text === "" || text === "true";
   if (type === "nodes") return text.split(",");
-  const value = text === "" ? undefined : read(text);
-  if (value === undefined) throw new BadValue(`${quoted(text)} ${form ?? "is empty"}`);
-  return value;
+  return rule === undefined ? refuseEmpty(text) : readBy(rule, text);
 }
 
 /** Throws `BadValue` with every problem. Without a seed, one is drawn. */

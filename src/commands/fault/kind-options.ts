@@ -1,8 +1,7 @@
 import type { BackendKind } from "../../backend/contract.ts";
-import { BadValue, type Option, type Options, flag, option } from "../../cli/options/option.ts";
+import { type Option, type Options, flag, option } from "../../cli/options/option.ts";
 import { namingFlags } from "../../cli/options/problems.ts";
-import { value } from "../../cli/options/value-types.ts";
-import { quoted } from "../../errors.ts";
+import { byRule, text } from "../../cli/options/value-types.ts";
 import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import {
   type FaultKind,
@@ -25,14 +24,7 @@ const optionsOf = (owner: FaultKind | undefined, { machineId }: BackendKind): Op
   Object.fromEntries(
     Object.entries<FaultOption>(owner === undefined ? commonOptions : faultRows[owner].options).map(
       ([name, declared]) => {
-        const {
-          type,
-          read = (text: string) => text,
-          form,
-          isAllowed: _,
-          expected: __,
-          ...traits
-        } = declared;
+        const { type, rule, isAllowed: _, expected: __, ...traits } = declared;
         const summary = nameFaultFlags(traits.summary);
         const own = { ...traits, summary: owner === undefined ? summary : `${owner}: ${summary}` };
         if (type === "switch") return [name, flag(own)];
@@ -41,12 +33,7 @@ const optionsOf = (owner: FaultKind | undefined, { machineId }: BackendKind): Op
             name,
             option(nodeSelector(machineId), { ...own, completeWith: nodeNames, repeatable: true }),
           ];
-        const parse = (given: string): unknown => {
-          const found = given === "" ? undefined : read(given);
-          if (found !== undefined) return found;
-          throw new BadValue(given === "" ? "the value is empty" : `${quoted(given)} ${form}`);
-        };
-        return [name, option(value(parse), own)];
+        return [name, option<unknown, typeof own>(rule === undefined ? text : byRule(rule), own)];
       },
     ),
   );

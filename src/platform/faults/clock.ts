@@ -1,5 +1,7 @@
 import { ClusterError } from "../../errors.ts";
-import { readDurationMs } from "../../system/amounts.ts";
+import { refined, string } from "../../model/reader.ts";
+import type { Rule } from "../../model/rule.ts";
+import { durationRule, readDurationMs } from "../../system/amounts.ts";
 import { type Observed, durationOption, faultRow } from "./fault-kind.ts";
 import { range } from "./observed.ts";
 
@@ -12,6 +14,8 @@ function readOffset(text: string): number | undefined {
   const ms = readDurationMs(text.replace(/^[+-]/, ""));
   return ms !== undefined && text.startsWith("-") ? -ms : ms;
 }
+
+const offsetRule: Rule<number> = { ...durationRule, read: refined(string, readOffset) };
 
 const aheadMs = ({ clockMs, hereMs }: Observed): number =>
   clockMs === undefined ? 0 : clockMs - hereMs;
@@ -27,7 +31,7 @@ export const clock = faultRow({
         { from: -mostMs, to: mostMs, expected: "from 1 s to 20 days, ahead or behind" },
       ),
       placeholder: "<offset>",
-      read: readOffset,
+      rule: offsetRule,
       isAllowed: (value: number) => Math.abs(value) >= 1000 && Math.abs(value) <= mostMs,
     },
   },

@@ -1,5 +1,7 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
-import { readDurationMs } from "../../system/amounts.ts";
+import { matching, refined } from "../../model/reader.ts";
+import type { Rule } from "../../model/rule.ts";
+import { durationRule } from "../../system/amounts.ts";
 
 /** What each of a kind's options accepts, by the type of its value. The library checks the type. */
 type ValueTypes = {
@@ -16,12 +18,10 @@ export interface FaultOption<Type extends keyof ValueTypes = keyof ValueTypes> {
   readonly summary: string;
   readonly placeholder?: `<${string}>`;
   readonly defaultText?: string;
-  /** Reads a text of the command line; undefined refuses it. Absent: the text itself. */
-  readonly read?: (text: string) => ValueTypes[Type] | undefined;
+  /** Of its text on the command line. Absent: any text. */
+  readonly rule?: Rule<ValueTypes[Type]>;
   /** Follows a number to make a text that is read as that number. */
   readonly suffix?: string;
-  /** Continues after a refused text: `is not a …`. */
-  readonly form?: string;
   isAllowed?(value: ValueTypes[Type]): boolean;
   /** Continues "must be …". */
   readonly expected?: string;
@@ -155,34 +155,43 @@ export const durationOption = (own: Own, range: Range): FaultOption<"number"> =>
   placeholder: "<duration>",
   ...own,
   ...within(range),
-  read: readDurationMs,
+  rule: durationRule,
   suffix: "ms",
-  form: "is not a duration such as 90s, 15m or 1h30m",
 });
 
 export const percentOption = (own: Own, range: Partial<Range> = {}): FaultOption<"number"> => ({
   placeholder: "<percent>",
   ...own,
   ...within({ from: 0.01, to: 100, expected: "from 0.01 to 100 percent", ...range }),
-  read: (text) => numberOf(/^(\d{1,3}(?:\.\d{1,2})?)%?$/.exec(text)?.[1]),
+  rule: {
+    read: refined(matching(/^\d{1,3}(?:\.\d{1,2})?%?$/), (text) => Number(text.replace("%", ""))),
+    what: "a percentage such as 5% or 0.5%",
+  },
   suffix: "%",
-  form: "is not a percentage such as 5% or 0.5%",
 });
 
-const numberOf = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : Number(text);
+interface Unit {
+  /** The number and the unit. */
+  readonly shape: RegExp;
+  /** Each is `step` times the one before. */
+  readonly units: string;
+  readonly step: number;
+  readonly what: string;
+}
 
-/** A number with a unit, each of which is `step` times the one before. */
 export const unitOption = (
-  own: Own & Pick<FaultOption, "form" | "suffix">,
-  { shape, units, step }: { readonly shape: RegExp; readonly units: string; readonly step: number },
+  own: Own & Pick<FaultOption, "suffix">,
+  { shape, units, step, what }: Unit,
   range: Range,
 ): FaultOption<"number"> => ({
   ...own,
   ...within(range),
-  read: (text) => {
-    const [, number, unit = ""] = shape.exec(text) ?? [];
-    return number === undefined ? undefined : Number(number) * step ** units.indexOf(unit);
+  rule: {
+    read: refined(matching(shape), (text) => {
+      const [, number, unit = ""] = shape.exec(text) ?? [];
+      return Number(number) * step ** units.indexOf(unit);
+    }),
+    what,
   },
 });
 

@@ -24,10 +24,14 @@ const options = {
     {
       flag: "--rate",
       summary: "how much the node may send per second, such as 512kbit, 1mbit or 1gbit",
-      form: "is not a rate such as 512kbit, 1mbit or 1gbit",
       suffix: "kbit",
     },
-    { shape: /^(\d{1,9})([kmg])bit$/, units: "kmg", step: 1000 },
+    {
+      shape: /^(\d{1,9})([kmg])bit$/,
+      units: "kmg",
+      step: 1000,
+      what: "a rate such as 512kbit, 1mbit or 1gbit",
+    },
     { from: 1, to: 100_000_000, expected: "from 1 kbit to 100 gbit per second" },
   ),
   corruptPercent: percentOption({

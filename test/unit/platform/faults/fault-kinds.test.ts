@@ -7,7 +7,7 @@ const options = new Map(
     Object.values(faultRows[kind].options).map((each) => [each.flag as string, each] as const),
   ),
 );
-const read = (flag: string, text: string): unknown => options.get(flag)?.read?.(text);
+const read = (flag: string, text: string): unknown => options.get(flag)?.rule?.read(text);
 
 test.each([
   ["--delay", "200ms", 200],
@@ -37,5 +37,5 @@ test.each([
   ["--leave", ["", "K", "1T", "1.5G", "-1", "1k"]],
 ])("%s refuses what has another form", (flag, texts) => {
   expect(texts.map((text) => read(flag, text))).toEqual(texts.map(() => undefined));
-  expect(options.get(flag)?.form).toStartWith("is not a ");
+  expect(options.get(flag)?.rule?.what).toStartWith("a ");
 });
