@@ -287,8 +287,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { facts } = this.claimed;
     this.#up.add(node.id);
     const name = nodeReference(node);
-    // Where the copy's agent has set it, it is late by the time until then.
-    if (this.claimed.template !== undefined) await correctClock(shell, name, this.runtime, signal);
+    // A boot begins at a whole second, and what a copy's agent sets is late by the time until then.
+    await correctClock(shell, name, this.runtime, signal);
     const hasDeadline = facts.expiresAt !== undefined;
     const machine = {
       name,

@@ -212,6 +212,7 @@ export class InProcessMachine {
     const { begin, end } = marksOf(command);
     channel.stderr.write(begin.stderr);
     channel.write(begin.stdout);
+    if (command.includes("e2e-clock")) answerForClock(channel);
     const result = await this.#settings.onExec(
       { machine: this.#execMachine(), user, command, stdin },
       signal,
@@ -251,6 +252,14 @@ function marksOf(line: string): {
     begin: { stdout: begun, stderr: group + begun },
     end: (status) => mark(`end ${status}`),
   };
+}
+
+/** Answers a talk about the clock, which is this computer's, so that nothing sets it; see correct-clock.sh. */
+function answerForClock(channel: ServerChannel): void {
+  channel.on("data", (chunk: Buffer) => {
+    for (const line of chunk.toString().split("\n").slice(0, -1))
+      channel.write(line === "ask" ? `${Date.now() / 1000} 0\n` : "set\n");
+  });
 }
 
 async function readAll(channel: ServerChannel): Promise<Uint8Array> {

@@ -5,6 +5,11 @@ import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { vmPower } from "../../../../src/backend/vm/vm-power.ts";
 import { VmCreation } from "../../../../src/backend/vm/vm-creation.ts";
 import type { Accelerator } from "../../../../src/backend/vm/options.ts";
+import type {
+  Connection,
+  RemoteCommand,
+  RemoteResult,
+} from "../../../../src/ssh/connection/connection.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { bootableDisk } from "../../../support/bootable-disk.ts";
@@ -39,6 +44,27 @@ case $1 in
   create) for word; do path=$disk; disk=$word; done; : >"$path" ;;
 esac
 `;
+
+const clean: RemoteResult = { status: 0, stdout: "", stderr: "" };
+
+/** The shell of a machine whose clock is right. It answers everything else in the same way. */
+export function shellOf(
+  answer: RemoteResult = clean,
+  onCommand: (command: RemoteCommand) => void = () => {},
+): Pick<Connection, "run"> {
+  return {
+    run: async (command) => {
+      const { argv, stdin, onOutput } = command;
+      if (!argv.includes("e2e-clock")) {
+        onCommand(command);
+        return answer;
+      }
+      for await (const _ of stdin as AsyncIterable<Uint8Array>)
+        await onOutput?.("stdout", `${systemClock.now() / 1000} 0\n`);
+      return clean;
+    },
+  };
+}
 
 interface Given {
   readonly forced?: Accelerator;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { startCreation } from "./created-machines.ts";
+import { shellOf, startCreation } from "./created-machines.ts";
 
 const isThere = async (path: string): Promise<boolean> =>
   access(path).then(
@@ -16,11 +16,10 @@ test("the sockets of the private network stay, so that a machine can be started 
   await using started = await startCreation("none");
   const { creation } = started;
   const sockets = await started.sockets();
-  const shell = { run: async () => ({ status: 0, stdout: "", stderr: "" }) };
   const [first, second] = (await creation.look()).nodes;
-  await creation.firstLogin.finishBoot(first!, shell, neverAborted);
+  await creation.firstLogin.finishBoot(first!, shellOf(), neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
-  await creation.firstLogin.finishBoot(second!, shell, neverAborted);
+  await creation.firstLogin.finishBoot(second!, shellOf(), neverAborted);
   expect(await isThere(join(sockets, "socket-1"))).toBe(true);
 });
 

@@ -11,9 +11,7 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { system, openCreation, startCreation } from "./created-machines.ts";
-
-const clean = { status: 0, stdout: "", stderr: "" };
+import { system, openCreation, shellOf, startCreation } from "./created-machines.ts";
 
 const loginFailed = new ClusterError("machine-failed", "Cannot log in to master_0.");
 
@@ -48,7 +46,7 @@ test("once a machine has booted, none is started again: the error says to create
   await using started = await startCreation("kvm");
   const { creation } = started;
   const [first] = (await creation.describe()).nodes;
-  await creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
+  await creation.firstLogin.finishBoot(first!, shellOf(), neverAborted);
   const { hint } = await failureOf(creation.recover(loginFailed, neverAborted));
   expect(hint).toContain("it will use tcg");
 });
@@ -58,7 +56,7 @@ test("what cloud-init complains about is shown with -v, and the machine counts a
   const { creation, details } = started;
   const complaint = { status: 3, stdout: "status: error\nno such locale\n", stderr: "" };
   const [first] = (await creation.look()).nodes;
-  await creation.firstLogin.finishBoot(first!, { run: async () => complaint }, neverAborted);
+  await creation.firstLogin.finishBoot(first!, shellOf(complaint), neverAborted);
   expect(unmarked(details.at(-1)!)).toBe(
     "-v: master_0: cloud-init reported:\nstatus: error\nno such locale",
   );
@@ -72,18 +70,19 @@ test.each([
   async (forced, limitMs, notes) => {
     await using started = await startCreation("none", { forced, agents: 0 });
     const asked: object[] = [];
-    const run = async (command: { readonly argv: readonly string[] }) =>
-      Promise.resolve((asked.push(command), clean));
+    const shell = shellOf(undefined, (command) => asked.push(command));
     const [first] = (await started.creation.look()).nodes;
     const shown = started.details.length;
-    await started.creation.firstLogin.finishBoot(first!, { run }, neverAborted);
+    await started.creation.firstLogin.finishBoot(first!, shell, neverAborted);
     expect(started.creation.firstLogin.limitMs).toBe(limitMs);
     // Machines on this computer have no deadline of their own.
     expect(asked).toMatchObject([
       { argv: ["sh", "-c", expect.anything(), "e2e-first-boot", "", "/run/cloud-init"] },
     ]);
     expect(started.notes as readonly string[]).toEqual(notes);
-    expect(started.details.slice(shown)).toEqual([]);
+    expect(started.details.slice(shown)).toEqual([
+      expect.stringContaining("The clock of master_0 differs by "),
+    ]);
   },
 );
 
@@ -103,7 +102,7 @@ test.each([
       reason: "emulation failure",
     });
     const [first] = (await started.creation.look()).nodes;
-    await started.creation.firstLogin.finishBoot(first!, { run: async () => clean }, neverAborted);
+    await started.creation.firstLogin.finishBoot(first!, shellOf(), neverAborted);
     expect((await readBrokenAccelerator(started.environment))?.reason).toBe(reason);
   },
 );
