@@ -50,7 +50,7 @@ test("an integration test with a real QEMU is slow, or runs nothing in it", asyn
 
 /** What starts a script that takes minutes. */
 const slowStart =
-  /test\/vm-image\/|machine-image\/(?:published-debian|with-packages)|"test\/dcos-platform"|\brun release --/;
+  /test\/vm-image\/|machine-image\/(?:newer-engines|published-debian|with-packages)|"test\/dcos-platform"|\brun release --/;
 
 test("only slow modules and slow tests start the scripts that make disk images, node images and releases", async () => {
   const glob = new Bun.Glob("test/{e2e,integration,faults,support}/**/*.ts");
