@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { junitOutcomes, readJunit } from "../support/junit.ts";
-import { nodeImage, startTestContainers } from "./support/test-containers.ts";
+import { until } from "../support/until.ts";
+import { docker, nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers } = {};
@@ -182,6 +183,10 @@ test.each([
     onceWords("-c", id, "--logs-dir", path(signal), platform, "--", "sleep 600"),
   );
   await running.said(said);
+  await until("the master's console has text", async () => {
+    const master = (await containers().things(id)).find((name) => name.includes("master"));
+    return master !== undefined && (await docker(["logs", master])) !== "";
+  });
   running.interrupt(signal);
   const ended = await running.ended;
   expect({ status: ended.status, signal: ended.signal }, ended.stderr).toEqual({

@@ -120,6 +120,8 @@ function createJudge(
     if (answersOf(state).some(hasFailed)) {
       if (answersOf(state).length < state.cluster.nodes.length || answersOf(state).some(isWaiting))
         await request.clock.sleep(othersLimitMs, signal);
+      await request.untilMasked?.();
+      request.onAnswers?.(answersOf(state));
       assertNotFailed(answersOf(state));
     }
     // Our own texts need no masks.

@@ -193,11 +193,18 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(again.message.length).toBeLessThan(10_000);
   });
 
-  test("detects an interrupted installer", async () => {
+  test("detects an interrupted installer, and reports the answer before it fails", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
-    const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
+    const kinds: string[] = [];
+    const changes: Partial<ReadinessRequest> = {
+      onAnswers: (answers) => void kinds.push(...answers.map(({ verdict }) => verdict.kind)),
+    };
+    const error = await failureOf(
+      wait(machines, exampleCluster(machines.nodes, "oss"), changes).report,
+    );
+    expect(kinds).toEqual(["failed"]);
     const failures = [
       { node: "master_0", reason: expect.stringContaining("interrupted"), log: [] },
     ];
