@@ -184,9 +184,9 @@ test.skipIf(noMirror !== undefined)(
     const workflows = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
       ([, text = ""]) => parse(text) as Workflow,
     );
-    const [lines = ""] = workflows.flatMap(({ jobs }) =>
-      (jobs?.test.steps ?? []).flatMap(({ run }) => run ?? []),
-    );
+    const lines = workflows
+      .flatMap(({ jobs }) => (jobs?.test.steps ?? []).flatMap(({ run }) => run ?? []))
+      .find((run) => run.includes("qemu-system"));
     const without = await state.runner!.run(
       `${lines}\nqemu-system-x86_64 --version && qemu-img --version`,
     );

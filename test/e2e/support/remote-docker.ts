@@ -132,7 +132,7 @@ async function startSshd(folder: string, engine: SecondDocker, address: string) 
   await writeFile(
     config,
     `UserKnownHostsFile ${at("known")}\nIdentityFile ${at("user-key")}\nIdentitiesOnly yes\n` +
-      `ControlMaster auto\nControlPath ${at("master")}\nControlPersist 10\n`,
+      `ControlMaster auto\nControlPath ${at("master-%p")}\nControlPersist 10\n`,
   );
   const programs = at("programs");
   await mkdir(programs);
