@@ -47,12 +47,12 @@ test.skipIf(newerLack !== undefined).each([
     expect(await ask(engine, "run -c a --node agent_0 hostname -I")).toBe(address);
     await ask(engine, "fault disk agent_0 --fill /dev/shm --for 2s --wait -c a");
     await Bun.write(join(computer().folder, "sent"), engine);
-    await ask(engine, "cp /work/sent agent_0:/root/sent -c a");
+    await ask(engine, "cp /exchange/sent agent_0:/root/sent -c a");
     await ask(engine, "snapshot create s -c a");
     await ask(engine, "create -c b --from a:s");
     expect(await ask(engine, "run -c b --node agent_0 cat /root/sent")).toBe(engine);
-    await ask(engine, `snapshot save s /work/${engine}.zst -c a`);
-    await ask(engine, `logs -c a --output-dir /work/logs-${engine}`);
+    await ask(engine, `snapshot save s /exchange/${engine}.zst -c a`);
+    await ask(engine, `logs -c a --output-dir /exchange/logs-${engine}`);
     const journal = Bun.file(join(computer().folder, `logs-${engine}`, "agent_0.journal.txt"));
     expect(await journal.text()).not.toBe("");
     for (const id of ["b", "a"]) await ask(engine, `destroy -c ${id} --yes`);
@@ -64,7 +64,7 @@ test.skipIf(newerLack !== undefined).each([
   ["docker", "podman"],
   ["podman", "docker"],
 ])(`a file of %s becomes a cluster in %s (${newerLack ?? "as root"})`, async (from, engine) => {
-  await ask(engine, `create -c moved --from /work/${from}.zst`);
+  await ask(engine, `create -c moved --from /exchange/${from}.zst`);
   expect(await ask(engine, "run -c moved --node agent_0 cat /root/sent")).toBe(from);
   await ask(engine, "destroy -c moved --yes");
 });

@@ -18,7 +18,7 @@ heal() {
   rmdir "$FOLDER/$ID.memory"
 }
 
-# In percent of what the node has: what all its programs use. "computer" is how busy all processors are, whoever uses them.
+# Percentages of the node's limits that its programs use. "computer" is how busy all processors of the computer are.
 measure() {
   # shellcheck disable=SC2046 # two words each
   [ "$MEMORY" -eq 0 ] || print_memory $(memory)

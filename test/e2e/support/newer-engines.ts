@@ -15,7 +15,7 @@ export const newerLack: string | undefined =
     .map((program) => `skipped: there is no ${program}`)[0];
 
 export interface NewerComputer extends AsyncDisposable {
-  /** The folder `/work` of that computer. */
+  /** The folder `/exchange` of that computer. */
   readonly folder: string;
   /** Runs `cluster-container` there. */
   ask(words: readonly string[]): Promise<Ended>;
@@ -26,7 +26,7 @@ export interface NewerComputer extends AsyncDisposable {
 /** What each of its programs gets, and nothing else. */
 const environment = [
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  "HOME=/work",
+  "HOME=/exchange",
   "CI=true",
   "COLUMNS=10000",
 ];
@@ -78,7 +78,7 @@ export async function startNewerComputer(): Promise<NewerComputer> {
   stack.defer(async () => void (await program("podman", "rm", "--all", "--force", "--time=0")));
   await Bun.$`docker save --output ${join(work, "node.tar")} ${bareNodeImage}`;
   for (const engine of ["docker", "podman"])
-    await program(engine, "load", "--input=/work/node.tar");
+    await program(engine, "load", "--input=/exchange/node.tar");
   const owned = stack.move();
   return {
     folder: work,
@@ -99,9 +99,9 @@ mount -t tmpfs tmpfs "$FOLDER/lib"
 mkdir "$FOLDER/lib/upper" "$FOLDER/lib/work"
 mount -t overlay overlay -o "lowerdir=$MADE,upperdir=$FOLDER/lib/upper,workdir=$FOLDER/lib/work" "$FOLDER/root"
 cd "$FOLDER/root"
-mkdir -p work usr/local/bin var/lib/docker var/lib/containers etc/containers
+mkdir -p exchange usr/local/bin var/lib/docker var/lib/containers etc/containers
 mkdir -p "$FOLDER/docker" "$FOLDER/podman"
-mount --bind "$FOLDER/work" work
+mount --bind "$FOLDER/work" exchange
 mount --bind "$FOLDER/docker" var/lib/docker
 mount --bind "$FOLDER/podman" var/lib/containers
 cp "$FOLDER/cluster-container" usr/local/bin
@@ -113,6 +113,6 @@ mount -t tmpfs tmpfs run
 mount -t tmpfs tmpfs tmp
 mkdir run/lock
 ip link set lo up
-touch work/ready
+touch exchange/ready
 exec cat
 `;

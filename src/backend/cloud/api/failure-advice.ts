@@ -289,7 +289,7 @@ function permissionHint({ action }: CallContext, message: string): string {
   const [, denying] =
     /with an explicit deny in an? ([a-z -]{1,60}(?:policy|boundary))/i.exec(message) ?? [];
   if (denying !== undefined)
-    return `The ${denying} forbids ${denied} for this request, and no permission overrides that. It may require tags (${optionName("customTags")}), another ${optionName("instanceType")} or another ${optionName("region")}: ask whoever manages the policy.`;
+    return `The ${denying} forbids ${denied} for this request, and no permission overrides that. Ask who manages the policy: it may require tags (${optionName("customTags")}), another ${optionName("instanceType")} or another ${optionName("region")}.`;
   const [, lacking = ""] =
     /because no ([a-z -]{1,60}(?:policy|boundary)) allows/i.exec(message) ?? [];
   return lacking === "" || lacking === "identity-based policy"

@@ -1,4 +1,5 @@
 import { shellText } from "../../../ssh/shell-text.ts";
+import { errorCode } from "../../../system/files/private-file.ts";
 import { outsideReason } from "../../../system/printable.ts";
 import { portName, portPath } from "../machines/machine-arguments.ts";
 import { linesOf, openMonitor, withShortPath } from "../qemu/monitor.ts";
@@ -28,7 +29,10 @@ export async function askAgent(
   signal: AbortSignal,
 ): Promise<Report> {
   return await withShortPath(folder, portName, async (path) => {
-    const socket = await openMonitor(path, signal);
+    const socket = await openMonitor(path, signal).catch((error: unknown) => {
+      // QEMU ended while it was connected to.
+      throw errorCode(error) === "ECONNRESET" ? new Error("it ended") : error;
+    });
     try {
       if (script !== undefined) socket.write(`${Buffer.from(script).toString("base64")}\n`);
       for await (const line of linesOf(socket)) {
