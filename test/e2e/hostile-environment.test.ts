@@ -53,7 +53,9 @@ test.skipIf(missing !== undefined)(
       id,
       artifact,
     ];
-    const creating = vms().start(words, { ...ownSecrets, ...otherSecrets });
+    const creating = vms().start(words, {
+      environment: { ...ownSecrets, ...otherSecrets },
+    });
     await creating.said("Start virtual machines: done");
     const machines = await vms().machines(id);
     expect([...machines.keys()].toSorted()).toEqual(["agent_0", "master_0", "network"]);

@@ -1,47 +1,34 @@
 /** The main flow and its failures on a real Podman, whose images and containers are in a folder of this test. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
-import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import { testKilledNode, testRemoval } from "./support/conformance.ts";
+import { testContainerConformance } from "./support/container-conformance.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { podmanLack } from "./support/container-engine.ts";
 import { run } from "./support/executable.ts";
+import { shareBackend } from "./support/shared-backend.ts";
 import { expectRootlessRefused, silentDocker } from "./support/refused-engines.ts";
 import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
-
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
-const id = (): string => containers().id("flow");
-
-const createWords = (clusterId: string, ...more: readonly string[]) => [
-  ..."create -vv --variant oss --node-image".split(" "),
-  nodeImage,
-  "-c",
-  clusterId,
-  ...more,
-  state.artifact!,
-];
 
 describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`, () => {
-  beforeAll(async () => {
-    state.containers = await startTestContainers("podman");
-    state.artifact = await buildArtifact("oss", state.containers.folder);
-    await mkdir(join(state.containers.folder, "shared"));
-    await Bun.write(join(state.containers.folder, "shared", "note"), "from outside\n");
-  });
+  const { backend: containers, artifact } = shareBackend(async () => startTestContainers("podman"));
+  const engine = { name: "podman", nodeImage } as const;
+  const subject = testContainerConformance(containers, artifact, engine);
+  const { id } = subject;
+  const twin = (): string => containers().id("twin");
+  const createWords = (clusterId: string, ...more: readonly string[]) => [
+    ..."create -vv --variant oss --node-image".split(" "),
+    nodeImage,
+    "-c",
+    clusterId,
+    ...more,
+    artifact(),
+  ];
 
-  afterAll(async () => {
-    await state.containers?.[Symbol.asyncDispose]();
-  });
-
-  test("doctor finds nothing that would stop it", async () => {
+  test("doctor names the engine, how nodes are reached, and what it didn't check", async () => {
     const ran = await containers().run(["doctor"]);
-    expect({ status: ran.status, failed: ran.stdout.match(/^✖.*$/gm) }).toEqual({
-      status: 0,
-      failed: null,
-    });
+    expect(ran.status).toBe(0);
     expect(ran.stdout).toMatch(/✔ engine +Podman \d+\.\d+\.\d+ /);
     expect(ran.stdout).toMatch(
       /✔ node addresses +Nodes are reached at the containers' own addresses: Podman/,
@@ -70,38 +57,6 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     );
     expect(await readdir(home)).toEqual([]);
     await engine.run(["untag", nodeImage, "localhost/cluster-e2e-node:tried"]);
-  });
-
-  // Shows R110.
-  test("a cluster is created, gets ready, and runs a job across its agents", async () => {
-    const limits = ["--agents", "2", "--memory", "1g", "--cpus", "1.5"];
-    const volume = ["--custom-volume", `${containers().folder}/shared:/shared:ro`];
-    const created = await containers().run(createWords(id(), ...limits, ...volume));
-    expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
-      status: 0,
-      stdout: `${id()}\n`,
-    });
-    expect(created.stderr).toContain(
-      `Next: cluster-container wait --cluster-id ${id()} --engine podman`,
-    );
-    expect(await containers().things(id())).toHaveLength(5);
-    const waited = await containers().run(["wait", "-c", id(), "--timeout", "14m"]);
-    expect(waited.status, waited.stderr).toBe(0);
-    const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
-    expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
-  });
-
-  test("nodes have the volume and the limits, and find each other by name", async () => {
-    const onNode = (...words: readonly string[]) =>
-      containers().run(["run", "-c", id(), "--no-test-env", ...words]);
-    expect((await onNode("--node", "agent_1", "cat /shared/note")).stdout).toBe("from outside\n");
-    expect((await onNode("touch /shared/x")).status).not.toBe(0);
-    expect((await onNode("getent hosts public-agent-0")).stdout).toContain("public-agent-0");
-    const format = "--format={{.HostConfig.Memory}} {{.HostConfig.NanoCpus}}";
-    const node = (await containers().inspect(id())).nodes[0]!;
-    expect(await containers().engine.run(["container", "inspect", format, node.id])).toBe(
-      "1073741824 1500000000",
-    );
   });
 
   // Shows R138.
@@ -219,30 +174,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(await engine.run(["volume", "ls", "--quiet", filter])).toBe("");
   });
 
-  test("sync, inspect and list know it; its web UI answers", async () => {
-    const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
-    const checkout = await makeCheckout(
-      join(containers().folder, "checkout"),
-      "oss",
-      files,
-      clusterNames,
-    );
-    expect((await containers().run(["sync", "-c", id(), checkout])).status).toBe(0);
-    expect((await containers().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
-    const cluster = await containers().inspect(id());
-    expect((await fetch(cluster.webUi)).status).toBe(200);
-    expect((await containers().run(["list"])).stdout).toMatch(
-      new RegExp(`^${id()} +running +oss +1 +2 +1 `, "m"),
-    );
-  });
-
   // Shows R110.
-  test("the same id again is refused, and the other engine says where the cluster is", async () => {
-    const again = await containers().run(createWords(id()));
-    expect(again.status).toBe(1);
-    expect(again.stderr).toContain(
-      `cluster-container destroy --cluster-id ${id()} --engine podman`,
-    );
+  test("the other engine says where the cluster is", async () => {
     const elsewhere = await containers().run(["inspect", "-c", id(), "--engine", "docker"]);
     expect(elsewhere.status).toBe(3);
     expect(elsewhere.stderr).toContain("[cluster-not-found]");
@@ -291,22 +224,22 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(missing.stderr).toMatch(/in docker, .*: Docker does not answer/);
   });
 
-  test("a container that was killed is told of at once by wait, run and list", async () => {
-    const agent = (await containers().inspect(id())).nodes.find(
-      ({ reference }) => reference === "agent_0",
-    )!;
-    await containers().engine.run(["kill", agent.id]);
-    const waited = await containers().run(["wait", "-c", id()]);
-    expect(waited.status).toBe(1);
-    expect(waited.stderr).toMatch(
-      new RegExp(`agent_0 \\(${agent.id}\\) is stopped: .* status 137`),
+  testKilledNode(subject);
+  testRemoval(subject);
+
+  test("of two creates of one id at the same moment one makes the cluster, and Ctrl-C leaves nothing", async () => {
+    const both = await Promise.all(
+      [1, 2].map(() => containers().run(createWords(twin(), "--public-agents", "0"))),
     );
-    const ran = await containers().run(["run", "-c", id(), "--node", "agent_0", "true"]);
-    expect(ran.status).toBe(255);
-    expect(ran.stderr).toContain("[node-stopped]");
-    expect((await containers().run(["list"])).stdout).toMatch(
-      new RegExp(`^${id()} +incomplete +oss +1 +2 +1 `, "m"),
-    );
+    expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
+    expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
+    expect(await containers().things(twin())).toHaveLength(3);
+    const interrupted = containers().id("interrupted");
+    const creating = containers().start(createWords(interrupted));
+    await creating.said("Boot …");
+    creating.interrupt("SIGINT");
+    expect(await creating.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+    expect(await containers().things(interrupted)).toEqual([]);
   });
 
   test("what a killed create has left is told of as such, and destroy --all removes all there is", async () => {
@@ -324,31 +257,8 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(doctor.stdout).toContain(`cluster "${killed}" (its create was interrupted)`);
     const destroyed = await containers().run(["destroy", "--all", "--yes"]);
     expect(destroyed.status).toBe(0);
-    expect(destroyed.stdout.trim().split("\n").toSorted()).toEqual([id(), killed].toSorted());
-    expect([...(await containers().things(id())), ...(await containers().things(killed))]).toEqual(
-      [],
-    );
-    expect(await containers().run(["destroy", "-c", id()])).toMatchObject({
-      status: 3,
-      stdout: "",
-    });
-  });
-
-  test("of two creates of one id at the same moment one makes the cluster, and Ctrl-C leaves nothing", async () => {
-    const twin = containers().id("twin");
-    const both = await Promise.all(
-      [1, 2].map(() => containers().run(createWords(twin, "--public-agents", "0"))),
-    );
-    expect(both.map(({ status }) => status ?? 99).toSorted((a, b) => a - b)).toEqual([0, 1]);
-    expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
-    expect(await containers().things(twin)).toHaveLength(3);
-    expect((await containers().run(["destroy", "-c", twin])).status).toBe(0);
-    const interrupted = containers().id("interrupted");
-    const creating = containers().start(createWords(interrupted));
-    await creating.said("Boot …");
-    creating.interrupt("SIGINT");
-    expect(await creating.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
-    expect(await containers().things(interrupted)).toEqual([]);
+    expect(destroyed.stdout.trim().split("\n").toSorted()).toEqual([killed, twin()].toSorted());
+    for (const each of [killed, twin()]) expect(await containers().things(each)).toEqual([]);
   });
 
   test("where Podman runs in a virtual machine, nodes are reached through it", async () => {

@@ -84,10 +84,9 @@ test.skipIf(missing !== undefined).each(failures)(
   async (runState, reason) => {
     const id = vms().id(`forced-${runState}`);
     const environment = { PATH: await breaking(runState, 3_000) };
-    const creating = vms().start(
-      createWords(id, state.empty!, "--accelerator", "kvm"),
+    const creating = vms().start(createWords(id, state.empty!, "--accelerator", "kvm"), {
       environment,
-    );
+    });
     await creating.said("Start virtual machines: done");
     // Without a look at the machines, this would take ten minutes and end for another reason.
     const ended = await creating.ended;
@@ -112,17 +111,20 @@ test.skipIf(missing !== undefined)(
   async () => {
     const environment = { PATH: await breaking("internal-error", 60_000) };
     const plan = async () =>
-      (await vms().run([...createWords(vms().id("plan"), state.empty!), "--dry-run"], environment))
-        .stdout;
+      (
+        await vms().run([...createWords(vms().id("plan"), state.empty!), "--dry-run"], {
+          environment,
+        })
+      ).stdout;
     expect(await plan()).toContain("tcg; kvm has failed since this computer started");
-    const { stdout } = await vms().run(["doctor"], environment);
+    const { stdout } = await vms().run(["doctor"], { environment });
     expect(stdout).toContain(
       "kvm passes its test, but has broken a machine since this computer started: KVM internal error",
     );
     const path = /create --accelerator kvm, or remove (\S+)/.exec(stdout)![1]!;
     await Bun.file(path).delete();
     expect(await plan()).toMatch(/QEMU [0-9.]+, kvm\n/);
-    expect((await vms().run(["doctor"], environment)).stdout).toMatch(/✔ accelerator +kvm\n/);
+    expect((await vms().run(["doctor"], { environment })).stdout).toMatch(/✔ accelerator +kvm\n/);
   },
 );
 
@@ -131,7 +133,7 @@ test.skipIf(missing !== undefined)(
   async () => {
     const id = vms().id("again");
     const environment = { PATH: await breaking("internal-error", 1_000) };
-    const creating = vms().start(createWords(id, state.empty!), environment);
+    const creating = vms().start(createWords(id, state.empty!), { environment });
     await creating.said("restarting them under tcg");
     await creating.said(/Start virtual machines: done[^]*Start virtual machines: done/);
     const lines = await commandLines(id);

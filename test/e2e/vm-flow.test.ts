@@ -1,14 +1,21 @@
-/** The main flow on virtual machines: from the download of their image to a job on the agent, and their removal. */
+/** What virtual machines promise, as all backends do, from the download of their image on; and what only they do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
-import { clusterNames, makeCheckout } from "./support/checkout.ts";
+import {
+  commandsOf,
+  createWords,
+  type LocalSubject,
+  testConformance,
+  testKilledNode,
+  testRemoval,
+} from "./support/conformance.ts";
 import * as copies from "./support/copies.ts";
 import { expectEqualClocks } from "./support/node-clocks.ts";
 import { continueBesideSource, continueElsewhere, continueFailed } from "./support/vm-snapshots.ts";
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
+import { until } from "../support/until.ts";
 
 const state: {
   vms?: TestVms;
@@ -18,9 +25,6 @@ const state: {
   sum?: string;
 } = {};
 const vms = (): TestVms => state.vms!;
-const id = (): string => vms().id("flow");
-const onNode = (...words: readonly string[]) =>
-  vms().run(["run", "-c", id(), "--no-test-env", ...words]);
 
 beforeAll(async () => {
   state.vms = await startTestVms();
@@ -36,71 +40,63 @@ afterAll(async () => {
   await state.vms?.[Symbol.asyncDispose]();
 });
 
-const createWords = (sum = state.sum!) => [
-  ..."create --variant oss --public-agents 0 --memory 768 --cpus 1 --disk-size 4g".split(" "),
+const options = (sum = state.sum!): readonly string[] => [
+  ..."--variant oss --public-agents 0 --memory 768 --cpus 1 --disk-size 4g".split(" "),
   "--image",
   `${state.server!.url.href}disk.qcow2`,
   "--image-sha256",
   sum,
-  "-c",
-  id(),
-  state.artifact!,
 ];
 
-// Shows R2.
-test("doctor finds nothing that would stop it, and says which accelerator works", async () => {
-  const ran = await vms().run(["doctor", "--output", "json"]);
-  const { checks } = JSON.parse(ran.stdout) as {
-    readonly checks: readonly {
-      readonly name: string;
-      readonly status: string;
-      readonly message: string;
-    }[];
-  };
-  const own =
-    "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,metadata service,leftovers";
-  expect(checks.map(({ name }) => name).join(",")).toContain(own);
-  expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
-  expect(checks.find(({ name }) => name === "accelerator")!.message).toMatch(/kvm|hvf|tcg/);
-});
+/** The machines, or what is left of them. */
+async function thingsOf(cluster: string): Promise<readonly string[]> {
+  const machines = await vms().machines(cluster);
+  if (machines.size > 0) return [...machines.keys()];
+  const kept = /machines|disk|cluster\.json|snapshots/;
+  return (await vms().files(cluster)).filter((name) => kept.test(name));
+}
 
-test("a dry run says what would be made, and makes nothing", async () => {
-  const ran = await vms().run([...createWords(), "--dry-run"]);
-  expect(ran.status).toBe(0);
-  expect(ran.stdout).toContain("disk.qcow2 (will be downloaded)");
-  expect(ran.stdout).toContain("768 MB of memory, 1 CPU, a disk of up to 4096 MB");
-  expect(await vms().files(id())).toEqual([]);
-});
+const subject: LocalSubject = {
+  backend: vms,
+  artifact: () => state.artifact!,
+  id: () => vms().id("flow"),
+  program: "cluster-vm",
+  options,
+  agents: 1,
+  publicAgents: 0,
+  checks:
+    "qemu,accelerator,qemu features,firmware,memory,disk,image cache,templates,metadata service,leftovers",
+  plan: ["disk.qcow2 (", "768 MB of memory, 1 CPU, a disk of up to 4096 MB"],
+  things: thingsOf,
+  // With the process of the private network.
+  size: 3,
+  kill: async () => {
+    const machines = async () => vms().machines(id());
+    process.kill((await machines()).get("agent_0")!, "SIGKILL");
+    await until("its QEMU has ended", async () => !(await machines()).has("agent_0"));
+  },
+  killed: /its QEMU was killed/,
+};
+const { id } = subject;
+const { ask, on } = commandsOf(subject);
 
-test("an image with another sum is refused before anything is made", async () => {
-  const ran = await vms().run(createWords("0".repeat(64)));
+test("without the image, a dry run says that it will be downloaded; one with another sum is refused", async () => {
+  const environment = { XDG_CACHE_HOME: join(vms().folder, "empty-cache") };
+  const create = async (sum?: string, ...more: readonly string[]) =>
+    vms().run(["create", ...options(sum), ...more, "-c", vms().id("first"), state.artifact!], {
+      environment,
+    });
+  expect((await create(undefined, "--dry-run")).stdout).toContain(
+    "disk.qcow2 (will be downloaded)",
+  );
+  const ran = await create("0".repeat(64));
   expect(ran.status).toBe(1);
   expect(ran.stderr).toContain(state.sum!);
   expect(ran.stderr).toContain("[image-not-found]");
-  expect((await vms().machines(id())).size).toBe(0);
+  expect(await thingsOf(vms().id("first"))).toEqual([]);
 });
 
-test("create prints the id on stdout; the machines outlive it", async () => {
-  const created = await vms().run(createWords());
-  expect({ status: created.status, stdout: created.stdout }).toEqual({
-    status: 0,
-    stdout: `${id()}\n`,
-  });
-  expect(created.stderr).toContain(`Next: cluster-vm wait --cluster-id ${id()}`);
-  expect([...(await vms().machines(id())).keys()].toSorted()).toEqual([
-    "agent_0",
-    "master_0",
-    "network",
-  ]);
-}, 1_600_000);
-
-test("the same id again is refused, and the first cluster is untouched", async () => {
-  const again = await vms().run(createWords());
-  expect(again.status).toBe(1);
-  expect(again.stderr).toContain("[cluster-exists]");
-  expect(again.stderr).toContain(`cluster-vm destroy --cluster-id ${id()}`);
-  expect((await vms().machines(id())).size).toBe(3);
-});
+testConformance(subject);
 
 test("nodes are copies of one template, and have nothing in common that tells machines apart", async () => {
   const listed = await vms().run(["templates", "list"]);
@@ -111,11 +107,8 @@ test("nodes are copies of one template, and have nothing in common that tells ma
 
 const short = (): string => vms().id("short");
 test("a cluster may have a lifetime, and be offline; it begins beside the other one", async () => {
-  const [artifact = "", ...others] = createWords()
-    .map((word) => (word === id() ? short() : word))
-    .toReversed();
   const own = "--agents 0 --offline --lifetime 10m".split(" ");
-  const created = await vms().run([...others.toReversed(), ...own, artifact]);
+  const created = await vms().run([...createWords(subject, short()), ...own]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
     stdout: `${short()}\n`,
@@ -161,36 +154,22 @@ test("nothing in a template, and no key of another cluster of its copies, opens 
   await copies.expectClosedCopies(vms(), id(), short());
 });
 
-test("wait returns when the platform is ready, and a job runs on the agent", async () => {
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "12m"])).toMatchObject({
-    status: 0,
-    stdout: "",
-  });
-  const ran = await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"]);
-  expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status: 0, stdout: "agent-0\n" });
-}, 1_600_000);
-
 test("nodes see each other at their private addresses, and no host key is in what their processes can read", async () => {
   const { nodes } = await vms().inspect(id());
   expect(nodes.map(({ reference, privateAddress }) => [reference, privateAddress])).toEqual([
     ["master_0", "10.93.0.2"],
     ["agent_0", "10.93.0.3"],
   ]);
-  expect(await onNode("ping -c1 -W5 agent-0 >/dev/null")).toMatchObject({ status: 0 });
-  const byName = await Promise.all(
-    ["agent_0", nodes[1]!.id, "10.93.0.3"].map((name) => onNode("--node", name, "hostname")),
-  );
-  expect(byName.map(({ stdout }) => stdout)).toEqual(Array.from({ length: 3 }, () => "agent-0\n"));
+  expect(await ask(["run", "ping -c1 -W5 agent-0 >/dev/null"])).toMatchObject({ status: 0 });
   const lookAtSeed =
     "sudo mount -o ro /dev/disk/by-label/cidata /mnt && sudo grep -c 'PRIVATE KEY' /mnt/user-data";
-  expect((await onNode(`${lookAtSeed}; sudo umount /mnt`)).stdout).toBe("0\n");
+  expect(await on("master_0", `${lookAtSeed}; sudo umount /mnt`)).toBe("0");
 });
 
 test("machines have the size that was asked for", async () => {
   const [memory, disk] = (
-    await onNode("free -m | awk '/Mem:/{print $2}'; df -m / | awk 'END{print $2}'")
-  ).stdout
-    .trim()
+    await on("master_0", "free -m | awk '/Mem:/{print $2}'; df -m / | awk 'END{print $2}'")
+  )
     .split("\n")
     .map(Number);
   expect(memory!).toBeWithin(600, 769);
@@ -207,24 +186,23 @@ test("faults that only machines of their own can have: a slow network, a wrong c
   });
   expect(await fault("clock agent_0 --offset +1h --for 30m")).toMatchObject({ status: 0 });
   expect(await fault("disk agent_0 --fill /var/lib --for 30m")).toMatchObject({ status: 0 });
-  const onAgent = (line: string) => onNode("--node", "agent_0", line);
-  expect(Number((await onAgent("date +%s")).stdout) - Date.now() / 1000).toBeWithin(3_000, 4_000);
-  expect((await onAgent("head -c 100000 /dev/zero >/root/file")).status).not.toBe(0);
+  const onAgent = async (line: string) => on("agent_0", line);
+  expect(Number(await onAgent("date +%s")) - Date.now() / 1000).toBeWithin(3_000, 4_000);
+  const write = "head -c 100000 /dev/zero >/root/file && rm /root/file; echo $?";
+  expect(await onAgent(write)).not.toBe("0");
   const healed = await fault("heal agent_0");
   expect(healed).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(/^(?:[0-9a-f]{8}\n){3}$/),
   });
-  expect(Number((await onAgent("date +%s")).stdout) - Date.now() / 1000).toBeWithin(-300, 300);
-  expect((await onAgent("head -c 100000 /dev/zero >/root/file && rm /root/file")).status).toBe(0);
+  expect(Number(await onAgent("date +%s")) - Date.now() / 1000).toBeWithin(-300, 300);
+  expect(await onAgent(write)).toBe("0");
   const left =
     "tc qdisc show | grep -c e2e; ls /etc/tmpfiles.d; ls -A /var/lib | grep cluster-e2e-fault";
-  expect((await onAgent(left)).stdout).toBe("0\n");
+  expect(await onAgent(left)).toBe("0");
 });
 
 test("a partition drops what one machine sends, or what both send, until it is healed", async () => {
-  const on = async (node: string, line: string) =>
-    (await onNode("--node", node, line)).stdout.trim();
   const counts = async () =>
     Promise.all(
       ["agent_0", "master_0"].map((node) =>
@@ -262,33 +240,13 @@ test("a partition drops what one machine sends, or what both send, until it is h
     ["", ""],
   );
   // Slurm may have given up the agent meanwhile.
-  expect((await onNode("--node", "agent_0", "systemctl restart slurmd")).status).toBe(0);
-  expect(await vms().run(["wait", "-c", id(), "--timeout", "5m"])).toMatchObject({ status: 0 });
-});
-
-test("sync sends a checkout", async () => {
-  const files = { tests: { "test_it.py": "" }, library: { "own.py": "" } };
-  const checkout = await makeCheckout(join(vms().folder, "checkout"), "oss", files, clusterNames);
-  expect((await vms().run(["sync", "-c", id(), checkout])).status).toBe(0);
-  expect((await vms().run(["run", "-c", id(), "ls"])).stdout).toContain("test_it.py");
-});
-
-test("inspect and web show addresses that work from here, and ssh-config logs in", async () => {
-  const cluster = await vms().inspect(id());
-  expect((await stat(cluster.sshKey.path)).mode & 0o777).toBe(0o600);
-  expect((await fetch(cluster.webUi)).status).toBe(200);
-  const config = join(vms().folder, "cluster.ssh");
-  await Bun.write(
-    config,
-    (await vms().run(["inspect", "-c", id(), "--output", "ssh-config"])).stdout,
-  );
-  expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
+  await on("agent_0", "systemctl restart slurmd");
+  expect(await ask(["wait", "--timeout", "5m"])).toMatchObject({ status: 0 });
 });
 
 // Shows R119.
 test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
-  const onAgent = async (script: string): Promise<string> =>
-    (await onNode("--node", "agent_0", script)).stdout.trim();
+  const onAgent = async (script: string) => on("agent_0", script);
   const bootId = "cat /proc/sys/kernel/random/boot_id";
   const loop = "nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!";
   const [pid, before] = (await onAgent(`${loop}; ${bootId}`)).split("\n");
@@ -323,7 +281,7 @@ test("clocks agree to 50 ms after a pause, and after this computer slept", async
   expect(resumed.status, resumed.stderr).toBe(0);
   await expectEqualClocks(vms(), id(), resumed.stderr);
   if (process.getuid?.() !== 0) return;
-  expect((await onNode("--node", "agent_0", "date -s '-90 seconds'")).status).toBe(0);
+  await on("agent_0", "date -s '-90 seconds'");
   const ran = await vms().runAfterSleep(["run", "-vv", "-c", id(), "--no-test-env", "true"]);
   expect(ran.status, ran.stderr).toBe(0);
   await expectEqualClocks(vms(), id(), ran.stderr);
@@ -364,37 +322,20 @@ test("at the end of its lifetime the other cluster ends by itself, and the next 
   ).toEqual([]);
 });
 
-test("a machine that was killed is told of at once by wait, run and list, and its console is kept by logs", async () => {
-  process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
-  await Bun.sleep(500);
-  const waited = await vms().run(["wait", "-c", id()]);
-  expect(waited.status).toBe(1);
-  expect(waited.stderr).toContain("its QEMU was killed");
-  expect(waited.stderr).toContain("[machine-failed]");
-  expect((await onNode("--node", "agent_0", "true")).status).toBe(255);
-  expect((await vms().run(["list"])).stdout).toMatch(
-    new RegExp(`^${id()} +incomplete +oss +1 `, "m"),
-  );
-  const logs = join(vms().folder, "logs");
-  expect((await vms().run(["logs", "-c", id(), "--output-dir", logs])).status).toBe(0);
-  expect(await Bun.file(join(logs, "agent_0.console.txt")).text()).toContain("Linux version");
+testKilledNode(subject);
+
+test("the console of a machine begins with its kernel, and doctor misses the process of its private network", async () => {
+  const console = join(vms().folder, "logs", "agent_0.console.txt");
+  expect(await Bun.file(console).text()).toContain("Linux version");
   process.kill((await vms().machines(id())).get("network")!, "SIGKILL");
-  await Bun.sleep(500);
+  await until("the network has ended", async () => !(await vms().machines(id())).has("network"));
   expect((await vms().run(["doctor"])).stdout).toContain(
     "the process of its private network has ended",
   );
 });
 
-test("destroy asks for the sake of the snapshot, removes everything but the logs, and a second time there is no such cluster", async () => {
-  expect((await vms().run(["destroy", "-c", id()])).status).toBe(2);
-  const destroyed = await vms().run(["destroy", "--yes", "-c", id()]);
-  expect({ status: destroyed.status, stdout: destroyed.stdout }).toEqual({
-    status: 0,
-    stdout: `${id()}\n`,
-  });
-  expect((await vms().machines(id())).size).toBe(0);
-  expect(
-    (await vms().files(id())).filter((name) => /machines|disk|cluster\.json|snapshots/.test(name)),
-  ).toEqual([]);
-  expect(await vms().run(["destroy", "-c", id()])).toMatchObject({ status: 3, stdout: "" });
+test("destroy asks for the sake of the snapshot", async () => {
+  expect((await ask(["destroy"])).status).toBe(2);
 });
+
+testRemoval(subject);

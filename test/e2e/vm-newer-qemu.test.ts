@@ -17,7 +17,9 @@ const vms = (): TestVms => state.current!.vms;
 const newer = (): TestVms => ({
   ...vms(),
   run: (words) =>
-    vms().run(words, { PATH: `${state.current!.newer}:${process.env["PATH"] ?? ""}` }),
+    vms().run(words, {
+      environment: { PATH: `${state.current!.newer}:${process.env["PATH"] ?? ""}` },
+    }),
 });
 
 /** This machine's own QEMU, and that of Debian 13. */

@@ -28,7 +28,7 @@ function promisesIn(text: string): readonly Promised[] {
 }
 
 function testsIn(text: string): Promised["tests"] {
-  const links = [...text.matchAll(/\[((?:[^\]\\]|\\.)+)\]\(([^)]+\.test\.ts)\)/g)];
+  const links = [...text.matchAll(/\[((?:[^\]\\]|\\.)+)\]\(([^)]+\.ts)\)/g)];
   return links.map(([, name = "", file = ""]) => ({ file, name: name.replace(/\\(.)/g, "$1") }));
 }
 

@@ -34,7 +34,7 @@ function tagsIn(file: string, text: string): readonly Tag[] {
   });
 }
 
-const tags = [...new Bun.Glob("{unit,integration,e2e}/**/*.test.ts").scanSync(tests)]
+const tags = [...new Bun.Glob("{unit,integration,e2e}/**/*{.test,conformance}.ts").scanSync(tests)]
   .toSorted()
   .flatMap((file) => tagsIn(file, readFileSync(join(tests, file), "utf8")));
 

@@ -9,7 +9,8 @@ import { dirname, join } from "node:path";
 import type { Ended } from "./executable.ts";
 import { executablePath } from "./executable.ts";
 import { startTestCloud } from "./test-cloud.ts";
-import type { Inspected, TestCloud } from "./test-cloud.ts";
+import type { Inspected } from "./test-backend.ts";
+import type { TestCloud } from "./test-cloud.ts";
 
 export interface ErrorCase {
   readonly id: string;

@@ -1,6 +1,7 @@
 /** What the tests of one file share: a cloud or an engine, and an artifact. */
 import { afterAll, beforeAll } from "bun:test";
 import { buildArtifact } from "./artifacts.ts";
+import type { TestBackend } from "./test-backend.ts";
 
 interface SharedBackend<Backend> {
   readonly backend: () => Backend;
@@ -8,7 +9,7 @@ interface SharedBackend<Backend> {
 }
 
 /** Opens a cloud or an engine before the first test, with an artifact in its folder, and closes it after the last test. */
-export function shareBackend<Backend extends AsyncDisposable & { readonly folder: string }>(
+export function shareBackend<Backend extends TestBackend>(
   open: () => Promise<Backend>,
   variant: "oss" | "enterprise" = "oss",
 ): SharedBackend<Backend> {

@@ -3,9 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { modelContradicted } from "../../local-cloud/endpoint/ec2-model.ts";
 import { nodeImage } from "./container-engine.ts";
-import type { Ended, Running, StartOptions } from "./executable.ts";
-import { repository, run, start } from "./executable.ts";
+import { repository } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+import { type TestBackend, testProgram } from "./test-backend.ts";
 
 interface Announcement {
   readonly endpoint: string;
@@ -25,37 +25,11 @@ interface TestMachine {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** What `inspect --output json` tells. */
-export interface Inspected {
-  readonly nodes: readonly InspectedNode[];
-  readonly sshKey: { readonly path: string; readonly isHere: boolean };
-  readonly webUi: string;
-}
-
-export interface InspectedNode {
-  readonly state: string;
-  readonly reference: string;
-  readonly id: string;
-  readonly role: string;
-  /** Absent in the cloud. */
-  readonly hostname?: string;
-  /** Present on containers only. */
-  readonly containerName?: string;
-  readonly publicAddress: string;
-  readonly privateAddress: string;
-}
-
-export interface TestCloud extends AsyncDisposable {
-  /** A folder of this cloud's own, removed with it. */
-  readonly folder: string;
+export interface TestCloud extends TestBackend {
   /** This machine, as the cloud's container machines see it. */
   readonly gatewayAddress: string;
   /** State folder, credentials and endpoints. */
   readonly environment: Readonly<Record<string, string>>;
-  run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
-  start(words: readonly string[], options?: Partial<StartOptions>): Running;
-  /** The cluster of this id, by `inspect`. */
-  inspect(clusterId: string): Promise<Inspected>;
   /** Asks or tells the local cloud something over its control endpoint, `GET` without a body. */
   control(path: string, body?: unknown): Promise<unknown>;
   /** Machines that are not terminated. */
@@ -102,21 +76,11 @@ export async function startTestCloud(
     if (!response.ok) throw new Error(`/_control/${path}: ${response.status} ${text}`);
     return text === "" ? undefined : JSON.parse(text);
   };
-  const options = (given: Partial<StartOptions> = {}): StartOptions => ({
-    ...given,
-    environment: { ...environment, ...given.environment },
-  });
   return {
     folder: folder.path,
     gatewayAddress: facts.gatewayAddress,
     environment,
-    run: (words, given) => run("cluster-cloud", words, options(given)),
-    start: (words, given) => start("cluster-cloud", words, options(given)),
-    inspect: async (clusterId) => {
-      const words = ["inspect", "--output", "json", "--cluster-id", clusterId];
-      const { stdout } = await run("cluster-cloud", words, options());
-      return (JSON.parse(stdout) as { readonly cluster: Inspected }).cluster;
-    },
+    ...testProgram("cluster-cloud", { environment }),
     control,
     machines: async () =>
       ((await control("instances")) as TestMachine[]).filter(({ state }) => state !== "terminated"),

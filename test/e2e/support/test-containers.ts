@@ -12,25 +12,18 @@ import {
   nodeImage,
   startPodman,
 } from "./container-engine.ts";
-import type { Ended, Running, StartOptions } from "./executable.ts";
-import { run, start } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
-import type { Inspected } from "./test-cloud.ts";
+import { type TestBackend, testProgram } from "./test-backend.ts";
 
 export { bareNodeImage, nodeImage };
 
-export interface TestContainers extends AsyncDisposable {
-  /** A folder of this test's own, removed with it. */
-  readonly folder: string;
+export interface TestContainers extends TestBackend {
   readonly stateFolder: string;
   readonly engine: ContainerEngine;
   /** The variables that keep the program to this test's folders and engine. */
   readonly environment: Readonly<Record<string, string>>;
   /** A cluster id that nobody else has. */
   id(name: string): string;
-  run(words: readonly string[], options?: Partial<StartOptions>): Promise<Ended>;
-  start(words: readonly string[], options?: Partial<StartOptions>): Running;
-  inspect(clusterId: string): Promise<Inspected>;
   /** Names of all containers and networks that belong to the cluster id, stopped ones too. */
   things(clusterId: string): Promise<readonly string[]>;
 }
@@ -54,10 +47,7 @@ export async function startTestContainers(
     CI: "true",
     ...engine.environment,
   };
-  const options = (given: Partial<StartOptions> = {}): StartOptions => ({
-    ...given,
-    environment: { ...environment, ...given.environment },
-  });
+  const program = testProgram("cluster-container", { environment });
   const on = ([command = "", ...words]: readonly string[]): readonly string[] =>
     name === "docker" || words.includes("--engine")
       ? [command, ...words]
@@ -68,13 +58,9 @@ export async function startTestContainers(
     engine,
     environment,
     id: (suffix) => `${prefix}-${suffix}`,
-    run: (words, given) => run("cluster-container", on(words), options(given)),
-    start: (words, given) => start("cluster-container", on(words), options(given)),
-    inspect: async (clusterId) => {
-      const words = ["inspect", "--output", "json", "--cluster-id", clusterId];
-      const { stdout } = await run("cluster-container", on(words), options());
-      return (JSON.parse(stdout) as { readonly cluster: Inspected }).cluster;
-    },
+    run: (words, given) => program.run(on(words), given),
+    start: (words, given) => program.start(on(words), given),
+    inspect: (clusterId) => program.inspect(clusterId),
     things: async (clusterId) => thingsOf(engine, clusterId),
     [Symbol.asyncDispose]: async () => {
       const left = (await labelled(engine, "ps --all", "{{.ID}} {{.Names}}")).filter((line) =>

@@ -2,41 +2,17 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Ended,
-  executablePath,
-  repository,
-  run,
-  type Running,
-  start,
-  type StartOptions,
-} from "./executable.ts";
+import { type Ended, executablePath, repository } from "./executable.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+import { type TestBackend, testProgram } from "./test-backend.ts";
 
-interface VmInspected {
-  readonly state: string;
-  readonly webUi: string;
-  readonly sshKey: { readonly path: string };
-  readonly nodes: readonly {
-    readonly reference: string;
-    readonly id: string;
-    readonly privateAddress: string;
-  }[];
-}
-
-export interface TestVms extends AsyncDisposable {
-  /** A folder of this test's own, removed with it. */
-  readonly folder: string;
+export interface TestVms extends TestBackend {
   readonly stateFolder: string;
   readonly templatesFolder: string;
   /** A cluster id that nobody else has. */
   id(name: string): string;
-  /** `environment` adds to this test's own. */
-  run(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>;
   /** Like `run`, on a computer whose kernel has counted a sleep. Only root can pretend that. */
   runAfterSleep(words: readonly string[]): Promise<Ended>;
-  start(words: readonly string[], environment?: Readonly<Record<string, string>>): Running;
-  inspect(clusterId: string): Promise<VmInspected>;
   /** Process numbers of the cluster id's QEMUs, by its nodes; `network` is the one that connects them. */
   machines(clusterId: string): Promise<ReadonlyMap<string, number>>;
   /** The folder of a node's machine. */
@@ -82,29 +58,17 @@ export async function startTestVms(): Promise<TestVms> {
     CI: "true",
   };
   const stateFolder = join(state, "cluster-e2e", "vm");
-  const options: StartOptions = { environment, limitMs: 1_700_000 };
+  const program = testProgram("cluster-vm", { environment, limitMs: 1_700_000 });
   return {
     folder: folder.path,
     stateFolder,
     templatesFolder: join(cache, "cluster-e2e", "templates"),
     id: (name) => `${prefix}-${name}`,
-    run: (words, more) =>
-      run("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
+    ...program,
     runAfterSleep: (words) =>
-      run("cluster-vm", words, {
-        ...options,
+      program.run(words, {
         command: ["unshare", "--mount", "sh", "-ec", asleep, executablePath("cluster-vm")],
       }),
-    start: (words, more) =>
-      start("cluster-vm", words, { ...options, environment: { ...environment, ...more } }),
-    inspect: async (clusterId) => {
-      const { stdout } = await run(
-        "cluster-vm",
-        ["inspect", "--output", "json", "-c", clusterId],
-        options,
-      );
-      return (JSON.parse(stdout) as { readonly cluster: VmInspected }).cluster;
-    },
     machines: (clusterId) => machinesIn(join(stateFolder, `${clusterId}-`)),
     machineFolder: async (clusterId, node) => {
       const name = (await readdir(stateFolder)).find((each) => each.startsWith(`${clusterId}-`))!;

@@ -27,7 +27,7 @@ export async function continueBesideSource(
   expect(await vms.files(copy)).toEqual([]);
   const summary = join(vms.folder, "summary.md");
   const created = await vms.run([...from, "--wait", "--summary"], {
-    GITHUB_STEP_SUMMARY: summary,
+    environment: { GITHUB_STEP_SUMMARY: summary },
   });
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
@@ -97,7 +97,7 @@ export async function continueElsewhere(vms: TestVms, sourceId: string): Promise
     XDG_STATE_HOME: join(folder, "state"),
     XDG_CACHE_HOME: join(folder, "cache"),
   };
-  const there = (...words: readonly string[]) => vms.run([...words], elsewhere);
+  const there = (...words: readonly string[]) => vms.run(words, { environment: elsewhere });
   const copy = vms.id("elsewhere");
   const created = await there("create", "--from", file, "-c", copy, "--wait");
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
