@@ -1,9 +1,11 @@
 /** New clusters of containers from a snapshot: beside their source, without it, interrupted, refused, and removed. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createWords } from "./support/conformance.ts";
+import { containerSubject, containerWitness } from "./support/container-conformance.ts";
 import { listenEverywhere } from "./support/listener.ts";
+import { shareBackend } from "./support/shared-backend.ts";
+import { saveInstalled, testCopy } from "./support/snapshot-conformance.ts";
 import { attackCommand, serviceScript } from "./support/overlay-attacker.ts";
 import {
   docker,
@@ -11,20 +13,20 @@ import {
   pathWithEngine,
   startTestContainers,
 } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
-const state: { containers?: TestContainers; artifact?: string } = {};
-const containers = (): TestContainers => state.containers!;
+const { backend: containers, artifact } = shareBackend(startTestContainers);
 const id = (name: string): string => containers().id(name);
-const source = (): string => id("source");
+const subject = containerSubject(containers, artifact, {
+  name: "source",
+  agents: 1,
+  publicAgents: 0,
+  nodeImage,
+});
+const source = subject.id;
 const run = async (words: string, cluster: string, ...more: readonly string[]) =>
   containers().run([...words.split(" "), "-c", cluster, ...more]);
-const copy = async (cluster: string, ...more: readonly string[]) =>
-  run(`create --from ${source()}:installed`, cluster, ...more);
 const on = async (cluster: string, script: string): Promise<string> =>
   (await run("run --no-test-env --node agent_0", cluster, script)).stdout.trim();
-/** Prints whether the node will end at a time of its own. */
-const deadline = "systemctl is-active cluster-e2e-deadline";
 const nodesOf = async (cluster: string) => (await containers().inspect(cluster)).nodes;
 
 /** Every image, container, network and volume of the cluster ids, also images without a name. */
@@ -39,124 +41,53 @@ async function things(...names: readonly string[]): Promise<readonly string[]> {
 }
 
 beforeAll(async () => {
-  state.containers = await startTestContainers();
-  state.artifact = await buildArtifact("oss", containers().folder);
-  const options = [
-    "--public-agents",
-    "0",
-    "--memory",
-    "1g",
-    "--node-image",
-    nodeImage,
-    "--wait",
-    state.artifact,
-  ];
-  const created = await run("create --variant oss", source(), ...options);
+  const created = await containers().run([...createWords(subject), "--wait"]);
   if (created.status !== 0) throw new Error(created.stderr);
-  await on(
-    source(),
-    "echo saved >/root/note; mkdir -p /var/lib/docker/deep; echo saved >/var/lib/docker/deep/note",
-  );
-  expect((await run("snapshot create installed", source())).status).toBe(0);
+  await containerWitness(subject, containers).plant();
+  await saveInstalled(subject);
 });
 
-afterAll(async () => {
-  for (const name of ["source", "copy", "third", "offline", "offline-copy", "offline-file"])
-    await run("destroy --yes", id(name));
-  await state.containers?.[Symbol.asyncDispose]();
-});
-
-test("a plan says what a copy would be, and creates nothing", async () => {
-  const before = await things("source");
-  const planned = await copy(id("copy"), "--dry-run", "--output", "json");
-  expect(JSON.parse(planned.stdout)).toMatchObject({
-    plan: { cluster: id("copy"), from: { cluster: source(), snapshot: "installed" }, memory: "1g" },
+test("as JSON, a plan says what a copy would be made from", async () => {
+  const words = `create --from ${source()}:installed --dry-run --output json`;
+  expect(JSON.parse((await run(words, id("planned"))).stdout)).toMatchObject({
+    plan: { from: { cluster: source(), snapshot: "installed" }, memory: "1g" },
   });
-  expect([await things("source"), await things("copy")]).toEqual([before, []]);
 });
 
-// Shows R120.
-test("a copy runs beside its source with other keys, the same data, names and private addresses, and a lifetime of its own", async () => {
-  await on(source(), "echo later >/root/note");
-  const made = await copy(id("copy"), "--lifetime", "2h", "--wait", "--timeout", "14m");
-  expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
-    status: 0,
-    stdout: `${id("copy")}\n`,
-  });
-  for (const cluster of [id("copy"), source()])
-    expect(await run("run", cluster, "srun", "-N1", "hostname")).toMatchObject({
-      stdout: "agent-0\n",
-    });
-  expect(await on(id("copy"), deadline)).toBe("active");
-  expect(await on(source(), deadline)).toBe("inactive");
-  expect(await on(id("copy"), "cat /root/note /var/lib/docker/deep/note")).toBe("saved\nsaved");
-  expect(await on(source(), "cat /root/note")).toBe("later");
+const { id: copyId } = testCopy(subject);
 
-  const [own, others] = [await nodesOf(id("copy")), await nodesOf(source())];
-  expect(own.map(({ privateAddress }) => privateAddress)).toEqual(
-    others.map(({ privateAddress }) => privateAddress),
-  );
+test("a copy's nodes have their private addresses and names, and public addresses of their own", async () => {
+  const [own, others] = [await nodesOf(copyId()), await nodesOf(source())];
+  const onCopy = async (script: string) => on(copyId(), script);
   expect(
     own.filter(({ publicAddress }) => others.some((node) => node.publicAddress === publicAddress)),
   ).toEqual([]);
-  expect(await on(id("copy"), "ip -4 route get 192.0.2.1")).toContain(
-    `src ${own[1]!.privateAddress} `,
-  );
-  expect(await on(id("copy"), "getent ahostsv4 master-0")).toStartWith(
-    `${own[0]!.privateAddress} `,
-  );
-  expect(await on(id("copy"), "getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(
+  expect(await onCopy("ip -4 route get 192.0.2.1")).toContain(`src ${own[1]!.privateAddress} `);
+  expect(await onCopy("getent ahostsv4 master-0")).toStartWith(`${own[0]!.privateAddress} `);
+  expect(await onCopy("getent ahostsv4 agent-0 | cut -d' ' -f1 | sort -u")).toBe(
     own[1]!.privateAddress,
   );
-  expect(await on(id("copy"), `getent hosts ${own[0]!.privateAddress}`)).toMatch(/^\S+ +master-0$/);
+  expect(await onCopy(`getent hosts ${own[0]!.privateAddress}`)).toMatch(/^\S+ +master-0$/);
+  expect(await onCopy("cat /var/lib/docker/deep/note; wc -l </root/.ssh/authorized_keys")).toBe(
+    "saved\n1",
+  );
   expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", own[0]!.id])).toBe(
     "1073741824",
   );
 });
 
-test("neither cluster accepts the other's key, and no host key is in both", async () => {
-  const folderOf = async (cluster: string): Promise<string> => {
-    const { stdout } = await run("inspect --output json", cluster);
-    return dirname(/"([^"]*\/id_ed25519)"/.exec(stdout)![1]!);
-  };
-  const [own, others] = [await folderOf(id("copy")), await folderOf(source())];
-  const knownKeys = async (folder: string) =>
-    (await readFile(join(folder, "known_hosts"), "utf8")).match(/ssh-ed25519 \S+/g) ?? [];
-  const keys = [...(await knownKeys(own)), ...(await knownKeys(others))];
-  expect(keys).toHaveLength(4);
-  expect(new Set(keys).size).toBe(4);
-  const login = async (folder: string, key: string, cluster: string) => {
-    const [node] = await nodesOf(cluster);
-    const options = ["-F", "none", "-oBatchMode=yes", "-oIdentitiesOnly=yes"];
-    const files = [`-oUserKnownHostsFile=${folder}/known_hosts`, "-i", `${key}/id_ed25519`];
-    return Bun.$`ssh ${options} ${files} root@${node!.publicAddress} true`.quiet().nothrow();
-  };
-  expect((await login(own, own, id("copy"))).exitCode).toBe(0);
-  for (const [folder, key, cluster] of [
-    [own, others, id("copy")] as const,
-    [others, own, source()] as const,
-  ])
-    expect((await login(folder, key, cluster)).stderr.toString()).toContain("Permission denied");
-  expect(await on(id("copy"), "cat /root/.ssh/authorized_keys | wc -l")).toBe("1");
-});
-
 // Shows R120.
 test("nobody but the nodes reaches their private network: no other user of this computer, and no user on a node", async () => {
-  const [master, agent] = await nodesOf(id("copy"));
+  const [master, agent] = await nodesOf(copyId());
   const [victim, other] = [agent!.privateAddress, master!.privateAddress];
   const bridge = (
-    await docker([
-      "network",
-      "ls",
-      "--quiet",
-      `--filter=label=cluster-e2e.cluster-id=${id("copy")}`,
-    ])
+    await docker(["network", "ls", "--quiet", `--filter=label=cluster-e2e.cluster-id=${copyId()}`])
   ).trim();
   const file = "/root/requests";
-  await on(id("copy"), serviceScript(victim, file));
+  await on(copyId(), serviceScript(victim, file));
   const neighbour = `ip neigh show ${other} dev e2e0`;
-  await on(id("copy"), `ping -c1 ${other}`);
-  const before = await on(id("copy"), neighbour);
+  await on(copyId(), `ping -c1 ${other}`);
+  const before = await on(copyId(), neighbour);
   const words = attackCommand({
     outer: agent!.publicAddress,
     victim,
@@ -181,15 +112,15 @@ test("nobody but the nodes reaches their private network: no other user of this 
     "--",
     ...attackCommand({ outer: agent!.publicAddress, victim, other, device: "" }),
   ];
-  expect((await run("run --no-test-env --node master_0", id("copy"), ...onNode)).stdout).toBe(
+  expect((await run("run --no-test-env --node master_0", copyId(), ...onNode)).stdout).toBe(
     "sent\n",
   );
   // A node's own request arrives, and after the others.
   const request = `exec 3<>/dev/udp/${victim}/7777; echo from a node >&3`;
-  await run("run --no-test-env --node master_0", id("copy"), "bash", "-c", request);
-  await on(id("copy"), `until grep -q node ${file}; do sleep 0.1; done`);
-  expect(await on(id("copy"), `cat ${file}`)).toBe("from a node");
-  expect([before.split(" ")[2], await on(id("copy"), neighbour)]).toEqual([
+  await run("run --no-test-env --node master_0", copyId(), "bash", "-c", request);
+  await on(copyId(), `until grep -q node ${file}; do sleep 0.1; done`);
+  expect(await on(copyId(), `cat ${file}`)).toBe("from a node");
+  expect([before.split(" ")[2], await on(copyId(), neighbour)]).toEqual([
     expect.stringMatching(/^02:e2:/),
     before,
   ]);
@@ -251,7 +182,7 @@ test("nodes that are offline reach each other and nothing else, after a restart,
   };
   expect(await reachedFrom(source())).toBe(true);
 
-  const options = ["--public-agents", "0", "--node-image", nodeImage, "--wait", state.artifact!];
+  const options = ["--public-agents", "0", "--node-image", nodeImage, "--wait", artifact()];
   await succeed("create --variant oss --offline", cluster, ...options);
   await expectOffline(cluster);
   expect(await succeed("run", cluster, "srun", "-N1", "hostname")).toBe("agent-0\n");
@@ -322,14 +253,14 @@ test("`once` tests on a copy and removes it; the source and its snapshot stay", 
 });
 
 test("a copy outlives its source, boots again, and can be saved and copied; the last cluster takes all images with it", async () => {
-  expect((await run("snapshot create again", id("copy"))).status).toBe(0);
+  expect((await run("snapshot create again", copyId())).status).toBe(0);
   const destroyed = await run("destroy --yes", source());
   expect({ status: destroyed.status }, destroyed.stderr).toEqual({ status: 0 });
-  expect((await run("stop", id("copy"))).status).toBe(0);
-  expect((await run("start", id("copy"))).status).toBe(0);
-  expect(await run("wait --timeout 14m", id("copy"))).toMatchObject({ status: 0 });
+  expect((await run("stop", copyId())).status).toBe(0);
+  expect((await run("start", copyId())).status).toBe(0);
+  expect(await run("wait --timeout 14m", copyId())).toMatchObject({ status: 0 });
   const third = await run(
-    `create --from ${id("copy")}:again`,
+    `create --from ${copyId()}:again`,
     id("third"),
     "--wait",
     "--timeout",
@@ -337,14 +268,14 @@ test("a copy outlives its source, boots again, and can be saved and copied; the 
   );
   expect({ status: third.status }, third.stderr).toEqual({ status: 0 });
   // A snapshot doesn't save a lifetime.
-  expect(await on(id("third"), deadline)).toBe("inactive");
+  expect(await on(id("third"), "systemctl is-active cluster-e2e-deadline")).toBe("inactive");
   const addresses = async (cluster: string) =>
     (await nodesOf(cluster)).map(({ privateAddress }) => privateAddress);
-  expect(await addresses(id("third"))).toEqual(await addresses(id("copy")));
-  expect((await run("destroy --yes", id("copy"))).status).toBe(0);
+  expect(await addresses(id("third"))).toEqual(await addresses(copyId()));
+  expect((await run("destroy --yes", copyId())).status).toBe(0);
   expect(await run("run", id("third"), "srun", "-N1", "hostname")).toMatchObject({
     stdout: "agent-0\n",
   });
   expect((await run("destroy --yes", id("third"))).status).toBe(0);
-  expect(await things("source", "copy", "third")).toEqual([]);
+  expect(await things("source", "source-copy", "third")).toEqual([]);
 });

@@ -9,8 +9,7 @@ import { shareBackend } from "./support/shared-backend.ts";
 import { docker, bareNodeImage, startTestContainers } from "./support/test-containers.ts";
 
 const { backend: containers, artifact } = shareBackend(startTestContainers);
-const engine = { name: "docker", nodeImage: bareNodeImage } as const;
-const subject = testContainerConformance(containers, artifact, engine);
+const subject = testContainerConformance(containers, artifact, { nodeImage: bareNodeImage });
 const { id } = subject;
 const { ask, nodeOf, on } = commandsOf(subject);
 

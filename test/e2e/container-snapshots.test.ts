@@ -1,33 +1,29 @@
 /** Snapshots of a cluster of containers: created, restored, damaged, interrupted, and removed with the cluster. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { buildArtifact } from "./support/artifacts.ts";
+import { commandsOf, createWords } from "./support/conformance.ts";
+import { containerSubject, containerWitness } from "./support/container-conformance.ts";
+import { shareBackend } from "./support/shared-backend.ts";
+import { testSnapshots } from "./support/snapshot-conformance.ts";
 import {
   docker,
   nodeImage,
   pathWithEngine,
   startTestContainers,
 } from "./support/test-containers.ts";
-import type { TestContainers } from "./support/test-containers.ts";
 
 const proxy = "http://proxy.example.test:3128";
-const state: { containers?: TestContainers } = {};
-const containers = (): TestContainers => state.containers!;
-const id = (): string => containers().id("saved");
-const snapshot = (...words: readonly string[]) =>
-  containers().run(["snapshot", ...words, "-c", id()]);
-const onAgent = async (script: string): Promise<string> => {
-  const ran = await containers().run([
-    "run",
-    "-c",
-    id(),
-    "--no-test-env",
-    "--node",
-    "agent_0",
-    script,
-  ]);
-  return ran.stdout.trim();
-};
+const { backend: containers, artifact } = shareBackend(startTestContainers);
+const subject = containerSubject(containers, artifact, {
+  name: "saved",
+  agents: 1,
+  publicAgents: 0,
+  nodeImage,
+});
+const { id } = subject;
+const { ask, on } = commandsOf(subject);
+const snapshot = async (...words: readonly string[]) => ask(["snapshot", ...words]);
+const onAgent = async (script: string) => on("agent_0", script);
 
 /** Every image and volume of the cluster's snapshots, also those without a name. */
 async function saved(): Promise<readonly string[]> {
@@ -43,64 +39,17 @@ async function saved(): Promise<readonly string[]> {
 }
 
 beforeAll(async () => {
-  state.containers = await startTestContainers();
-  const artifact = await buildArtifact("oss", containers().folder);
-  const options = ["--public-agents", "0", "--memory", "1g", "--node-image", nodeImage, "--wait"];
   // The engine's client gives its containers this proxy, which nothing here uses: nodes reach each other directly.
   const config = join(containers().folder, "engine-client");
   const proxies = { default: { httpProxy: proxy, noProxy: ".example.test" } };
   await Bun.write(join(config, "config.json"), JSON.stringify({ proxies }));
-  const created = await containers().run(
-    ["create", "--variant", "oss", "-c", id(), ...options, artifact],
-    { environment: { DOCKER_CONFIG: config } },
-  );
+  const created = await containers().run([...createWords(subject), "--wait"], {
+    environment: { DOCKER_CONFIG: config },
+  });
   if (created.status !== 0) throw new Error(created.stderr);
 });
 
-afterAll(async () => {
-  if (state.containers !== undefined) await containers().run(["destroy", "--yes", "-c", id()]);
-  await state.containers?.[Symbol.asyncDispose]();
-});
-
-test("a cluster comes back as it was saved: addresses, options, files, volumes; and runs a job without an installation", async () => {
-  await onAgent(
-    "echo before >/root/note; mkdir -p /var/lib/docker/deep; echo before >/var/lib/docker/deep/note",
-  );
-  const before = await containers().inspect(id());
-  expect(await snapshot("create", "installed")).toMatchObject({ status: 0, stdout: "installed\n" });
-  const listed = await snapshot("list");
-  expect(listed.stdout).toMatch(
-    /^NAME +CREATED +SIZE +STATE\ninstalled +(\S+ )?\d\d:\d\d UTC +\d+ MB +complete\n$/,
-  );
-  expect(Number(/(\d+) MB/.exec(listed.stdout)?.[1])).toBeGreaterThan(20);
-
-  await onAgent(
-    "rm -r /root/note /var/lib/docker/deep; touch /var/lib/docker/later; systemctl disable slurmd",
-  );
-  await docker(["kill", before.nodes[0]!.id]);
-  const restored = await snapshot("restore", "installed");
-  expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
-    status: 0,
-    stdout: "installed\n",
-  });
-  expect(restored.stderr).toContain(`Run cluster-container wait --cluster-id ${id()} to find out`);
-
-  const after = await containers().inspect(id());
-  const places = ({ nodes }: typeof before) =>
-    nodes.map(({ reference, privateAddress }) => [reference, privateAddress]);
-  expect(places(after)).toEqual(places(before));
-  const agent = after.nodes.find(({ reference }) => reference === "agent_0")!;
-  expect(await docker(["inspect", "--format={{.HostConfig.Memory}}", agent.id])).toBe("1073741824");
-  expect(await onAgent("cat /root/note /var/lib/docker/deep/note; ls /var/lib/docker")).toBe(
-    "before\nbefore\ndeep",
-  );
-  expect(await containers().run(["wait", "-c", id(), "--timeout", "14m"])).toMatchObject({
-    status: 0,
-  });
-  expect(await containers().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
-    stdout: "agent-0\n",
-  });
-});
+testSnapshots(subject, containerWitness(subject, containers));
 
 test("the node's own files of names stay its own: replaced, and kept by a restart, a snapshot and a restore", async () => {
   const change =
@@ -276,7 +225,7 @@ test("a stopped cluster whose nodes were pruned too is listed, and a snapshot br
   const places = ({ nodes: all }: typeof before) =>
     all.map(({ reference, privateAddress }) => [reference, privateAddress]);
   expect(places(await containers().inspect(id()))).toEqual(places(before));
-  expect(await onAgent("ping -c1 -W5 master-0 >/dev/null && cat /root/note")).toBe("before");
+  expect(await onAgent("ping -c1 -W5 master-0 >/dev/null && cat /root/note")).toBe("saved");
 });
 
 test("nodes go on after a snapshot was cut short; doctor tells of what is left, and the same name can be used again", async () => {
@@ -327,7 +276,7 @@ test("a restore that is killed, wherever it is, can be repeated", async () => {
     snapshot("restore", "installed"),
   ]);
   expect(both.map(({ status }) => status)).toEqual([0, 0]);
-  expect(await onAgent("cat /root/note")).toBe("before");
+  expect(await onAgent("cat /root/note")).toBe("saved");
 });
 
 test("a snapshot that nodes were restored from can be deleted, and destroy removes the others after asking", async () => {

@@ -2,18 +2,19 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { testKilledNode, testRemoval } from "./support/conformance.ts";
-import { testContainerConformance } from "./support/container-conformance.ts";
+import { commandsOf, testKilledNode, testRemoval } from "./support/conformance.ts";
+import { containerWitness, testContainerConformance } from "./support/container-conformance.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { podmanLack } from "./support/container-engine.ts";
 import { run } from "./support/executable.ts";
 import { shareBackend } from "./support/shared-backend.ts";
+import { saveInstalled, testCopy, testSnapshots } from "./support/snapshot-conformance.ts";
 import { expectRootlessRefused, silentDocker } from "./support/refused-engines.ts";
 import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-containers.ts";
 
 describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`, () => {
   const { backend: containers, artifact } = shareBackend(async () => startTestContainers("podman"));
-  const engine = { name: "podman", nodeImage } as const;
+  const engine = { engine: "podman", nodeImage } as const;
   const subject = testContainerConformance(containers, artifact, engine);
   const { id } = subject;
   const twin = (): string => containers().id("twin");
@@ -103,67 +104,26 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect((await containers().run(["destroy", "--yes", "-c", offline])).status).toBe(0);
   });
 
-  test("a snapshot brings nodes back at their addresses, with their files and volumes, and runs a job", async () => {
-    const onAgent = async (script: string): Promise<string> =>
-      (
-        await containers().run(["run", "-c", id(), "--no-test-env", "--node", "agent_1", script])
-      ).stdout.trim();
-    const snapshot = async (action: string) =>
-      containers().run(["snapshot", action, "installed", "-c", id()]);
-    const addresses = async () =>
-      (await containers().inspect(id())).nodes.map(({ privateAddress }) => privateAddress);
-    await onAgent("echo before >/var/lib/docker/note; echo before >/root/note");
-    // Slurm saves its jobs only every few seconds: in an older copy of its state, the job that has just run would run forever.
-    expect(
-      (await containers().run(["run", "-c", id(), "systemctl restart slurmctld"])).status,
-    ).toBe(0);
-    const before = await addresses();
-    expect(await snapshot("create")).toMatchObject({ status: 0, stdout: "installed\n" });
-    await onAgent("rm /var/lib/docker/note /root/note");
-    const restored = await snapshot("restore");
-    expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
-      status: 0,
-      stdout: "installed\n",
-    });
-    expect(await addresses()).toEqual(before);
-    expect(await onAgent("cat /var/lib/docker/note /root/note; cat /shared/note")).toBe(
-      "before\nbefore\nfrom outside",
-    );
-    expect((await containers().run(["wait", "-c", id(), "--timeout", "14m"])).status).toBe(0);
-    const ran = await containers().run(["run", "-c", id(), "srun", "-N2", "hostname"]);
-    expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
-    expect((await containers().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
-      /^installed .* [1-9]\d* MB +complete$/m,
-    );
+  testSnapshots(subject, containerWitness(subject, containers));
+
+  test("restored nodes have the volume", async () => {
+    expect(await commandsOf(subject).on("agent_1", "cat /shared/note")).toBe("from outside");
   });
 
-  test("copies run beside their source, also a copy of a copy", async () => {
-    const onCluster = async (words: string, cluster: string) =>
-      containers().run([...words.split(" "), "-c", cluster]);
-    const addressesOf = async (cluster: string) =>
-      (await containers().inspect(cluster)).nodes.map(({ privateAddress }) => privateAddress);
-    const [copy, third] = [containers().id("copy"), containers().id("third")];
-    for (const [from, cluster] of [
-      [`${id()}:installed`, copy] as const,
-      [`${copy}:again`, third] as const,
-    ]) {
-      const made = await onCluster(`create --from ${from} --wait --timeout 14m`, cluster);
-      expect({ status: made.status, stdout: made.stdout }, made.stderr).toEqual({
-        status: 0,
-        stdout: `${cluster}\n`,
-      });
-      expect(await addressesOf(cluster)).toEqual(await addressesOf(id()));
-      const ran = await containers().run(["run", "-c", cluster, "srun", "-N2", "hostname"]);
-      expect(ran.stdout.trim().split("\n").toSorted()).toEqual(["agent-0", "agent-1"]);
-      if (cluster === third) continue;
-      expect(
-        (await containers().run(["run", "-c", copy, "systemctl restart slurmctld"])).status,
-      ).toBe(0);
-      expect((await onCluster("snapshot create again", copy)).status).toBe(0);
-    }
-    for (const cluster of [copy, third])
-      expect((await onCluster("destroy --yes", cluster)).status).toBe(0);
+  const copy = testCopy(subject);
+
+  test("a copy of a copy runs as well", async () => {
+    const third = { ...subject, id: () => containers().id("third") };
+    const { ask, expectJob } = commandsOf(third);
+    await saveInstalled(copy);
+    const words = ["create", "--from", `${copy.id()}:installed`, "--wait", "--timeout", "14m"];
+    const made = await ask(words);
+    expect(made.status, made.stderr).toBe(0);
+    await expectJob();
+    expect((await ask(["destroy", "--yes"])).status).toBe(0);
   });
+
+  testRemoval(copy);
 
   test("a deleted snapshot leaves neither image nor volume", async () => {
     const { engine } = containers();

@@ -12,7 +12,8 @@ import {
 } from "./support/conformance.ts";
 import * as copies from "./support/copies.ts";
 import { expectEqualClocks } from "./support/node-clocks.ts";
-import { continueBesideSource, continueElsewhere, continueFailed } from "./support/vm-snapshots.ts";
+import { testCopy, testSnapshots } from "./support/snapshot-conformance.ts";
+import { continueElsewhere, continueFailed } from "./support/vm-snapshots.ts";
 import { buildVmImage, startTestVms, type TestVms } from "./support/test-vms.ts";
 import { serveOnLoopback } from "../support/loopback-server.ts";
 import { until } from "../support/until.ts";
@@ -244,35 +245,20 @@ test("a partition drops what one machine sends, or what both send, until it is h
   expect(await ask(["wait", "--timeout", "5m"])).toMatchObject({ status: 0 });
 });
 
-// Shows R119.
-test("a snapshot brings back what ran, on a machine that was killed too: nothing boots, and clocks are right", async () => {
-  const onAgent = async (script: string) => on("agent_0", script);
-  const bootId = "cat /proc/sys/kernel/random/boot_id";
-  const loop = "nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!";
-  const [pid, before] = (await onAgent(`${loop}; ${bootId}`)).split("\n");
-  expect(await vms().run(["snapshot", "create", "installed", "-c", id()])).toMatchObject({
-    stdout: "installed\n",
-  });
-  expect(await onAgent("touch later; uptime -s >/dev/null && echo on")).toBe("on");
-  process.kill((await vms().machines(id())).get("agent_0")!, "SIGKILL");
-  const restored = await vms().run(["snapshot", "restore", "installed", "-vv", "-c", id()]);
-  expect({ status: restored.status, stdout: restored.stdout }, restored.stderr).toEqual({
-    status: 0,
-    stdout: "installed\n",
-  });
-  await expectEqualClocks(vms(), id(), restored.stderr);
-  expect(await vms().run(["run", "-c", id(), "srun", "-N1", "hostname"])).toMatchObject({
-    stdout: "agent-0\n",
-  });
-  await copies.expectOtherUuids(vms(), id(), "installed");
-  expect(await onAgent(`${bootId}; ls later 2>/dev/null; kill -0 ${pid} && echo runs`)).toBe(
-    `${before}\nruns`,
-  );
-  const asked = Date.now() / 1000;
-  expect(Number(await onAgent("date +%s"))).toBeWithin(asked - 10, Date.now() / 1000 + 10);
-  expect((await vms().run(["snapshot", "list", "-c", id()])).stdout).toMatch(
-    /^installed +(\S+ )?\d\d:\d\d UTC +\d+ MB +complete$/m,
-  );
+const identity = "cat /proc/sys/kernel/random/boot_id";
+testSnapshots(subject, {
+  plant: () =>
+    on("agent_0", `${identity}; nohup sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & echo $!`),
+  // Nothing boots, and clocks are right.
+  check: async (planted, { stderr }) => {
+    await expectEqualClocks(vms(), id(), stderr);
+    expect((await ask(["run", "srun", "-N1", "hostname"])).stdout).toBe("agent-0\n");
+    await copies.expectOtherUuids(vms(), id(), "installed");
+    const [bootId, pid] = planted.split("\n").toSorted((one, other) => other.length - one.length);
+    expect(await on("agent_0", `${identity}; kill -0 ${pid} && echo runs`)).toBe(`${bootId}\nruns`);
+    const asked = Date.now() / 1000;
+    expect(Number(await on("agent_0", "date +%s"))).toBeWithin(asked - 10, Date.now() / 1000 + 10);
+  },
 });
 
 test("clocks agree to 50 ms after a pause, and after this computer slept", async () => {
@@ -287,9 +273,24 @@ test("clocks agree to 50 ms after a pause, and after this computer slept", async
   await expectEqualClocks(vms(), id(), ran.stderr);
 });
 
-// Shows R120.
-test("a new cluster continues from the snapshot, beside the source and with keys of its own", async () =>
-  continueBesideSource(vms(), id(), state.artifact!));
+const copy = testCopy(subject);
+
+test("a copy has nothing of its source's key, and leaves nothing over; --from takes no other size", async () => {
+  const words = ["create", "--from", `${id()}:installed`, "--masters", "3", state.artifact!];
+  expect(await commandsOf(copy).ask(words)).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(
+      /--masters: cannot be combined with --from[^]*PLATFORM: cannot be combined with/,
+    ),
+  });
+  const { sshKey } = await vms().inspect(id());
+  const [, key] = (await Bun.$`ssh-keygen -y -f ${sshKey.path}`.text()).split(" ");
+  const search = `sudo grep -rlF ${key} /root /home /etc/ssh`;
+  expect(await commandsOf(copy).on("master_0", search)).toBe("");
+  expect((await vms().run(["doctor"])).stdout).not.toContain("Left over");
+});
+
+testRemoval(copy);
 
 // Shows R121.
 test("on another computer, the snapshot's file becomes a cluster of that user, in which jobs run", async () =>

@@ -73,7 +73,7 @@ export function commandsOf({ backend, id, agents, publicAgents }: Subject) {
       ...names("public_agent", publicAgents),
     ] as const,
     sshConfig: async (): Promise<string> => {
-      const path = join(backend().folder, "cluster.ssh");
+      const path = join(backend().folder, `${id()}.ssh`);
       await Bun.write(path, (await ask(["inspect", "--output", "ssh-config"])).stdout);
       return path;
     },

@@ -63,6 +63,10 @@ export async function startTestContainers(
     inspect: (clusterId) => program.inspect(clusterId),
     things: async (clusterId) => thingsOf(engine, clusterId),
     [Symbol.asyncDispose]: async () => {
+      // With their snapshots, which tests that failed leave.
+      const { stdout } = await program.run(on(["list", "--quiet"]));
+      for (const id of stdout.split("\n").filter((each) => each.startsWith(prefix)))
+        await program.run(on(["destroy", "--yes", "-c", id]));
       const left = (await labelled(engine, "ps --all", "{{.ID}} {{.Names}}")).filter((line) =>
         line.includes(prefix),
       );
