@@ -14,8 +14,7 @@ import { nodeImage, pathWithEngine, startTestContainers } from "./support/test-c
 
 describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`, () => {
   const { backend: containers, artifact } = shareBackend(async () => startTestContainers("podman"));
-  const engine = { engine: "podman", nodeImage } as const;
-  const subject = testContainerConformance(containers, artifact, engine);
+  const subject = testContainerConformance(containers, artifact, { engine: "podman", nodeImage });
   const { id } = subject;
   const twin = (): string => containers().id("twin");
   const createWords = (clusterId: string, ...more: readonly string[]) => [
