@@ -249,6 +249,14 @@ test("an open source checkout stands beside the enterprise tests, and touches no
   expect(sent(await sync(["-c", "paid", state.oss!]))).toEqual([0]);
 });
 
+// Shows R58.
+test("wait ends with 1 and shows the log of a node whose installer failed", async () => {
+  const waited = await cloud().run(["wait", "-c", "broken", "--timeout", "5m"]);
+  for (const text of ["master_0", "not today", "[install-failed]"])
+    expect(waited.stderr).toContain(text);
+  expect(waited).toMatchObject({ status: 1, stdout: "" });
+});
+
 test("a cluster that isn't installed ends with 1 and says so", async () => {
   const refused = await cloud().run(["sync", "-c", "broken", state.oss!]);
   expect(refused.stderr).toContain("master_0");
