@@ -51,27 +51,63 @@ beforeAll(async () => {
 
 testSnapshots(subject, containerWitness(subject, containers));
 
-test("the node's own files of names stay its own: replaced, and kept by a restart, a snapshot and a restore", async () => {
-  const change =
+/** Names that a node's own files have, and a program there has set. */
+const names = {
+  set:
     'sed -i "s/localhost/localhost here/" /etc/hosts && echo "192.0.2.7 db.example.test" >>/etc/hosts && ' +
     'printf "nameserver 192.0.2.53\\n" >/tmp/servers && cat /etc/resolv.conf >>/tmp/servers && ' +
-    "mv /tmp/servers /etc/resolv.conf && hostnamectl set-hostname renamed.example.test";
-  const look =
-    "grep -c -e here -e db.example /etc/hosts; head -n 1 /etc/resolv.conf; getent hosts db.example.test";
-  const seen = async () =>
-    onAgent(`${look}; grep -c agent-0 /etc/hosts; hostname; cat /etc/hostname`);
-  const expected =
-    /^3\nnameserver 192\.0\.2\.53\n192\.0\.2\.7 +db\.example\.test\n1\nrenamed\.example\.test\nrenamed\.example\.test$/;
-  await onAgent(change);
-  expect(await seen()).toMatch(expected);
-  expect((await containers().run(["node", "restart", "agent_0", "-c", id()])).status).toBe(0);
-  expect(await seen()).toMatch(expected);
-  expect((await snapshot("create", "names")).status).toBe(0);
-  await onAgent("echo lost >>/etc/hosts; rm /etc/resolv.conf; hostnamectl set-hostname lost");
-  expect((await snapshot("restore", "names")).status).toBe(0);
-  expect(await seen()).toMatch(expected);
+    "mv /tmp/servers /etc/resolv.conf && hostnamectl set-hostname renamed.example.test",
+  look:
+    "grep -c -e here -e db.example /etc/hosts; head -n 1 /etc/resolv.conf; getent hosts db.example.test; " +
+    "grep -c agent-0 /etc/hosts; hostname; cat /etc/hostname",
+  seen: /^3\nnameserver 192\.0\.2\.53\n192\.0\.2\.7 +db\.example\.test\n1\nrenamed\.example\.test\nrenamed\.example\.test$/,
+  lose: "echo lost >>/etc/hosts; rm /etc/resolv.conf; hostnamectl set-hostname lost",
+};
+
+const python = (line: string) => `python3 -c '${line}'`;
+const acl =
+  "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
+const attributes = {
+  set: python(
+    `import os; open("/srv/f", "w"); [os.setxattr("/srv/f", n, v) for n, v in [("user.note", b"saved"), ("trusted.t", b"t"), ("system.posix_acl_access", bytes.fromhex("${acl}"))]]; os.mkdir(b"/srv/d\\xff"); os.setxattr(b"/srv/d\\xff", "user.d", b"d")`,
+  ),
+  look: python(
+    'import os; print(sorted(os.listxattr("/srv/f")), os.getxattr("/srv/f", "user.note"), os.listxattr(b"/srv/d\\xff"))',
+  ),
+  seen: "['system.posix_acl_access', 'trusted.t', 'user.note'] b'saved' ['user.d']",
+  change: python('import os; os.setxattr("/srv/f", "user.note", b"later")'),
+};
+
+const holes = {
+  set: "truncate -s 64M /srv/holes && echo end >>/srv/holes && ln /srv/holes /srv/link; ln /srv/f /srv/f2",
+  look: "stat -c '%b %s %h' /srv/holes; tail -c 4 /srv/link; stat -c %h /srv/f; echo new >/srv/f2; cat /srv/f",
+  seen: /^\d{1,4} 67108868 2\nend\n2\nnew$/,
+};
+
+/** Logins have the proxy of the engine's client, but not for the cluster's nodes. */
+const proxies = {
+  look: 'echo "$http_proxy $HTTP_PROXY"; for word in .example.test master-0; do case ",$no_proxy," in *",$word,"*) echo direct ;; esac; done; env -u http_proxy grep -c ^http_proxy= /etc/environment',
+  seen: `${proxy} ${proxy}\ndirect\ndirect\n1`,
+};
+
+test("a node's own names, attributes, access lists and holes come back with a restore, as do proxies; a restart keeps what was there", async () => {
+  for (const { set } of [names, attributes, holes]) await onAgent(set);
+  expect(await onAgent(names.look)).toMatch(names.seen);
+  expect(await onAgent(attributes.look)).toBe(attributes.seen);
+  expect(await onAgent(proxies.look)).toBe(proxies.seen);
+  expect((await snapshot("create", "own")).status).toBe(0);
+  await onAgent(attributes.change);
+  expect((await ask(["node", "restart", "agent_0"])).status).toBe(0);
+  expect(await onAgent(names.look)).toMatch(names.seen);
+  expect(await onAgent(attributes.look)).toBe(attributes.seen.replace("saved", "later"));
+  await onAgent(names.lose);
+  expect((await snapshot("restore", "own")).status).toBe(0);
+  expect(await onAgent(names.look)).toMatch(names.seen);
+  expect(await onAgent(attributes.look)).toBe(attributes.seen);
+  expect(await onAgent(holes.look)).toMatch(holes.seen);
+  expect(await onAgent(proxies.look)).toBe(proxies.seen);
   expect((await snapshot("restore", "installed")).status).toBe(0);
-  expect((await snapshot("delete", "names")).status).toBe(0);
+  expect((await snapshot("delete", "own")).status).toBe(0);
   expect(await onAgent("hostname; grep -c example /etc/hosts")).toBe("agent-0\n0");
 });
 
@@ -91,15 +127,6 @@ test.each(cases)("$id: $words", async ({ id: errorId, status, words, says }) => 
   const ran = await snapshot(...words);
   expect({ status: ran.status, stdout: ran.stdout }).toEqual({ status, stdout: "" });
   for (const text of [says, `[${errorId}]`]) expect(ran.stderr).toContain(text);
-});
-
-test("logins have the proxy of the engine's client, but not for the cluster's nodes, also after a restore", async () => {
-  const seen =
-    'echo "$http_proxy $HTTP_PROXY"; for word in .example.test master-0; do case ",$no_proxy," in *",$word,"*) echo direct ;; esac; done; env -u http_proxy grep -c ^http_proxy= /etc/environment';
-  const expected = `${proxy} ${proxy}\ndirect\ndirect\n1`;
-  expect(await onAgent(seen)).toBe(expected);
-  expect((await snapshot("restore", "installed")).status).toBe(0);
-  expect(await onAgent(seen)).toBe(expected);
 });
 
 test("a stopped node is named, keeps a snapshot from being made, and comes back at its address, as does a stopped cluster", async () => {
@@ -161,35 +188,6 @@ async function killedAt(command: string, ...words: readonly string[]): Promise<s
   const environment = { PATH: await pathWithEngine(containers().folder, "docker", lines) };
   return (await containers().run(["snapshot", ...words, "-c", id()], { environment })).signal;
 }
-
-test("extended attributes, access lists and holes come back with a restore, and a restart leaves later attributes alone", async () => {
-  const acl =
-    "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000400ffffffff";
-  const python = (line: string) => `python3 -c '${line}'`;
-  const set = `import os; open("/srv/f", "w"); [os.setxattr("/srv/f", n, v) for n, v in [("user.note", b"saved"), ("trusted.t", b"t"), ("system.posix_acl_access", bytes.fromhex("${acl}"))]]; os.mkdir(b"/srv/d\\xff"); os.setxattr(b"/srv/d\\xff", "user.d", b"d")`;
-  const seen = async () =>
-    onAgent(
-      python(
-        'import os; print(sorted(os.listxattr("/srv/f")), os.getxattr("/srv/f", "user.note"), os.listxattr(b"/srv/d\\xff"))',
-      ),
-    );
-  await onAgent(python(set));
-  await onAgent("truncate -s 64M /srv/holes && echo end >>/srv/holes && ln /srv/holes /srv/link");
-  await onAgent("ln /srv/f /srv/f2");
-  const holes =
-    "stat -c '%b %s %h' /srv/holes; tail -c 4 /srv/link; stat -c %h /srv/f; echo new >/srv/f2; cat /srv/f";
-  const before = await seen();
-  expect(before).toBe("['system.posix_acl_access', 'trusted.t', 'user.note'] b'saved' ['user.d']");
-  expect((await snapshot("create", "attributes")).status).toBe(0);
-  await onAgent(python('import os; os.setxattr("/srv/f", "user.note", b"later")'));
-  expect((await containers().run(["node", "restart", "agent_0", "-c", id()])).status).toBe(0);
-  expect(await seen()).toBe(before.replace("saved", "later"));
-  expect((await snapshot("restore", "attributes")).status).toBe(0);
-  expect(await seen()).toBe(before);
-  expect(await onAgent(holes)).toMatch(/^\d{1,4} 67108868 2\nend\n2\nnew$/);
-  expect((await snapshot("restore", "installed")).status).toBe(0);
-  expect((await snapshot("delete", "attributes")).status).toBe(0);
-});
 
 test("a stopped cluster whose network was pruned is listed, restored and started", async () => {
   const addresses = async () =>

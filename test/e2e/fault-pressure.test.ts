@@ -1,7 +1,6 @@
 /** Pressure on a container within its limits: it shows, and everything is given back when it heals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { writeEmptyPlatform } from "./support/empty-platform.ts";
 import { type TestContainers, nodeImage, startTestContainers } from "./support/test-containers.ts";
 
 const state: { containers?: TestContainers } = {};
@@ -23,11 +22,7 @@ const onNode = async (line: string): Promise<string> => {
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-  const platform = join(containers().folder, "platform");
-  await mkdir(platform);
-  await Bun.write(join(platform, "platform.yaml"), 'name: nothing\nversion: "1.0"\n');
-  for (const name of ["install", "check"])
-    await writeFile(join(platform, name), "#!/bin/sh\n", { mode: 0o755 });
+  const platform = await writeEmptyPlatform(containers().folder);
   const create = words(
     "create --wait --cpus 0.5 --memory 512m --masters 1 --agents 0 --public-agents 0",
   );

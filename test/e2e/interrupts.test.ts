@@ -8,8 +8,8 @@ import { startTestCloud } from "./support/test-cloud.ts";
 
 const { backend: cloud, artifact } = shareBackend(async () => startTestCloud("container"));
 
-const createWords = (id: string) =>
-  `create -v --variant oss --linux-distribution debian-12 --public-agents 0 -c ${id} ${artifact()}`.split(
+const createWords = (id: string, agents = 1) =>
+  `create -v --variant oss --linux-distribution debian-12 --agents ${agents} --public-agents 0 -c ${id} ${artifact()}`.split(
     " ",
   );
 
@@ -92,7 +92,7 @@ const stages: readonly Stage[] = [
 test.each([...stages])("Ctrl-C $when leaves nothing", async ({ reached, fault, logs }) => {
   await cloud().control("reset", {});
   if (fault !== undefined) await cloud().control("faults", fault);
-  const creating = cloud().start(createWords("interrupted"));
+  const creating = cloud().start(createWords("interrupted", 0));
   await reached(creating);
   creating.interrupt("SIGINT");
   const ended = await creating.ended;
