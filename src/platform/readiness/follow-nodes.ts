@@ -62,8 +62,10 @@ interface Following {
 const passesNeeded = 3;
 /** The last question, once everything is ready, looks once. It is not needed if everything was ready at the first one. */
 const looksOf = ({ hasWaited }: WaitState): number => passesNeeded - (hasWaited ? 1 : 0);
-/** No node is asked more often, whatever it answers, and no master's web server. */
+/** No node is asked more often on average, whatever it answers, and no master's web server. */
 const periodMs = 1000;
+/** How many questions may be early, because an installation goes through several states in quick succession. */
+const earlyQuestions = 3;
 /** How often a node that is ready is asked again while others are not. */
 const readyPeriodMs = 15_000;
 
@@ -97,6 +99,7 @@ async function followNode(
   { state, connections, clock }: Following,
   signal: AbortSignal,
 ): Promise<void> {
+  let dueMs = -Infinity;
   for (;;) {
     const before = state.answers.get(id);
     const isReady = before?.verdict.kind === "ready";
@@ -111,8 +114,9 @@ async function followNode(
     state.answers.set(id, answer);
     state.hasWaited ||= isReady || answer.verdict.kind !== "ready";
     state.change();
-    const waitsNext = known === undefined && answer.report?.seen !== undefined;
-    if (!waitsNext) await clock.sleep(Math.max(0, askedAtMs + periodMs - clock.now()), signal);
+    const early = answer.report?.seen === undefined ? 0 : earlyQuestions;
+    dueMs = Math.max(dueMs, askedAtMs - early * periodMs) + periodMs;
+    await clock.sleep(Math.max(0, dueMs - clock.now()), signal);
   }
 }
 
