@@ -35,8 +35,6 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
 interface Compilation {
   readonly source: string;
   readonly plugins?: readonly BunPlugin[];
-  /** How many levels of nested functions get byte code; default: all. */
-  readonly bytecodeDepth?: number;
   /** The path to write to. Its last part becomes part of the executable, so it must not vary. */
   readonly outfile: string;
   readonly version: string;
@@ -45,17 +43,11 @@ interface Compilation {
 }
 
 /** The settings of each program in src/bin that differ from the usual ones. */
-export type ProgramBuild = Pick<Compilation, "plugins" | "bytecodeDepth">;
+export type ProgramBuild = Pick<Compilation, "plugins">;
 
-/**
- * Byte code for nested functions makes up a third of what a program adds to Bun's size. Without it, a command of
- * cluster-container takes 2 to 5 ms longer. One of cluster-cloud, which loads the SDK, takes 8 ms longer, which is a third
- * as much again.
- */
-export async function programBuild(program: string): Promise<ProgramBuild> {
-  const plugins = [withPreparedHelp(await declared(root, program))];
-  return program === "cluster-cloud" ? { plugins } : { plugins, bytecodeDepth: 1 };
-}
+export const programBuild = async (program: string): Promise<ProgramBuild> => ({
+  plugins: [withPreparedHelp(await declared(root, program))],
+});
 
 const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 
@@ -63,7 +55,6 @@ const usualPlugins = [withoutNativeModules, withoutUnusedParts];
 export async function compile({
   source,
   plugins,
-  bytecodeDepth,
   outfile,
   version,
   platform,
@@ -74,9 +65,11 @@ export async function compile({
     sourcemap: "linked",
     // For a fast start: byte code and lazy chunks. Either of them alone gains nothing or breaks top-level await.
     bytecode: true,
+    // Byte code of all functions would be half of what a program adds to Bun's size. Without it, a command that loads the SDK
+    // takes half as much processor time again; others take a twentieth more.
+    bytecodeDepth: 0,
     // The SDK's ES modules, of which the bundler leaves out what is not used, instead of its CommonJS ones.
     conditions: ["module"],
-    ...(bytecodeDepth !== undefined && { bytecodeDepth }),
     format: "esm",
     splitting: true,
     define: {

@@ -12,7 +12,8 @@ const questions = [
   { words: ["--help"], limit: 1.15 },
   { words: ["create", "--help"], limit: 1.15 },
 ] as const;
-const mostMegabytes = 5;
+/** The cloud's SDK takes the difference. */
+const mostMegabytesOf = (program: string): number => (program === "cluster-cloud" ? 8 : 5);
 
 export async function measureStartUp(executable: string): Promise<readonly Row[]> {
   return await withHello(async (hello) => {
@@ -42,8 +43,8 @@ export async function measureSizes(executables: readonly string[]): Promise<read
           what: `size: ${basename(path)} beyond a compiled hello`,
           values: [beyond],
           unit: inMegabytes,
-          references: [mostMegabytes],
-          by: `hello has ${smallest.toFixed(0)} MB`,
+          references: [mostMegabytesOf(basename(path))],
+          by: `its limit; hello has ${smallest.toFixed(0)} MB`,
           limit: 1,
         });
       }),
