@@ -28,12 +28,12 @@ import { measureWait } from "./bench/wait.ts";
 const dist = join(import.meta.dir, "..", "dist");
 const executable = join(dist, "cluster-cloud");
 
-interface Outcome {
-  readonly rows: readonly Row[];
+interface Bench {
+  readonly rows: Iterable<Row> | AsyncIterable<Row>;
   readonly figures?: unknown;
 }
 
-const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
+const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   "start-up": async () => ({ rows: await measureStartUp(executable) }),
   size: async () => ({
     rows: await measureSizes((await programs()).map((name) => join(dist, name))),
@@ -46,10 +46,10 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   sync: async () => ({ rows: await measureSync(executable) }),
   run: async () => ({ rows: await measureRun(executable) }),
   "run-many": async () => ({ rows: await measureRunMany(executable) }),
-  wait: async () => ({ rows: await measureWait(executable) }),
+  wait: async () => ({ rows: measureWait(executable) }),
   report: async () => ({ rows: await measureReport(join(dist, "cluster-container")) }),
   watch: async () => ({ rows: await measureWatch(join(dist, "cluster-container")) }),
-  containers: async () => ({ rows: await measureContainers(join(dist, "cluster-container")) }),
+  containers: async () => ({ rows: measureContainers(join(dist, "cluster-container")) }),
   example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({
@@ -58,9 +58,9 @@ const benches: Readonly<Record<string, () => Promise<Outcome>>> = {
   "container-files": async () => ({
     rows: await measureContainerFiles(join(dist, "cluster-container")),
   }),
-  "vm-snapshots": async () => ({ rows: await measureVmSnapshots(join(dist, "cluster-vm")) }),
-  vms: async () => ({ rows: await measureVms(join(dist, "cluster-vm")) }),
-  "vm-templates": async () => ({ rows: await measureVmTemplates(join(dist, "cluster-vm")) }),
+  "vm-snapshots": async () => ({ rows: measureVmSnapshots(join(dist, "cluster-vm")) }),
+  vms: async () => ({ rows: measureVms(join(dist, "cluster-vm")) }),
+  "vm-templates": async () => ({ rows: measureVmTemplates(join(dist, "cluster-vm")) }),
   tests: async () => ({ rows: [await measureTests(quickTests)] }),
   "all-tests": async () => ({ rows: [await measureTests(allTests)] }),
 };
@@ -72,14 +72,18 @@ if (unknown.length > 0)
     `no such benchmark: ${unknown.join(", ")}; choose from: ${Object.keys(benches).join(", ")}`,
   );
 
-const results: Record<string, Outcome> = {};
+const results: Record<string, { readonly rows: Row[]; readonly figures?: unknown }> = {};
 const failed: string[] = [];
 console.log("| what | value | reference | ratio | limit |\n| --- | --- | --- | --- | --- |");
 for (const [name, bench] of Object.entries(benches)) {
   if (asked.length > 0 && !asked.includes(name)) continue;
   try {
-    results[name] = await bench();
-    for (const row of results[name].rows) printRow(row);
+    const { rows, ...more } = await bench();
+    const result = (results[name] = { rows: [] as Row[], ...more });
+    for await (const row of rows) {
+      result.rows.push(row);
+      printRow(row);
+    }
   } catch (error) {
     // What the others measure in half an hour must not be lost.
     failed.push(name);

@@ -14,6 +14,7 @@ const sizes = [
   { agents: 1, publicAgents: 1, rounds: 9, limits: { login: 1.2, started: 1.6, loginByHand: 1.2 } },
   { agents: 20, publicAgents: 5, rounds: 5, limits: { login: 1.1, loginByHand: 1.1 } },
 ] as const;
+const bare = { nodes: 5, rounds: 5, limit: 1.1 } as const;
 
 interface Bench {
   readonly executable: string;
@@ -24,7 +25,7 @@ interface Bench {
   readonly ownImage: string;
 }
 
-export async function measureContainers(executable: string): Promise<readonly Row[]> {
+export async function* measureContainers(executable: string): AsyncGenerator<Row> {
   const folder = await mkdtemp(join(tmpdir(), "cluster-e2e-bench-"));
   const ownImage = `localhost/cluster-e2e-bench:${process.pid}`;
   try {
@@ -37,9 +38,8 @@ export async function measureContainers(executable: string): Promise<readonly Ro
       environment,
       ownImage,
     };
-    const rows: Row[] = [];
-    for (const size of sizes) rows.push(...(await measureSize(bench, size)));
-    return rows;
+    yield await measureBare(bench);
+    for (const size of sizes) yield* await measureSize(bench, size);
   } finally {
     await time(["docker", "image", "rm", "--force", ownImage]).catch(() => {});
     await rm(folder, { recursive: true, force: true });
@@ -59,6 +59,25 @@ async function buildOwnImage(folder: string, name: string): Promise<void> {
     name,
     join(folder, "image"),
   ]);
+}
+
+async function measureBare(bench: Bench): Promise<Row> {
+  const { nodes, rounds, limit } = bare;
+  const [whole, plain]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    const counts = ["--agents", `${nodes - 1}`, "--public-agents", "0"];
+    const created = await create({ ...bench, artifact: "example:bare" }, nodes, counts);
+    whole.push(created.started);
+    plain.push(await runPlainly(bench, created.words, nodes));
+  }
+  return rowOf({
+    what: `containers: example:bare with ${nodes} nodes, to the end of create`,
+    values: whole,
+    unit: inSeconds,
+    references: plain,
+    by: "docker run, until sshd is up",
+    limit,
+  });
 }
 
 interface Size {
@@ -137,8 +156,7 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
   const words = [
     "create",
     "-vv",
-    "--variant",
-    "oss",
+    ...(artifact.startsWith("example:") ? [] : ["--variant", "oss"]),
     "--node-image",
     image,
     "-c",

@@ -13,7 +13,7 @@ const example = join(root, "src/platform/examples/etcd");
 const id = `bench-${process.pid}`;
 const indexes = [0, 1, 2] as const;
 const rounds = 9;
-const limits = { whole: 1.5, waitSeconds: 2 } as const;
+const limits = { whole: 1.25, waitSeconds: 2 } as const;
 
 interface Bench {
   readonly executable: string;

@@ -16,8 +16,7 @@ export async function createSampleCluster(
   await time([join(root, "test/sample-platform/build"), "--variant", "oss", "--output", artifact]);
   const size = ["--agents", String(agents), "--public-agents", "0"];
   const words = ["--variant", "oss", "--linux-distribution", "debian-12", ...size];
-  await time([executable, "create", ...words, artifact], cloud.environment);
-  await time([executable, "wait"], cloud.environment);
+  await time([executable, "create", "--wait", ...words, artifact], cloud.environment);
 }
 
 /** Returns the path of a configuration for ssh. */

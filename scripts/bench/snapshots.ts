@@ -22,7 +22,7 @@ export async function measureContainerSnapshots(executable: string): Promise<Row
   return restoreRow("containers", await measure({ executable, options }), 0.5);
 }
 
-export async function measureVmSnapshots(executable: string): Promise<readonly Row[]> {
+export async function* measureVmSnapshots(executable: string): AsyncGenerator<Row> {
   const image = (await time([join(root, "test/vm-image/build")])).stdout.trim();
   const withMemory = async (megabytes: number): Promise<Restored> => {
     const options = [
@@ -37,16 +37,9 @@ export async function measureVmSnapshots(executable: string): Promise<readonly R
     ];
     return measure({ executable, options, hasFile: megabytes === 512 });
   };
-  const [small, large] = [await withMemory(512), await withMemory(2048)];
-  const compared = rowOf({
-    what: "vms: restore a 1+1 cluster of nodes with 2 GB until a job has run",
-    values: [large.restored],
-    unit: inSeconds,
-    references: [small.restored],
-    by: "512 MB",
-    limit: sameTime,
-  });
-  const fromFile = rowOf({
+  const small = await withMemory(512);
+  yield restoreRow("vms", small, 0.05);
+  yield rowOf({
     what: "vms: from a file until a job has run on a 1+1 cluster",
     values: [small.fromFile ?? Number.NaN],
     unit: inSeconds,
@@ -54,7 +47,14 @@ export async function measureVmSnapshots(executable: string): Promise<readonly R
     by: "create --wait",
     limit: fileLimit,
   });
-  return [restoreRow("vms", small, 0.05), compared, fromFile];
+  yield rowOf({
+    what: "vms: restore a 1+1 cluster of nodes with 2 GB until a job has run",
+    values: [(await withMemory(2048)).restored],
+    unit: inSeconds,
+    references: [small.restored],
+    by: "512 MB",
+    limit: sameTime,
+  });
 }
 
 interface Restored {

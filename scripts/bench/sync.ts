@@ -11,7 +11,7 @@ const masters = ["master_0", "master_1", "master_2"];
 const files = 2000;
 const fileBytes = 10_000;
 const rounds = 5;
-const limits = { "first time": 1.5, unchanged: 1 } as const;
+const limits = { "first time": 1.1, unchanged: 1 } as const;
 
 export async function measureSync(executable: string): Promise<readonly Row[]> {
   if (Bun.which("rsync") === null)

@@ -22,11 +22,9 @@ interface Size {
   readonly limit: number;
 }
 
-export async function measureVms(executable: string): Promise<readonly Row[]> {
+export async function* measureVms(executable: string): AsyncGenerator<Row> {
   await using bench = await openVmBench(executable);
-  const rows: Row[] = [];
-  for (const size of sizes) rows.push(await measureSize(bench, size));
-  return rows;
+  for (const size of sizes) yield await measureSize(bench, size);
 }
 
 export interface VmBench extends AsyncDisposable {
@@ -74,8 +72,12 @@ export interface Machine {
 /** Creates a cluster, and removes it after `whileThere`. */
 export async function createVms(
   { executable, folder, image, artifact, cache = join(folder, "cache") }: VmBench,
-  { nodes, options = [], megabytes = 768, whileThere }: VmCreation,
-): Promise<{ readonly login: number; readonly machines: readonly Machine[] }> {
+  { nodes, platform = artifact, options = [], megabytes = 768, whileThere }: VmCreation,
+): Promise<{
+  readonly login: number;
+  readonly seconds: number;
+  readonly machines: readonly Machine[];
+}> {
   const environment = { XDG_STATE_HOME: join(folder, "state"), XDG_CACHE_HOME: cache };
   const machine = [
     "--memory",
@@ -91,14 +93,13 @@ export async function createVms(
   const words = [
     "create",
     "-vv",
-    "--variant",
-    "oss",
+    ...(platform === artifact ? ["--variant", "oss"] : []),
     "-c",
     id,
     ...machine,
     ...counts,
     ...options,
-    artifact,
+    platform,
   ];
   try {
     const lines = await spoken([executable, ...words], environment);
@@ -110,6 +111,7 @@ export async function createVms(
     await whileThere?.(commands);
     return {
       login: lastOf(lines, /: \$ .{0,5000} e2e-first-contact /, nodes),
+      seconds: lines.at(-1)?.seconds ?? Number.NaN,
       machines: await Promise.all(
         commands.map(async (line) => copyOf(line, await mkdtemp(join(folder, "copy-")))),
       ),
@@ -121,6 +123,8 @@ export async function createVms(
 
 interface VmCreation {
   readonly nodes: number;
+  /** Default: the bench's artifact. */
+  readonly platform?: string;
   readonly options?: readonly string[];
   readonly megabytes?: number;
   /** Gets the command line of each QEMU. */
