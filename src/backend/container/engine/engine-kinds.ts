@@ -5,6 +5,9 @@ import { anyMapping, anything, field, isMapping, list } from "../../../model/rea
 /** Docker's names for its machine, which are the kernel's, and what its images say. */
 const imageArchitectures: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
 
+/** The engine's configuration may ask for the opposite: systemd must be the first process, and `sudo` must work. */
+const asMachine = ["--init=false", "--security-opt=no-new-privileges=false"];
+
 /** Docker's command line from version 20 on. */
 const docker: EngineKind = {
   name: "docker",
@@ -52,7 +55,7 @@ const docker: EngineKind = {
     const bridge = options?.["com.docker.network.bridge.name"] ?? usual;
     return { id: Id, name: Name, labels: Labels, ranges, options, bridge };
   },
-  systemWords: [],
+  systemWords: asMachine,
   consoleWords: ["--log-driver=json-file", "--log-opt=max-size=2m", "--log-opt=max-file=2"],
   limits: [[]],
   variables: {
@@ -138,7 +141,7 @@ const podman: EngineKind = {
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
   // A machine has no limit of 2,048 processes.
-  systemWords: ["--systemd=false", "--pids-limit=-1"],
+  systemWords: [...asMachine, "--systemd=false", "--pids-limit=-1"],
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
