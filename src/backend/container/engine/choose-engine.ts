@@ -3,8 +3,6 @@ import { optionName } from "../../../references.ts";
 import { ownUserId } from "../../../system/own-user.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { Limits } from "../limits.ts";
-import { isSecretAddress } from "../../../ssh/ssh-environment.ts";
-import { maskUrl } from "../../../system/mask-url.ts";
 import { variable } from "../../../system/variable.ts";
 import { isPresent } from "./engine-errors.ts";
 import {
@@ -16,7 +14,7 @@ import {
 } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
-import { dockerContext, ownInterfaces } from "./passage.ts";
+import { choosingVariables, dockerContext, ownInterfaces } from "./passage.ts";
 import { describeEach } from "../records/read-containers.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
@@ -54,25 +52,6 @@ export async function chooseEngine(
     }
   }
   throw noEngine(failures);
-}
-
-const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
-  docker: ["DOCKER_HOST", "DOCKER_CONTEXT"],
-  podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
-};
-
-/** How the user leads the engine's program to another engine than its usual one, such as `DOCKER_CONTEXT=away`; else empty. Holds no secret. */
-export function engineAddress(
-  { name }: Pick<EngineKind, "name">,
-  environment: Environment,
-): string {
-  for (const choosing of choosingVariables[name]) {
-    const value = variable(environment, choosing);
-    if (value !== undefined)
-      return `${choosing}=${isSecretAddress(value) ? maskUrl(value) : value}`;
-  }
-  const context = name === "docker" ? dockerContext(environment) : undefined;
-  return context === undefined ? "" : `DOCKER_CONTEXT=${context}`;
 }
 
 /** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */

@@ -12,7 +12,8 @@ export interface ConnectionFailure {
 
 type Row = readonly [pattern: RegExp, what: (title: string) => string, hint: string];
 
-const byHand =
+/** The end of an instruction. */
+export const byHand =
   'make sure that ssh USER@HOST "docker version" works without a question for the user who runs this program.';
 const files = "ca.pem, cert.pem and key.pem";
 const folder = "the folder that DOCKER_CERT_PATH or the context names";
@@ -32,6 +33,11 @@ const sshRows: readonly Row[] = [
     /exit status 127|(?:command |: )not found/,
     (title) => `The program of ${title} is missing on the computer behind SSH`,
     `Install it there, on the PATH of logins without a terminal, then ${byHand}`,
+  ],
+  [
+    /controlpath|unix_listener: /,
+    (title) => `SSH cannot share logins to ${title}'s computer`,
+    "In your ~/.ssh/config, give ControlPath a short path in a folder that exists, such as ~/.ssh/%C, or set ControlMaster to no.",
   ],
   [
     /kex_exchange_identification|connection (?:closed|reset) by/,
@@ -92,6 +98,18 @@ const tlsRows: readonly Row[] = [
   ],
 ];
 
+const addressRow: Row = [
+  /bind address|parse |unsupported protocol|invalid docker_host|ssh url|ssh host connection|protocol not available|invalid port|no host in request url|lookup (?:unix|tcp|ssh|fd)[ :]/,
+  (title) => `The address of ${title} cannot be understood`,
+  "Use an address such as unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST.",
+];
+
+const podmanAddressRow: Row = [
+  /^/,
+  addressRow[1],
+  "Use an address such as unix:///run/podman/podman.sock or ssh://USER@HOST/run/podman/podman.sock.",
+];
+
 const settingRows: readonly Row[] = [
   [
     /\.pem|tls info: |x509 key pair/,
@@ -103,11 +121,7 @@ const settingRows: readonly Row[] = [
     (title) => `${title} has no context of that name`,
     "Run docker context ls to see those that exist.",
   ],
-  [
-    /bind address|parse docker host|unsupported protocol|invalid docker_host/,
-    (title) => `The address of ${title} cannot be understood`,
-    "Use an address such as unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST.",
-  ],
+  addressRow,
   [
     /no such host/,
     (title) => `The name of ${title}'s computer has no address`,
@@ -122,11 +136,19 @@ const sources: readonly (readonly [start: RegExp, rows: readonly Row[]])[] = [
   [/^cannot connect to the docker daemon at http:\/\/docker\.example\.com/, engineRows],
   [/^error: (?:unable to connect to podman socket: )?(?:failed to connect: )?ssh: /, sshRows],
   [/^error: unable to connect to podman socket: .{0,300}: ssh: rejected/, engineRows],
-  [/^error during connect: /, [...tlsRows, ...settingRows.slice(-1)]],
+  [/^error during connect: /, [...tlsRows, ...settingRows.slice(-2)]],
+  [
+    /^cannot connect to the docker daemon at tcp:.{0,300}\.sock\b/,
+    [[/^/, addressRow[1], addressRow[2]]],
+  ],
+  [
+    /^error: (?:unable to create connection\. ".{0,300} supported schema|value of container_host is not )/,
+    [podmanAddressRow],
+  ],
   [/^the server probably has client authentication/, tlsRows],
   [/^error response from daemon: client sent an http request to an https server/, tlsRows],
   [
-    /^(?:failed to initialize: )?(?:unable to resolve docker endpoint|failed to retrieve context tls info): /,
+    /^(?:failed to initialize: )?(?:unable to resolve docker endpoint|failed to retrieve context tls info|ssh host connection is not valid|parse "|protocol not available)/,
     settingRows,
   ],
 ];
@@ -149,7 +171,15 @@ export function connectionFailure(
 }
 
 /** What stands before the reason: how ssh was called, or what was asked of the daemon. */
-const introductions = ["stderr=", '": ', "docker endpoint: ", "tls info: ", "daemon: "];
+const introductions = [
+  "stderr=",
+  '": ',
+  "docker endpoint: ",
+  "tls info: ",
+  "daemon: ",
+  "initialize: ",
+  "Error: ",
+];
 
 /** ssh's own last line, or the engine's only one. */
 function reasonIn(lines: readonly string[]): string {

@@ -20,7 +20,11 @@ const meanings = {
     /(?:cannot|unable to) connect to podman/,
     /failed to connect: dial/,
   ],
-  otherApi: [/client version \S{1,20} is too (?:old|new)/],
+  // A daemon that doesn't know the version at all has no such page.
+  otherApi: [
+    /client version \S{1,20} is too (?:old|new)/,
+    /error response from daemon: page not found/,
+  ],
   nameTaken: [
     /is already in use by container/,
     /the container name .{0,500} is already in use/,
@@ -78,7 +82,7 @@ export function engineFailure(
 ): ClusterError {
   const connection = connectionFailure({ title }, end.stderr);
   const reason =
-    (connection && outside(withoutFullStop(plainLine(connection.reason)))) ||
+    (connection && shown(connection.reason)) ||
     reasonIn(end.stderr) ||
     reasonIn(end.stdout) ||
     `it exited with status ${end.status ?? "unknown"}`;
@@ -162,8 +166,8 @@ export const isPresent = (error: unknown): boolean =>
     (error.facts["program"] !== undefined || error.facts["rootless"] === true)
   );
 
-/** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. */
-const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /];
+/** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. Docker's program panics at some addresses. */
+const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /, /^panic: /];
 
 function reasonIn(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
@@ -172,7 +176,15 @@ function reasonIn(text: string): string {
   );
   // A refused command line is followed by advice to read the help.
   const last = lines.findLast((line) => line !== "" && !/^(?:See '|Run ')/.test(line)) ?? "";
-  const line = prefixed.find((each) => each !== undefined) ?? last;
-  // Our own advice answers the question that Docker asks when it can't be reached.
-  return outside(withoutFullStop(plainLine(line).replace(/ Is the docker daemon running\?$/, "")));
+  return shown(prefixed.find((each) => each !== undefined) ?? last);
 }
+
+/** Without the password of an address, and without the question that our own advice answers. */
+const shown = (line: string): string =>
+  outside(
+    withoutFullStop(
+      plainLine(line)
+        .replace(/\/\/[^/\s]{1,300}@/g, "//***@")
+        .replace(/ Is the docker daemon running\?$/, ""),
+    ),
+  );

@@ -19,7 +19,9 @@ import type { Environment, Runtime } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { watchdog, whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
+import { byHand } from "./connection-failure.ts";
 import type { EngineKind } from "./engine-kind.ts";
+import { engineAddress } from "./passage.ts";
 
 /** Questions are answered in milliseconds, or in seconds under load. */
 const askLimitMs = 60_000;
@@ -116,7 +118,7 @@ export function openEngine(
     const { words, accepts, silence, limitMs = usualLimitMs, ...others } = request;
     const limits = {
       limitMs,
-      tooSlow: () => tooSlow(kind, words, limitMs),
+      tooSlow: () => tooSlow(kind, words, limitMs, environment),
       missing: (cause: unknown) => engineMissing(kind, cause),
     };
     await using folder =
@@ -147,7 +149,7 @@ export function openEngine(
         const end = yield* readProgram(program, AbortSignal.any([signal, limit]));
         if (end.status !== 0) throw engineFailure(kind, words, end);
       } catch (error) {
-        if (!signal.aborted && limit.aborted) throw tooSlow(kind, words, readLimitMs);
+        if (!signal.aborted && limit.aborted) throw tooSlow(kind, words, readLimitMs, environment);
         throw error;
       }
     },
@@ -220,12 +222,25 @@ function soFar(chunk: string, silence: Silence | undefined): string {
   return ` (${last}${path === undefined ? "" : `; all of it: ${path}`})`;
 }
 
-function tooSlow({ name }: EngineKind, words: readonly string[], limitMs: number): ClusterError {
+function tooSlow(
+  kind: EngineKind,
+  words: readonly string[],
+  limitMs: number,
+  environment: Environment,
+): ClusterError {
+  const { name, title } = kind;
+  const address = engineAddress(kind, environment);
+  // What a context leads over isn't known here.
+  const way = address.includes("=ssh://") ? "is" : address.includes("://") ? "" : "may be";
   return new ClusterError(
     "deadline-passed",
     `${name} ${words[0]} exceeded its limit of ${limitMs / 1000} s.`,
     {
-      hint: `Run ${name} info to see whether the engine answers.`,
+      hint:
+        `Run ${name} info to see whether the engine answers.` +
+        (address === "" || way === ""
+          ? ""
+          : ` ${title} ${way} reached over SSH (${address}): ${byHand}`),
       facts: { command: words[0] },
     },
   );

@@ -6,9 +6,10 @@ import { isSecretAddress, sshEnvironment } from "../../../ssh/ssh-environment.ts
 import { shellText } from "../../../ssh/shell-text.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
+import { maskUrl } from "../../../system/mask-url.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
-import type { EngineKind } from "./engine-kind.ts";
+import type { EngineKind, EngineName } from "./engine-kind.ts";
 import relay from "./relay.sh" with { type: "text" };
 
 /** Leads to the sshd of the container with this id. */
@@ -74,6 +75,25 @@ export function passageThrough(
     argv: [...command, "exec", "--interactive", "--user=0:0", id, ...onNode],
     environment: sshEnvironment(environment),
   });
+}
+
+export const choosingVariables: Readonly<Record<EngineName, readonly string[]>> = {
+  docker: ["DOCKER_HOST", "DOCKER_CONTEXT"],
+  podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
+};
+
+/** How the user leads the engine's program to another engine than its usual one, such as `DOCKER_CONTEXT=away`; else empty. Holds no secret. */
+export function engineAddress(
+  { name }: Pick<EngineKind, "name">,
+  environment: Environment,
+): string {
+  for (const choosing of choosingVariables[name]) {
+    const value = variable(environment, choosing);
+    if (value !== undefined)
+      return `${choosing}=${isSecretAddress(value) ? maskUrl(value) : value}`;
+  }
+  const context = name === "docker" ? dockerContext(environment) : undefined;
+  return context === undefined ? "" : `DOCKER_CONTEXT=${context}`;
 }
 
 /** The context that `docker context use` chose; undefined for the default one. */

@@ -94,6 +94,12 @@ test.each([
     "Invalid bind address format: htp://127.0.0.1:1",
   ],
   [
+    overSsh(255, 'unix_listener: path "/long" too long for Unix domain socket'),
+    "cannot share logins",
+    "ControlMaster to no",
+    'unix_listener: path "/long" too long for Unix domain socket',
+  ],
+  [
     overTls("dial tcp: lookup nowhere.invalid on 10.0.0.53:53: no such host"),
     "has no address",
     "Check the name",
@@ -110,6 +116,19 @@ test.each([
 );
 
 test.each([
+  'Failed to initialize: parse "ssh://a b@c": net/url: invalid userinfo',
+  "ssh host connection is not valid: no host specified",
+  "protocol not available",
+  'error during connect: Get "http://127.0.0.1:99999/v1.50/version": dial tcp: address 99999: invalid port',
+  'error during connect: Get "http://unix:2375/var/run/docker.sock/v1.24/version": dial tcp: lookup unix on 10.0.0.53:53: no such host',
+  "Cannot connect to the Docker daemon at tcp://localhost:2375/var/run/docker.sock. Is the docker daemon running?",
+])("an address that isn't one is named as the cause: %s", (stderr) => {
+  const failure = connectionFailure(docker, stderr)!;
+  expect(failure.what).toContain("cannot be understood");
+  expect(failure.hint).toContain("unix:///var/run");
+});
+
+test.each([
   [
     "Error: failed to connect: ssh: handshake failed: ssh: unable to authenticate, attempted methods [none publickey], no supported methods remain",
     "SSH refuses the login to Podman's computer",
@@ -122,6 +141,14 @@ test.each([
     'Cannot connect to Podman. Please verify your connection\nError: unable to connect to Podman socket: Get "http://d/v4.3.1/libpod/_ping": ssh: rejected: connect failed (open failed)',
     "Podman does not answer on the computer behind SSH",
   ],
+  [
+    'Error: unable to create connection. "http" is not a supported schema',
+    "The address of Podman cannot be understood",
+  ],
+  [
+    'Error: value of CONTAINER_HOST is not a valid url: unix://a b: parse "unix://a b": invalid character " " in host name',
+    "The address of Podman cannot be understood",
+  ],
 ])("what Podman prints of a connection gets its remedy: %#", (stderr, what) => {
   expect(connectionFailure(podman, stderr)!.what).toContain(what);
 });
@@ -131,6 +158,7 @@ test.each([
   "W: Failed to fetch https://there/: Host key verification failed.",
   "Cannot connect to the Docker daemon at tcp://127.0.0.1:9. Is the docker daemon running?",
   "Error response from daemon: No such container: x",
+  "error during connect: Get http://%2Fvar%2Frun%2Fdocker.sock/v1.24/version: read unix @->/var/run/docker.sock: connection reset by peer",
 ])("other failures are no connection's: %#", (stderr) => {
   expect(connectionFailure(docker, stderr)).toBeUndefined();
 });

@@ -44,6 +44,21 @@ test.each([
     "no version of the API in common: client version 1.41 is too old.",
   ],
   [
+    "Error response from daemon: page not found",
+    "machine-not-set-up",
+    "no version of the API in common: page not found.",
+  ],
+  [
+    "panic: runtime error: invalid memory address\ngoroutine 1 [running]:\n\t/go/docker.go:39 +0x25",
+    "engine-failed",
+    "docker create failed: runtime error: invalid memory address.",
+  ],
+  [
+    "unable to resolve docker endpoint: invalid bind address format: http://me:secret@there",
+    "machine-not-set-up",
+    "cannot be understood: invalid bind address format: http://***@there.",
+  ],
+  [
     "Error response from daemon: Client sent an HTTP request to an HTTPS server.",
     "machine-not-set-up",
     "Docker's daemon wants TLS: Client sent an HTTP request to an HTTPS server.",

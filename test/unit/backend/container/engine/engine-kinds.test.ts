@@ -4,11 +4,11 @@ import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import {
   assertLimitsWork,
-  engineAddress,
   findReach,
   labelledReach,
 } from "../../../../../src/backend/container/engine/choose-engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
+import { engineAddress } from "../../../../../src/backend/container/engine/passage.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 

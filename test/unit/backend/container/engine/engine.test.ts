@@ -98,6 +98,19 @@ test("a command that the engine doesn't answer ends at its limit, or with the in
     facts: { command: "info" },
   });
   expect((await ask(AbortSignal.abort(new Error("interrupted")))).message).toBe("interrupted");
+  const hintWith = async (more: Readonly<Record<string, string>>) => {
+    const distant = { environment: { ...environment, ...more }, progress: silentProgress };
+    const asked = openEngine(engineKinds.docker, "", distant).ask(
+      { words: ["info"], limitMs: 1 },
+      signal,
+    );
+    return unmarked((await failureOf(asked)).hint ?? "");
+  };
+  expect(await hintWith({ DOCKER_HOST: "ssh://me@there" })).toContain(
+    "Docker is reached over SSH (DOCKER_HOST=ssh://me@there): make sure",
+  );
+  expect(await hintWith({ DOCKER_CONTEXT: "away" })).toContain("Docker may be reached over SSH");
+  expect(await hintWith({ DOCKER_HOST: "tcp://there:2376" })).not.toContain("SSH");
 });
 
 test("a command that prints what it does ends when it has printed nothing for its limit, or with the whole work's limit", async () => {
