@@ -65,7 +65,10 @@ export const errorTable = {
     exitCode: 1,
     summary: "The upgrade failed on a node; its check may not pass",
   },
-  "cluster-busy": { exitCode: 1, summary: "Another upgrade of the cluster is running" },
+  "cluster-busy": {
+    exitCode: 1,
+    summary: "Another upgrade, or other random faults, are running on the cluster",
+  },
   "not-installed": { exitCode: 1, summary: "The platform is not installed on the node yet" },
   "login-refused": { exitCode: 1, summary: "The superuser's name or password is wrong" },
   "connection-failed": { exitCode: 1, summary: "A node cannot be reached" },

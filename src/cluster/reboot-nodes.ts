@@ -1,6 +1,7 @@
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import { runCommand } from "../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/cluster-record.ts";
+import { listedNodes } from "../platform/faults/fault-nodes.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideReason } from "../system/printable.ts";
@@ -24,6 +25,10 @@ export async function rebootNodes(
   await assertKeyIsHere(cluster);
   await using pool = openConnections(cluster.directory, runtime);
   using step = runtime.progress.start("Restart", nodes.map(nodeReference).join(", "));
+  const { clock, progress } = runtime;
+  const left = new Set(nodes);
+  const showLeft = (): void =>
+    progress.waiting(left.size === 0 ? "" : `${listedNodes([...left])} to restart`);
   const reboot = async (node: NodeRecord): Promise<void> => {
     const bootNow = async (): Promise<string> =>
       bootOf(await pool.connect(node, signal), node, signal);
@@ -39,8 +44,11 @@ export async function rebootNodes(
       });
       if (now === before) throw notYet(node, "it has not restarted yet");
     };
-    const rule = { ...ruleOf(waits.continuedLogin, runtime.clock), seen: () => last.message };
+    const rule = { ...ruleOf(waits.continuedLogin, clock), seen: () => last.message };
+    showLeft();
     await retry(look, rule, signal);
+    left.delete(node);
+    showLeft();
   };
   await mapConcurrently(nodes, nodesAtOnce, reboot, signal);
   step.done();

@@ -178,6 +178,17 @@ test("a service is killed and comes back, is paused, or is kept dead until it he
   interrupted.interrupt("SIGINT");
   expect(await interrupted.ended).toMatchObject({ signal: "SIGINT" });
   expect([await unitState("frail"), await faults()]).toEqual(["active", []]);
+  await onNode("agent_0", "systemd-run --unit=passing sleep 100000");
+  await onNode("agent_0", "systemd-run --collect --unit=forgotten sleep 100000");
+  expect(await fault("process agent_0 --unit passing --for 2s --wait")).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining("it runs on 1 node."),
+  });
+  expect(await fault("process agent_0 --unit forgotten")).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("could not be started again"),
+  });
+  expect(await unitState("forgotten")).toBe("active");
   expect(await fault("process agent_0 --unit nobody")).toMatchObject({
     status: 1,
     stderr: expect.stringContaining("nobody.service does not run on it"),

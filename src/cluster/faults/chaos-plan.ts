@@ -16,6 +16,7 @@ import {
   type FaultKind,
   type FaultOptionValues,
   type FaultRequest,
+  faultKinds,
   faultRows,
 } from "../../platform/faults/fault-kinds.ts";
 import { formatDuration } from "../../system/amounts.ts";
@@ -61,6 +62,9 @@ const highestNumber = 100_000;
 const numberRule = wholeNumber(1, highestNumber);
 const ownOptions = ["between", "and", "shape", "until", "untilNodes"] as const;
 
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+
 /** Returns all problems with the options. */
 export function chaosProblems(options: ChaosOptions): readonly string[] {
   const { seed, everyMs, kinds, targets, only = [1] } = options;
@@ -73,8 +77,16 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
   return [
     ...new Set(each),
     ...ownOptions
-      .filter((name) => options[name] !== undefined && options[name].length > 0)
+      .filter((name) => isGiven(options[name]))
       .map((name) => `${optionName(name)}: not for random faults`),
+    ...faultKinds
+      .filter((kind) => !kinds.includes(kind))
+      .flatMap((owner) =>
+        Object.keys(faultRows[owner].options)
+          .filter((name) => isGiven(options[name as keyof FaultOptionValues]))
+          .filter((name) => !kinds.some((kind) => Object.hasOwn(faultRows[kind].options, name)))
+          .map((name) => `${optionName(name)}: only for ${owner}`),
+      ),
     ...(kinds.length === 0 ? [`${optionName("kinds")}: name one at least`] : []),
     ...(targets.length === 0 ? [`${optionName("targets")}: name one at least`] : []),
     ...(only.length > 0 && only.every((number) => numberRule.read(number) !== undefined)
@@ -86,7 +98,7 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
   ];
 }
 
-/** Yields the faults, without an end. Throws `bad-usage` if the cluster has too few nodes. */
+/** Yields the faults, without an end. Throws `bad-usage` if the cluster has too few nodes for them. */
 export function* chaosSteps(
   cluster: Pick<ClusterRecord, "nodes">,
   options: ChaosOptions,
@@ -102,10 +114,11 @@ export function* chaosSteps(
       },
     );
   const draw = drawFrom(options.seed);
+  const running = cluster.nodes.filter(({ state }) => state === "running").length;
   for (let number = 1; ; number += 1) {
     const { group, count } = draw.among([first, ...others]);
     const victims = drawSome(draw, group, count);
-    const kind = draw.among(options.kinds as readonly [FaultKind, ...FaultKind[]]);
+    const kind = draw.among(kindsFor(options.kinds, victims.length === running));
     const request = requestOf(options, { kind, victims }, draw);
     if (options.only?.includes(number) ?? true)
       yield { number, atMs: (number - 1) * options.everyMs, request };
@@ -123,6 +136,10 @@ export function chaosPlan(
     if (step.atMs < durationMs) found.push(step);
     if (step.number >= last || step.atMs + options.everyMs >= durationMs) break;
   }
+  if (found.length === 0)
+    throw new ClusterError("bad-usage", `The plan has fewer faults: ${optionName("only")}.`, {
+      hint: `Allow it more time, or name faults that begin within ${formatDuration(durationMs)}.`,
+    });
   return found;
 }
 
@@ -135,6 +152,18 @@ export function stepText({ number, atMs, request }: ChaosStep): string {
   const more = given.length === 0 ? "" : ` (${given.join(", ")})`;
   const where = (nodes ?? between ?? []).join(", ");
   return `${number}. after ${formatDuration(atMs)}: ${kind} on ${where} for ${formatDuration(durationMs)}${more}`;
+}
+
+/** All nodes together have nobody from whom they could be cut off. */
+function kindsFor(
+  kinds: readonly FaultKind[],
+  isEveryNode: boolean,
+): readonly [FaultKind, ...FaultKind[]] {
+  const [first, ...others] = kinds.filter((kind) => !isEveryNode || faultRows[kind].takesNodes);
+  if (first !== undefined) return [first, ...others];
+  throw new ClusterError("bad-usage", "The cluster has no other node to separate nodes from.", {
+    hint: `Name another of ${optionName("kinds")}, or create a cluster with more nodes.`,
+  });
 }
 
 interface Choice {
@@ -189,9 +218,7 @@ function requestOf(
   const given = Object.fromEntries(
     Object.keys(row.options).flatMap((name) => {
       const value = options[name as keyof FaultOptionValues];
-      return value === undefined || value === false || (Array.isArray(value) && value.length === 0)
-        ? []
-        : [[name, value]];
+      return isGiven(value) ? [[name, value]] : [];
     }),
   ) as FaultOptionValues;
   // Healed before the next one begins.

@@ -1,5 +1,10 @@
+import { join } from "node:path";
 import type { Backend } from "../../backend/contract.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { ClusterError } from "../../errors.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { acquireProcessLock } from "../../system/processes/process-identity.ts";
+import type { Clock, Runtime } from "../../system/runtime.ts";
+import { assertKeyIsHere } from "../connections.ts";
 import { findCluster } from "../find-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
 import { type Abandon, beginFault, untilFaultEnds } from "./faults.ts";
@@ -17,7 +22,8 @@ export interface ChaosRequest {
 /**
  * Begins one fault after the other, as the plan says, and waits until each is healed. When the signal is aborted, heals
  * the present one first. A fault that can't begin or doesn't show, and a cluster that doesn't recover, end the run with
- * their errors. If this computer is lost, the nodes heal the fault by themselves, and no other begins.
+ * their errors. If this computer is lost, the nodes heal the fault by themselves, and no other begins. Throws
+ * `cluster-busy` if this computer runs another chaos on the cluster: together, they could take nodes that it needs.
  */
 export async function runChaos(
   backend: Backend<unknown>,
@@ -26,6 +32,8 @@ export async function runChaos(
   signal: AbortSignal,
 ): Promise<void> {
   const cluster = await findCluster(backend, clusterId, signal);
+  await assertKeyIsHere(cluster);
+  await using _ = await lockChaos(cluster, runtime.clock, signal);
   const { clock, progress } = runtime;
   const beganMs = clock.now();
   const last = Math.max(...(options.only ?? [Infinity]));
@@ -49,4 +57,21 @@ export async function runChaos(
     }
     if (step.number >= last) return;
   }
+}
+
+async function lockChaos(
+  { id, directory }: ClusterRecord,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<AsyncDisposable> {
+  const error = new ClusterError(
+    "cluster-busy",
+    `Another process begins random faults on cluster "${id}".`,
+    {
+      hint: "Together, they could concern more nodes than the cluster can do without. Wait until it has ended.",
+      facts: { cluster: id },
+    },
+  );
+  const waiting = { clock, onWait: () => {}, giveUp: { atMs: clock.now(), error } };
+  return acquireProcessLock(join(directory, "chaos.lock"), waiting, signal);
 }

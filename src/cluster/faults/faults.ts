@@ -19,6 +19,7 @@ import {
   startFault,
 } from "../../platform/faults/node-faults.ts";
 import type { Observed } from "../../platform/faults/fault-kind.ts";
+import { listedNodes } from "../../platform/faults/fault-nodes.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
@@ -238,18 +239,24 @@ async function awaitEnd(
   signal: AbortSignal,
 ): Promise<void> {
   await using work = await openWork(backend, clusterId, runtime, signal);
-  runtime.progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
-  await runtime.clock.sleep(fault.secondsLeft * 1000, signal);
+  const { clock, progress } = runtime;
+  progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
+  await clock.sleep(fault.secondsLeft * 1000, signal);
+  const last = { names: "" };
   const look = async (inner: AbortSignal): Promise<readonly FaultOnNode[] | undefined> => {
     const found = await survey(work, inner);
-    return found.some((each) => each.fault.id === fault.id) ? undefined : found;
+    const having = found.filter((each) => each.fault.id === fault.id).map(({ node }) => node);
+    last.names = listedNodes(having);
+    return having.length === 0 ? found : undefined;
   };
-  const staying = await poll(look, ruleOf(waits.faultEnd, runtime.clock), signal);
-  runtime.progress.waiting("");
+  const waitingFor = (): string => `${last.names} to heal the fault: ${fault.description}`;
+  const rule = { ...ruleOf(waits.faultEnd, clock), shows: { progress, waitingFor } };
+  const staying = await poll(look, rule, signal);
+  progress.waiting("");
   if (staying === undefined) {
     throw new ClusterError(
       "deadline-passed",
-      `The fault should have ended by itself: ${fault.description}.`,
+      `The fault should have ended by itself on ${last.names}: ${fault.description}.`,
       {
         hint: `${runCommand("fault heal")}.`,
         facts: { fault: fault.id },

@@ -15,7 +15,14 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
   const { action, nodes = [], durationMs = 1000 } = given;
   const takesNone = action === "list" || action === "random";
   if (takesNone && nodes.length > 0) problems.add(`NODE: ${action} takes no nodes`);
-  if (action !== "random" && given.dryRun) problems.add("--dry-run: only for random");
+  if (action !== "random")
+    for (const [flag, value] of [
+      ["--dry-run", given.dryRun === true],
+      ["--seed", given.seed !== undefined],
+      ["--recover", given.recoverMs !== undefined],
+      ["--only", given.only !== undefined],
+    ])
+      if (value === true) problems.add(`${flag}: only for random`);
   if (action === undefined || action === "list" || action === "heal") return;
   const {
     everyMs = usualChaos.everyMs,

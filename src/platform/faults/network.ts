@@ -1,3 +1,4 @@
+import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import {
   type FaultValues,
@@ -83,7 +84,14 @@ export const network = faultRow({
     const netem = netemOf(request).flat().join(" ");
     const targets = towards.length === 0 ? all : find(towards);
     const path = towards.length === 0 ? [] : targets.map(privateAddressOf);
-    const parts = find(nodes).map((node) => {
+    const chosen = find(nodes);
+    const alone = chosen.filter((node) => path.length > 0 && targets.every((to) => to === node));
+    if (alone.length > 0)
+      throw new ClusterError(
+        "bad-usage",
+        `${listedNodes(alone)} would send to no other node: ${optionName("towards")}.`,
+      );
+    const parts = chosen.map((node) => {
       const values = {
         ADDRESS: privateAddressOf(node),
         TOWARDS: path.join(" "),

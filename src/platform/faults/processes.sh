@@ -12,6 +12,9 @@ begin() {
   [ $# -gt 0 ] || fail "${UNIT:-$PROGRAM} does not run on it"
   echo "$*" >"$FOLDER/$ID.pids"
   services "$@" >"$FOLDER/$ID.units"
+  [ "$SIGNAL" = stop ] || while read -r unit; do
+    ! is_forgotten "$unit" || fail "$unit could not be started again: systemd forgets it when it ends (systemd-run --collect). Pass --signal stop"
+  done <"$FOLDER/$ID.units"
   case $SIGNAL in
     kill)
       signal KILL "$@"
@@ -93,6 +96,10 @@ signal() {
   fi
 }
 
+is_forgotten() {
+  [ "$(systemctl show --property Transient --property CollectMode "$1" | sort | tr '\n' ' ')" = "CollectMode=inactive-or-failed Transient=yes " ]
+}
+
 # As a drop-in, it also has an effect on a service whose file is in /etc.
 keep_dead() {
   mkdir -p "$configuration/$1.d"
@@ -118,10 +125,11 @@ await_end() {
   done
 }
 
-# Nothing is started while the node shuts down.
+# Nothing is started while the node shuts down. A failed transient unit is forgotten when it is reset.
 start_again() {
   [ "$(systemctl is-system-running 2>/dev/null)" != stopping ] || return 0
   systemctl is-active --quiet "$1" && return 0
+  systemctl start "$1" 2>/dev/null && return 0
   systemctl reset-failed "$1" 2>/dev/null
   systemctl start --no-block "$1" || return 0
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

@@ -36,6 +36,20 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
     expect([begun, await cuts(), await list()]).toEqual([[1], [false, false, false], []]);
   });
 
+  test("another chaos on the same cluster is refused, and the first one goes on", async () => {
+    const { backend, named, runtime, told, list, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const interruption = new AbortController();
+    const request = { ...named, options: chaos };
+    const first = failureOf(runChaos(backend, request, runtime, interruption.signal));
+    await until("a fault shows", () => told.some((text) => text.startsWith("The fault shows")), {
+      limitMs: 100_000,
+    });
+    expect((await failureOf(runChaos(backend, request, runtime, signal))).id).toBe("cluster-busy");
+    interruption.abort(new Error("Enough"));
+    expect([(await first).message, await list()]).toEqual(["Enough", []]);
+  });
+
   test.each(["vain", "dead"])(
     "chaos ends with an error if a node is %s, and leaves no fault",
     async (state) => {

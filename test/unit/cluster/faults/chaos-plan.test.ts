@@ -63,13 +63,14 @@ test("the plan depends on neither the backend nor the order of the nodes", () =>
   );
 });
 
-const anyOptions = fc.record({
-  seed: fc.nat(2 ** 32 - 1),
-  everyMs: fc.integer({ min: 5_000, max: 600_000 }),
-  kinds: fc.subarray([...options.kinds, "clock", "pressure"] as const, { minLength: 1 }),
-  targets: fc.subarray([...chaosTargets], { minLength: 1 }),
-  unit: fc.constant("etcd"),
-});
+const anyOptions = fc
+  .record({
+    seed: fc.nat(2 ** 32 - 1),
+    everyMs: fc.integer({ min: 5_000, max: 600_000 }),
+    kinds: fc.subarray([...options.kinds, "clock", "pressure"] as const, { minLength: 1 }),
+    targets: fc.subarray([...chaosTargets], { minLength: 1 }),
+  })
+  .map((given) => ({ ...given, ...(given.kinds.includes("process") && { unit: "etcd" }) }));
 
 test("targets exist, the cluster keeps the nodes it needs, and no fault begins before the last is over", async () => {
   await holds(100, [fc.constantFrom(1, 3, 5), fc.nat(6), anyOptions], (masters, agents, given) => {
@@ -218,5 +219,31 @@ test("masters that don't run are the ones that the cluster does without", () => 
   expect(victims(without("master1", "master3")).flat().filter(isMaster)).toEqual([]);
   expect(() => victims(without("master0", "master1", "agent0", "agent2"))).toThrow(
     "no node that it can do without",
+  );
+});
+
+test("an option of a kind that is not drawn is refused", () => {
+  expect(chaosProblems({ ...options, kinds: ["partition"] })).toEqual([
+    `${optionName("unit")}: only for process`,
+  ]);
+});
+
+test("all nodes together are never cut off, for there is nobody else", async () => {
+  const sizes = [fc.constantFrom(1, 2), fc.nat(2), anyOptions] as const;
+  await holds(100, [...sizes], (masters, agents, given) => {
+    const cluster = clusterOf(masters, agents);
+    const all = { ...given, targets: ["majority"] as const, durationMs: 20 * given.everyMs };
+    if (agents === 0 && given.kinds.join() === "partition") {
+      expect(() => chaosPlan(cluster, all)).toThrow("no other node");
+      return;
+    }
+    for (const { request } of chaosPlan(cluster, all))
+      expect(request.between?.length ?? 0).toBeLessThan(cluster.nodes.length);
+  });
+});
+
+test("a plan that has none of the wanted faults is refused", () => {
+  expect(() => chaosPlan(clusterOf(3, 2), { ...options, only: [21, 30], durationMs })).toThrow(
+    "fewer faults",
   );
 });

@@ -115,6 +115,16 @@ describe("what each node does", () => {
     });
   });
 
+  test("a node without another one to send to is refused", () => {
+    const slow = { kind: "network", delayMs: 9 } as const;
+    expect(() => sourcesOf({ ...slow, nodes: ["all"], towards: ["agent_0"] })).toThrow(
+      "agent_0 would send to no other node",
+    );
+    expect(sourcesOf({ ...slow, nodes: ["agent_0"], towards: ["all"] })).toEqual({
+      agent0: "network",
+    });
+  });
+
   test("a node that does not run, an unknown one, and a side without nodes are errors", () => {
     const ids = (request: Partial<FaultRequest>, cluster = record) => {
       try {

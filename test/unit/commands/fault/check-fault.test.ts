@@ -14,3 +14,14 @@ test.each<Partial<Parameters<typeof checkFault>[0]>>([
   checkFault(values, problems);
   expect(problems.all).toEqual([]);
 });
+
+test("options of random faults are refused elsewhere", () => {
+  const problems = new Problems("");
+  checkFault({ action: "heal", seed: 0, recoverMs: 1, only: [1], dryRun: true }, problems);
+  expect(problems.all.map((each) => each.split(":")[0])).toEqual([
+    "--dry-run",
+    "--seed",
+    "--recover",
+    "--only",
+  ]);
+});
