@@ -219,7 +219,7 @@ const addresses: readonly CloudFault[] = [
   ),
   named(
     "is at an unknown name",
-    "http://downloads.invalid/artifact.sh",
+    "https://downloads.invalid/artifact.sh",
     failed("artifact-unreachable", "downloads.invalid"),
   ),
   named("has no address", "http://", failed("bad-usage", "PLATFORM", 2)),

@@ -194,7 +194,7 @@ const starts: readonly CloudFault[] = [
     name: "an empty PATH",
     place: "computer",
     act: duringTheFault({ PATH: "" }),
-    expected: failed("machine-not-set-up", "no ssh on the PATH", 5),
+    expected: failed("machine-not-set-up", "There is no ssh on", 5),
   },
   {
     name: "a language without UTF-8",

@@ -117,7 +117,7 @@ const signalledLoad = (signal: "SIGINT" | "SIGKILL", said: string): FileFault =>
     endedBy(signal),
     async (world, words) => {
       const running = world.start(words);
-      await running.said(said, 20_000);
+      await running.said(said);
       running.interrupt(signal);
       return running.ended;
     },

@@ -42,7 +42,7 @@ const row = (name: string, act: CopyFault["act"], expected: Expected): CopyFault
 const meets = (said: string, signal: NodeJS.Signals): CopyFault["act"] =>
   copying(async (_, copy) => {
     const running = copy();
-    await running.said(said, 20_000);
+    await running.said(said);
     running.interrupt(signal);
     return running.ended;
   });

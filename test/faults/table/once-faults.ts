@@ -77,7 +77,7 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
     },
     act: async (world) => {
       const running = world.start(onceWords(world));
-      if (said !== undefined) await running.said(said, 20_000);
+      if (said !== undefined) await running.said(said);
       for (const signal of signals) running.interrupt(signal);
       return running.ended;
     },

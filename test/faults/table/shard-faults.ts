@@ -49,7 +49,7 @@ const signalled = (signal: NodeJS.Signals, expected: Partial<Expected>): ShardFa
     { delayMs: 600_000 },
     async (_, once) => {
       const running = once();
-      for (const shard of [1, 2]) await running.said(`Cluster "faulty-${shard}" is ready.`, 20_000);
+      for (const shard of [1, 2]) await running.said(`Cluster "faulty-${shard}" is ready.`);
       running.interrupt(signal);
       return running.ended;
     },
