@@ -1,12 +1,14 @@
 import {
   closeSync,
+  constants,
   existsSync,
   fchmodSync,
+  lstatSync,
   openSync,
   renameSync,
-  statSync,
   writeSync,
 } from "node:fs";
+import { notRegular } from "../system/files/read-text.ts";
 import type { Clock } from "../system/runtime.ts";
 
 /** Limits for the lines that are held in memory until the log file is open. */
@@ -16,6 +18,12 @@ const mostEarlyCharacters = 2_000_000;
 const mostDetailBytes = 20_000_000;
 /** The maximum size. The space above `mostDetailBytes` is for what users are shown, such as the final error. */
 const mostBytes = 24_000_000;
+const appendFlags =
+  constants.O_WRONLY |
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK;
 const fullNotice = "(This log is full.)\n";
 
 /**
@@ -46,15 +54,18 @@ export class LogFile {
 
   /**
    * Creates the file or appends to it, starting with the lines that were written before. A full file is renamed to
-   * `….old` first, which replaces an earlier one. Throws the file system's errors.
+   * `….old` first, which replaces an earlier one. Throws the file system's errors, and refuses links, whose targets may be anybody's, and pipes, which
+   * would wait for a reader.
    */
   open(path: string): void {
     if (path === this.#target.path) return;
     this.close();
-    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isFile() === false) throw notRegular(path);
+    const size = found?.size ?? 0;
     const isFull = size >= mostDetailBytes;
     if (isFull) renameSync(path, `${path}.old`);
-    const descriptor = openSync(path, "a", 0o600);
+    const descriptor = openSync(path, appendFlags, 0o600);
     // The file may have existed with another mode.
     fchmodSync(descriptor, 0o600);
     this.#target.path = path;

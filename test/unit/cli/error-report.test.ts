@@ -179,6 +179,10 @@ test.each([
     { code: "EACCES", syscall: "mkdir", path: "/root/x" },
     "permission",
   ],
+  ["a folder in place of a file", { code: "EISDIR", syscall: "rename", path: "/x" }, "remove it"],
+  ["a circular link", { code: "ELOOP", syscall: "scandir", path: "/x" }, "XDG_STATE_HOME"],
+  ["a name that is too long", { code: "ENAMETOOLONG", syscall: "scandir", path: "/x" }, "XDG_"],
+  ["a limit on the size of files", { code: "EFBIG", syscall: "write", path: "/x" }, "ulimit -f"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
   const thrown = Object.assign(new Error("the system's words"), properties);

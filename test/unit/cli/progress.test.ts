@@ -1,7 +1,16 @@
 /** Progress where nothing is redrawn, and its log. `terminal/terminal-progress.test.ts` shows it on a terminal. */
 import { outside } from "../../../src/outside-text.ts";
 import { afterAll, expect, jest, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noColours } from "../../../src/cli/terminal/colours.ts";
@@ -214,6 +223,21 @@ test("without a place for the log the work goes on, and that is said once", () =
   progress.logTo("/dev/null/nowhere");
   progress.note("goes on");
   expect(written()).toMatch(/^Warning: cannot write the log: .+\ngoes on\n$/);
+});
+
+test("a log in whose place is a link or a pipe is not written, and nothing waits for a reader", () => {
+  const link = join(folder, "link");
+  const pipe = join(folder, "pipe");
+  const victim = join(folder, "victim");
+  writeFileSync(victim, "", { mode: 0o644 });
+  symlinkSync(victim, link);
+  execFileSync("mkfifo", [pipe]);
+  for (const path of [link, pipe]) {
+    const { progress, written } = bench();
+    progress.logTo(path);
+    expect(written()).toContain("cannot write the log: ");
+  }
+  expect(statSync(victim).mode & 0o777).toBe(0o644);
 });
 
 test("a log that went away with its folder is no longer named", () => {
