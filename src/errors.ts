@@ -22,7 +22,7 @@ export const errorTable = {
   "deadline-passed": { exitCode: 4, summary: "An operation exceeded its time limit" },
   "machine-not-set-up": {
     exitCode: 5,
-    summary: "This machine lacks something that the program needs",
+    summary: "This computer lacks something that the program needs",
   },
   "no-credentials": { exitCode: 5, summary: "No usable cloud credentials were found" },
   "credentials-refused": { exitCode: 5, summary: "The cloud refused the credentials" },
@@ -76,7 +76,7 @@ export const errorTable = {
     exitCode: 1,
     summary: "A node presented a host key other than the pinned one",
   },
-  "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this machine" },
+  "key-missing": { exitCode: 5, summary: "The cluster's SSH key is not on this computer" },
   "node-stopped": { exitCode: 1, summary: "The node is stopped or paused" },
   "remote-command-failed": {
     exitCode: 1,

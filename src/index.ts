@@ -98,7 +98,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 }
 
-/** Clusters of containers on this machine. They exist until they are destroyed, or for a lifetime. */
+/** Clusters of containers on this computer. They exist until they are destroyed, or for a lifetime. */
 export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly distribution: string;
   readonly #settings: BackendSettings<ContainerOptions>;
@@ -122,7 +122,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 }
 
-/** Clusters of QEMU virtual machines on this machine. They exist until they are destroyed, or for a lifetime. */
+/** Clusters of QEMU virtual machines on this computer. They exist until they are destroyed, or for a lifetime. */
 export class VmBackend implements ClusterBackend<VmOptions> {
   readonly distribution: string;
   readonly #settings: BackendSettings<VmOptions>;

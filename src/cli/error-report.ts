@@ -160,7 +160,7 @@ const remedies: Readonly<Record<string, string>> = {
   EFBIG: "Raise the limit on the size of files (ulimit -f).",
   EIO: "Check that disk: it cannot be read or written.",
   EMFILE: "Raise the limit on open files (ulimit -n).",
-  ENFILE: "Close other programs: this machine has too many open files.",
+  ENFILE: "Close other programs: this computer has too many open files.",
 };
 
 /**
@@ -182,7 +182,7 @@ function localProblem(error: unknown): ClusterError | undefined {
   const path = "path" in error ? { path: error.path } : {};
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot access a file on this machine: ${messageOf(error)}.`,
+    `Cannot access a file on this computer: ${messageOf(error)}.`,
     {
       hint,
       facts: { code, syscall, ...path },

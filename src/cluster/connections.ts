@@ -267,9 +267,9 @@ export function keyMissing(cluster: ClusterRecord): ClusterError {
       : "";
   return new ClusterError(
     "key-missing",
-    `The SSH key of cluster "${cluster.id}" is not on this machine.`,
+    `The SSH key of cluster "${cluster.id}" is not on this computer.`,
     {
-      hint: `The cluster was created on another machine, or the key was deleted.${handOver} The key belongs at ${path}.`,
+      hint: `The cluster was created on another computer, or the key was deleted.${handOver} The key belongs at ${path}.`,
       facts: { cluster: cluster.id, path },
     },
   );

@@ -68,7 +68,7 @@ export const usedHereOnly = (kind: string): ClusterError =>
 const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
   new ClusterError(
     "key-missing",
-    `The host key of ${node} of cluster "${id}" is not on this machine.`,
+    `The host key of ${node} of cluster "${id}" is not on this computer.`,
     {
       hint: `The cluster is still being created: export it after ${commandName("create")} has ended.`,
       facts: { cluster: id, node },
@@ -154,7 +154,7 @@ async function runAge(
     return await runProgram(run, signal);
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
-    throw new ClusterError("machine-not-set-up", "There is no age on this machine's PATH.", {
+    throw new ClusterError("machine-not-set-up", "There is no age on this computer's PATH.", {
       hint: "Install age (https://age-encryption.org), or leave out the recipient.",
       cause: error,
     });

@@ -86,7 +86,7 @@ async function findHandedOver(
 }
 
 const otherKeys = ({ id, directory }: ClusterRecord, path: string): ClusterError =>
-  new ClusterError("bad-usage", `This machine has other keys for cluster "${id}", in ${path}.`, {
+  new ClusterError("bad-usage", `This computer has other keys for cluster "${id}", in ${path}.`, {
     hint: `Nothing was changed. If you trust the file more that you import, move ${directory} away first.`,
     facts: { cluster: id, path },
   });
@@ -122,7 +122,7 @@ async function logIn(
   );
 }
 
-const unreachableHint = `Nothing was imported. If this machine's address is not admitted to the cluster, ${runCommand("admit", "run")} first.`;
+const unreachableHint = `Nothing was imported. If this computer's address is not admitted to the cluster, ${runCommand("admit", "run")} first.`;
 
 /** Returns why a node cannot be logged in to; throws if it presents another host key. */
 async function loginFailure(

@@ -255,7 +255,7 @@ export async function awaitLogins(
 ): Promise<void> {
   if (!(await clusterKey(cluster)).isHere) {
     runtime.progress.note(
-      "This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.",
+      "This computer doesn't have the cluster's key, so it does not wait for logins to the nodes.",
     );
     return;
   }

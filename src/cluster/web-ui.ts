@@ -141,7 +141,7 @@ async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise
   const name = nodeReference(master);
   throw new ClusterError(
     "key-missing",
-    `The host key of ${name} of cluster "${cluster.id}" is not on this machine.`,
+    `The host key of ${name} of cluster "${cluster.id}" is not on this computer.`,
     {
       hint: `The cluster is still being created, or another machine claims to be that node. ${runCommand("inspect")} to see its address.`,
       facts: { cluster: cluster.id, node: name, address: host },

@@ -18,9 +18,9 @@ const ports = value(async (given) => {
 export const forwardCommand = (kind: BackendKind) =>
   defineCommand({
     name: "forward",
-    summary: "Lead a port of this computer to a port of a node",
+    summary: "Forward a port of this computer to a port of a node",
     description:
-      "Listen on 127.0.0.1, and lead each connection over SSH to the port of the node, until Ctrl-C. Without LOCAL, the port here is any that is free; the command prints the address. Programs on the node see connections from the node itself. Everyone on this computer can connect meanwhile.",
+      "Listen on 127.0.0.1, and forward each connection over SSH to the port of the node, until Ctrl-C. Without LOCAL, take any port that is free here. Print the address. Programs on the node see connections from the node itself. Everyone on this computer can connect meanwhile.",
     positionals: {
       node: argument(nodeSelector(kind.machineId), {
         name: "NODE",

@@ -109,7 +109,7 @@ export function inspectText(facts: InspectedCluster, columns: number, nowMs: num
       "SSH key",
       facts.sshKey.isHere
         ? facts.sshKey.path
-        : "not on this machine: the cluster was created elsewhere",
+        : "not on this computer: the cluster was created elsewhere",
     ],
     ["Web UI", webText(facts)],
     ...(through === undefined

@@ -90,7 +90,7 @@ export const nodeNames = ["inspect", "--output", "names"] as const;
 export const skipHttpChecks = flag({
   flag: "--skip-http-checks",
   summary:
-    "Skip the HTTP checks of the masters, for clusters whose web UI this machine cannot reach",
+    "Skip the HTTP checks of the masters, for clusters whose web UI this computer cannot reach",
 });
 
 export const junit = option(value(laterFile, "file"), {

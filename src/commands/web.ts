@@ -37,7 +37,7 @@ export const webCommand = (kind: BackendKind) =>
       context.dropVariables(isForDesktop);
       if (!(await openBrowser(url)))
         context.progress.note(
-          "No browser could be started on this machine; open the URL yourself.",
+          "No browser could be started on this computer; open the URL yourself.",
         );
       if (authority !== undefined) {
         context.progress.note(

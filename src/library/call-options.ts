@@ -38,7 +38,7 @@ export interface WaitOptions extends Cancellation {
   /** Maximum wait in milliseconds (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
   /**
-   * Skips the requests that this machine sends to the masters' web servers, for clusters whose web UI can't be reached
+   * Skips the requests that this computer sends to the masters' web servers, for clusters whose web UI can't be reached
    * from here; default: false.
    */
   readonly skipHttpChecks?: boolean;
@@ -64,7 +64,7 @@ export const enterpriseWaitShape: Shape<EnterpriseWaitOptions> = {
 };
 
 export interface LogsOptions extends Cancellation {
-  /** A path on this machine; default: a new folder in the cluster's `directory`. */
+  /** A path on this computer; default: a new folder in the cluster's `directory`. */
   readonly folder?: string;
 }
 

@@ -44,7 +44,7 @@ export interface NodeFetch {
   /** Absolute path on the node. A link there is followed; links inside a folder stay links. */
   readonly remote: string;
   /**
-   * Path of the new file or folder on this machine, relative to the current folder. A file replaces an existing file,
+   * Path of the new file or folder on this computer, relative to the current folder. A file replaces an existing file,
    * but no folder may exist there.
    */
   readonly local: string;
@@ -113,7 +113,7 @@ export class ClusterNode {
   }
 
   /**
-   * Brings a file or folder from the node to this machine, all or nothing, as root. Rejects links that lead out of the
+   * Brings a file or folder from the node to this computer, all or nothing, as root. Rejects links that lead out of the
    * folder, and names that aren't plain. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
    * `host-key-changed`.
    */
@@ -127,7 +127,7 @@ export class ClusterNode {
   }
 
   /**
-   * Copies files and folders of this machine to the node, all or nothing, as root. Existing files are replaced, and the
+   * Copies files and folders of this computer to the node, all or nothing, as root. Existing files are replaced, and the
    * other files of existing folders stay. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
    * `host-key-changed`.
    */
@@ -182,7 +182,7 @@ const fetchShape: Shape<NodeFetch> = {
 
 /** Files and folders to copy to a node. */
 export interface NodeSend {
-  /** Paths on this machine, relative to the current folder. Links are followed. */
+  /** Paths on this computer, relative to the current folder. Links are followed. */
   readonly local: string | readonly string[];
   /** Absolute path on the node. If it ends with `/`, it is the folder for all sources; otherwise the new path of the only one. */
   readonly remote: string;

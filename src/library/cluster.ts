@@ -72,11 +72,11 @@ export class Cluster implements AsyncDisposable {
   readonly variant: Variant;
   /** When the machines end by themselves; undefined if they have no fixed lifetime. */
   readonly expiresAt: Date | undefined;
-  /** The folder on this machine that holds the cluster's key, its known hosts, and the logs of failed operations. */
+  /** The folder on this computer that holds the cluster's key, its known hosts, and the logs of failed operations. */
   readonly directory: string;
   /** The one key that opens all nodes. The file exists only on the machine that created the cluster. */
   readonly sshKeyPath: string;
-  /** A file on this machine, provided by the backend: the script that prints a node's private IPv4 address. */
+  /** A file on this computer, provided by the backend: the script that prints a node's private IPv4 address. */
   readonly ipDetectPath: string;
   readonly #state: ClusterState;
   readonly #connections: ClusterState["connections"];
@@ -171,7 +171,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * The minimal configuration that the artifact needs, with this cluster's addresses and name servers. Merge it with
    * your own: `{ ...cluster.baseConfig, resolvers: ["10.0.0.2"] }`. The enterprise variant gets the superuser `admin`
-   * with the password `admin`, and no license. For a cluster returned by `find`, throws if this machine could not log
+   * with the password `admin`, and no license. For a cluster returned by `find`, throws if this computer could not log
    * in to the first master (`key-missing`, `connection-failed`).
    */
   get baseConfig(): Configuration {
@@ -179,7 +179,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Installs the platform from an artifact on this machine; resolves when the installation has started on every node.
+   * Installs the platform from an artifact on this computer; resolves when the installation has started on every node.
    * Throws `bad-usage`, `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, `configuration-refused`,
    * `install-failed` and the like; the nodes' logs are then in `directory`.
    */
@@ -248,7 +248,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Syncs tests and bootstrap files from a checkout of the platform's repository to all masters, or a platform's folder
-   * to all nodes, all or nothing for each, and returns what was sent to each. `checkoutDir` is a path on this machine. Throws `bad-usage` (not a
+   * to all nodes, all or nothing for each, and returns what was sent to each. `checkoutDir` is a path on this computer. Throws `bad-usage` (not a
    * checkout), `not-installed`, `transfer-failed`, `connection-failed`.
    */
   async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {

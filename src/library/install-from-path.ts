@@ -38,7 +38,7 @@ import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { usualLimitMs, withLibraryWords } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
-/** An installation on a cluster. Paths are on this machine; relative paths start at the current folder. */
+/** An installation on a cluster. Paths are on this computer; relative paths start at the current folder. */
 export interface Installation {
   /**
    * Path of the release artifact, an installer generator script for the cluster's variant; or of the folder of a platform of your own; or `example:etcd`

@@ -11,7 +11,7 @@ export const sshInstallation =
 export function findSsh(environment: Environment): string {
   const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
   if (path === null)
-    throw new ClusterError("machine-not-set-up", "There is no ssh on this machine's PATH.", {
+    throw new ClusterError("machine-not-set-up", "There is no ssh on this computer's PATH.", {
       hint: sshInstallation,
     });
   const refusal = refusalOfUser(path, environment);

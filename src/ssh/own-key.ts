@@ -74,7 +74,7 @@ export async function proveOpenSshReads(
   if (end.status === 0 && keyOf(end.stdout) === keyOf(publicKey)) return;
   throw new ClusterError(
     "bad-usage",
-    `Cannot use the SSH key ${path}: OpenSSH on this machine does not read it.`,
+    `Cannot use the SSH key ${path}: OpenSSH on this computer does not read it.`,
     {
       hint: otherKey,
       cause: new Error(

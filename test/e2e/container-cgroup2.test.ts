@@ -108,7 +108,9 @@ test("the machine is what most people have: cgroups 2 and AppArmor", async () =>
 test("who may not use Docker is told how to come to that", async () => {
   const doctor = await by("e2e", "cluster-container doctor");
   expect(doctor.status).toBe(1);
-  expect(doctor.stdout.replaceAll(/\s+/g, " ")).toContain("You may not use Docker on this machine");
+  expect(doctor.stdout.replaceAll(/\s+/g, " ")).toContain(
+    "You may not use Docker on this computer",
+  );
   expect(doctor.stdout).toContain("sudo usermod -aG docker $USER");
   const created = await create("refused");
   expect(created.status).toBe(5);

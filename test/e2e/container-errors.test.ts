@@ -39,7 +39,7 @@ const cases: readonly EngineErrorCase[] = [
     status: 5,
     refused: "info --format={{json .}}",
     daemon: "permission denied while trying to connect to the Docker daemon socket",
-    says: ["You may not use Docker on this machine", "sudo usermod -aG docker $USER"],
+    says: ["You may not use Docker on this computer", "sudo usermod -aG docker $USER"],
   },
 ];
 

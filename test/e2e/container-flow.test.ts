@@ -13,7 +13,7 @@ const subject = testContainerConformance(containers, artifact, { nodeImage: bare
 const { id } = subject;
 const { ask, nodeOf, on } = commandsOf(subject);
 
-test("where no distribution is named, the one that suits this machine's cgroups is taken, and said", async () => {
+test("where no distribution is named, the one that suits this computer's cgroups is taken, and said", async () => {
   const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), artifact()];
   const expected =
     (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";

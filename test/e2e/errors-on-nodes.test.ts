@@ -192,7 +192,7 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: ["sync", "-c", "base", "checkout"],
     prepare: withFile("id_ed25519", () => Promise.resolve(undefined)),
-    says: ['key of cluster "base" is not on this machine', "The key belongs at "],
+    says: ['key of cluster "base" is not on this computer', "The key belongs at "],
   },
   {
     id: "remote-command-failed",

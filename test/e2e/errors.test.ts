@@ -50,7 +50,7 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: ["run", "-c", "base", "true"],
     environment: { PATH: "/nowhere" },
-    says: ["no ssh on this machine's PATH", "openssh-client"],
+    says: ["no ssh on this computer's PATH", "openssh-client"],
   },
   {
     id: "machine-not-set-up",

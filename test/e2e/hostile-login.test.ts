@@ -11,7 +11,7 @@ import type { TestCloud } from "./support/test-cloud.ts";
 const lack =
   process.getuid?.() === 0
     ? undefined
-    : "skipped: listening to all of this machine's networks needs root";
+    : "skipped: listening to all of this computer's networks needs root";
 if (lack !== undefined) console.warn(lack);
 
 const password = "pass-0123456789-not-to-be-seen";

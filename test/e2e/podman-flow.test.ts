@@ -36,7 +36,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(ran.stdout).toMatch(/– mounts +Not checked: there is no node image until/);
   });
 
-  test("doctor tries whether nodes can read folders of this machine", async () => {
+  test("doctor tries whether nodes can read folders of this computer", async () => {
     const { engine, folder } = containers();
     await engine.run(["tag", nodeImage, "localhost/cluster-e2e-node:tried"]);
     const home = join(folder, "home");
@@ -46,7 +46,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
         environment: { HOME: home, PATH: await pathWithEngine(folder, "podman", () => lines) },
       });
     expect((await doctor(":")).stdout).toContain(
-      `Containers can read this machine's folders, such as those in ${home}`,
+      `Containers can read this computer's folders, such as those in ${home}`,
     );
     // As where the engine's machine is another one, on which the folder does not exist.
     const elsewhere = await doctor(

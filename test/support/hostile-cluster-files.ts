@@ -106,7 +106,7 @@ export const hostileFiles: readonly (readonly [string, string, RegExp, () => Buf
     () => withNode({ memory: "1g --privileged" }),
   ],
   [
-    "a volume that is a path of this machine",
+    "a volume that is a path of this computer",
     damaged,
     badFacts,
     () => withNode({ volumes: ["/etc:/etc"] }),
@@ -248,7 +248,7 @@ export const hostileFiles: readonly (readonly [string, string, RegExp, () => Buf
       ),
   ],
   [
-    "a hard link to a file of this machine",
+    "a hard link to a file of this computer",
     damaged,
     notWithin,
     () => withTop({ name: "shadow", type: "1", linkTarget: "/etc/shadow" }),

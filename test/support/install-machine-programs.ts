@@ -54,7 +54,7 @@ esac
   "systemd-detect-virt": "#!/bin/sh\nexit 1\n",
   // Requests come from the machine's own address, as between real machines.
   curl: `#!/bin/sh\nexec /usr/bin/curl --interface "$(cat ${folder}/address)" "$@"\n`,
-  journalctl: "#!/bin/sh\necho 'journal of this machine'\n",
+  journalctl: "#!/bin/sh\necho 'journal of this computer'\n",
   coredumpctl: "#!/bin/sh\necho 'No coredumps found.' >&2\nexit 1\n",
   // Programs that could change the machine that runs the tests fail here, or refuse what would set its clock.
   date: '#!/bin/sh\ncase $* in *-s*) echo "date: cannot set date: Operation not permitted" >&2; exit 1 ;; esac\nexec /bin/date "$@"\n',

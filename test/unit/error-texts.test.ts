@@ -134,7 +134,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => dockerSays("connect: permission denied", "ps"),
-      "You may not use Docker on this machine: connect: permission denied. → Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
+      "You may not use Docker on this computer: connect: permission denied. → Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     ],
     [
       () =>
@@ -193,7 +193,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "cluster-exists": [
     [
       () => clusterExists("base", { removal: "cluster-vm destroy -c base" }),
-      'A cluster "base" already exists or is being created on this machine. → Choose another `clusterId`, or remove that cluster:\n    cluster-vm destroy -c base',
+      'A cluster "base" already exists or is being created on this computer. → Choose another `clusterId`, or remove that cluster:\n    cluster-vm destroy -c base',
     ],
     [
       () =>
@@ -221,7 +221,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => qemuSays("cannot set up guest memory"),
-      "This machine does not have enough memory: cannot set up guest memory. → Use fewer nodes, or give them less memory with `memory`.",
+      "This computer does not have enough memory: cannot set up guest memory. → Use fewer nodes, or give them less memory with `memory`.",
     ],
   ],
   "engine-failed": [
@@ -231,7 +231,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => qemuSays(""),
-      "qemu-img info failed: it exited with status 1. → Run cluster-vm doctor to see what this machine lacks. Pass -vv to see every command that was run.",
+      "qemu-img info failed: it exited with status 1. → Run cluster-vm doctor to see what this computer lacks. Pass -vv to see every command that was run.",
     ],
   ],
   "cloud-failed": [
@@ -302,7 +302,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "key-missing": [
     [
       () => keyMissing(cluster),
-      'The SSH key of cluster "example" is not on this machine. → The cluster was created on another machine, or the key was deleted. Run the export command there, and the import command here. The key belongs at /nowhere/id_ed25519.',
+      'The SSH key of cluster "example" is not on this computer. → The cluster was created on another computer, or the key was deleted. Run the export command there, and the import command here. The key belongs at /nowhere/id_ed25519.',
     ],
   ],
   "remote-command-failed": [

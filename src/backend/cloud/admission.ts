@@ -102,7 +102,7 @@ async function ownRange(
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
     throw revised(error, {
-      hint: `Pass this machine's public address to ${commandName("admit")}.`,
+      hint: `Pass this computer's public address to ${commandName("admit")}.`,
     });
   }
 }

@@ -20,7 +20,7 @@ export const cloudKind = defineBackend({
     return createCloudBackend({ region }, runtime, signal);
   },
   doctor: {
-    subject: "this machine and the account",
+    subject: "this computer and the account",
     checks: async ({ region }, runtime, signal) => {
       const { cloudChecks } = await import("./checks/checks.ts");
       const defaults = {

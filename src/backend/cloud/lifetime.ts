@@ -70,4 +70,4 @@ export function isPastDeadline(
 export const shownSkewMs = 60_000;
 
 export const clockText = (behindMs: number): string =>
-  `This machine's clock is ${Math.round(Math.abs(behindMs) / 1000)} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;
+  `This computer's clock is ${Math.round(Math.abs(behindMs) / 1000)} s ${behindMs > 0 ? "behind" : "ahead of"} the cloud's`;

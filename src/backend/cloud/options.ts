@@ -64,7 +64,7 @@ export const cloudSchema = {
   adminCidrs: {
     flag: "--admin-cidr",
     summary: "Address range that is allowed to reach the nodes over SSH and to open the web UI",
-    defaultText: "this machine's public address",
+    defaultText: "this computer's public address",
     repeatable: true,
     read: string,
     what: "a text",
@@ -174,7 +174,7 @@ export interface CloudBackendOptions {
   readonly instanceType?: string;
   /** Tags of instances and volumes: values by key. */
   readonly customTags?: Readonly<Record<string, string>>;
-  /** Address ranges, such as `192.0.2.0/24`, that may reach the nodes over SSH and the web UI; default: this machine's public address. */
+  /** Address ranges, such as `192.0.2.0/24`, that may reach the nodes over SSH and the web UI; default: this computer's public address. */
   readonly adminCidrs?: readonly string[];
   /** Such as `subnet-0123456789abcdef0`; default: a subnet of the default network. */
   readonly subnetId?: string;

@@ -191,7 +191,7 @@ export async function resolveCreation(
   await assertVolumesExist(options.customVolumes);
   const facts = await readEngineFacts(engine, signal);
   assertCgroups1(needsCgroups1, {
-    name: "this machine, whose cgroups the containers share,",
+    name: "this computer, whose cgroups the containers share,",
     cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
     advice: hostCgroupsAdvice,
   });

@@ -6,13 +6,13 @@ import { containerSchema, parseContainerOptions } from "./options.ts";
 /** Everything specific to `cluster-container`: images, volumes and container limits. */
 export const containerKind = defineBackend({
   name: "container",
-  summary: "Create and manage test clusters of containers on this machine",
+  summary: "Create and manage test clusters of containers on this computer",
   options: containerSchema,
   parse: parseContainerOptions,
   machineId: /^[0-9a-f]{12}$/,
   local: {
     snapshots:
-      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this machine that nodes mount are not included.",
+      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this computer that nodes mount are not included.",
     copies:
       "Create the cluster from a snapshot, or from a file that `snapshot save` wrote, instead of an artifact: its nodes boot from there, with the same software, data and private addresses. The path of a file contains a / or no colon",
     files:
@@ -27,7 +27,7 @@ export const containerKind = defineBackend({
     return openContainerBackend({ engine }, runtime, signal);
   },
   doctor: {
-    subject: "this machine and its container engine",
+    subject: "this computer and its container engine",
     checks: async ({ engine }, runtime, signal) => {
       const { containerChecks } = await import("./checks.ts");
       return containerChecks(engine, runtime, signal);

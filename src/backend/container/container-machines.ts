@@ -142,7 +142,7 @@ export abstract class ContainerMachines {
     if (ended === undefined) return cluster;
     await this.forgetRights();
     const output = await consoleOutput(this.plan.engine, ended, signal).catch(() => "");
-    const hint = `The node image must start systemd as /sbin/init, with sshd. ${runCommand("doctor")} to see what this machine lacks.`;
+    const hint = `The node image must start systemd as /sbin/init, with sshd. ${runCommand("doctor")} to see what this computer lacks.`;
     throw machineFailed(ended, { output, hint });
   }
 
@@ -158,7 +158,7 @@ export abstract class ContainerMachines {
     const { title, name } = this.plan.engine.kind;
     const isDirect = this.#reachNow === "direct";
     const cause = isDirect
-      ? "Something on this machine, such as a firewall or a VPN, may keep it from the nodes' addresses."
+      ? "Something on this computer, such as a firewall or a VPN, may keep it from the nodes' addresses."
       : `Their sshd may not run: see ${name} logs.`;
     progress.warn(
       `All containers have been running for ${silentMs / 1000} s, but none accepts a login ${reachText(this.#reachNow, { title })}. ${cause}`,

@@ -43,7 +43,7 @@ export function chooseDistribution(
   if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
   throw new ClusterError(
     "machine-not-set-up",
-    `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this machine has cgroups 2.`,
+    `${asked} cannot boot in containers here: its systemd needs cgroups 1, and this computer has cgroups 2.`,
     {
       hint: `Choose another ${optionName("linuxDistribution")}, such as ${suiting[cgroupVersion]}.`,
       facts: { distribution: asked, cgroupVersion },
@@ -53,7 +53,7 @@ export function chooseDistribution(
 
 /** Containers have the control groups of the machine that their engine runs on. */
 export const hostCgroupsAdvice =
-  "Boot this machine with systemd.unified_cgroup_hierarchy=0 on its kernel command line, or use virtual machines or the cloud with a distribution that has cgroups 1, such as almalinux-8.";
+  "Boot this computer with systemd.unified_cgroup_hierarchy=0 on its kernel command line, or use virtual machines or the cloud with a distribution that has cgroups 1, such as almalinux-8.";
 
 /** Why SELinux can't be set to enforcing on nodes, as one sentence. */
 export const selinuxProblem = (): string =>

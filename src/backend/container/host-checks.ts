@@ -75,7 +75,7 @@ async function checkSpace(
     space === undefined ? (await facts.machine())?.freeBytes : space.bavail * space.bsize;
   const folder = outsideLine(rootFolder) || "its folder";
   if (free === undefined)
-    return skip(`Not checked: ${folder} is not known to be on this machine. ${unseen}`);
+    return skip(`Not checked: ${folder} is not known to be on this computer. ${unseen}`);
   const place = space === undefined ? `${title}'s store of images` : folder;
   const text = `${place} has ${(Math.floor(free / 1e8) / 10).toFixed(1)} GB free`;
   if (free >= neededBytes) return pass(text);
@@ -118,7 +118,7 @@ async function checkCgroups(
     return skip(`Not checked: whether version 1 has ${systemdTree} there. ${unseen}`);
   if (hasTree) return pass(`Version 1, with a systemd hierarchy: ${nodes}`);
   return fail(
-    `${isHere ? "This machine" : "The engine's machine"} has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
+    `${isHere ? "This computer" : "The engine's computer"} has cgroups 1 without ${systemdTree}, which the nodes' systemd needs.`,
     `Create it${isHere ? "" : " there"}:\n    sudo mkdir ${systemdTree} && sudo mount -t cgroup -o none,name=systemd cgroup ${systemdTree}`,
   );
 }
@@ -159,7 +159,7 @@ export function volumeChecks(
     ),
     checkOfEngine("selinux", facts, async () => {
       if ((await facts.way().catch(() => undefined))?.reach !== "direct")
-        return skip("Not checked: nodes are not known to run on this machine.");
+        return skip("Not checked: nodes are not known to run on this computer.");
       return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),
   ];
@@ -211,7 +211,7 @@ async function tryMount(
     },
   );
   if (problem === undefined)
-    return pass(`Containers can read this machine's folders, such as those in ${home}`);
+    return pass(`Containers can read this computer's folders, such as those in ${home}`);
   return warn(
     `A container cannot read a folder in ${home}, so ${optionName("customVolumes")} will not work: ${problem}`,
     remedy(engineFacts, engine),
@@ -220,12 +220,12 @@ async function tryMount(
 
 const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
   location === "here"
-    ? "The folders must be readable for root on this machine."
+    ? "The folders must be readable for root on this computer."
     : `Share them with the virtual machine in which ${kind.title} runs. Docker Desktop: Settings, Resources, File sharing. Podman: podman machine init --volume.`;
 
 /** `enforce` is the content of the kernel's file; undefined if there is none. */
 export function judgeSelinux(enforce: string | undefined): Outcome {
-  if (enforce?.trim() !== "1") return pass("Not enforcing on this machine");
+  if (enforce?.trim() !== "1") return pass("Not enforcing on this computer");
   return pass(
     `Enforcing, but nodes are not confined by it: ${optionName("customVolumes")} needs no :z, which would relabel your files for good`,
   );

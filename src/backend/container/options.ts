@@ -27,7 +27,7 @@ export const containerSchema = {
   customVolumes: {
     flag: "--custom-volume",
     placeholder: "</path/here:/path/on/nodes[:ro]>",
-    summary: "File or folder of this machine to mount on all nodes",
+    summary: "File or folder of this computer to mount on all nodes",
     repeatable: true,
     isLocal: true,
     read: parseVolume,

@@ -4,7 +4,7 @@ import type { Clock } from "../../system/runtime.ts";
 import type { CopyRequest, CreationSummary } from "../contract.ts";
 import { endFacts, endLine } from "./lifetimes.ts";
 
-export const outsideText = "; outside traffic goes through this machine";
+export const outsideText = "; outside traffic goes through this computer";
 
 /** Continues a description of the nodes' network. */
 export const wayOutText = (isOffline: boolean | undefined, usual = ""): string =>

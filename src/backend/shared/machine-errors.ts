@@ -37,7 +37,7 @@ export function clusterExists(
 ): ClusterError {
   return new ClusterError(
     "cluster-exists",
-    `A cluster "${clusterId}" already exists or is being created on this machine.`,
+    `A cluster "${clusterId}" already exists or is being created on this computer.`,
     {
       hint: `Choose another ${optionName("clusterId")}, or remove that cluster:\n    ${removal}`,
       facts: { cluster: clusterId },

@@ -25,7 +25,7 @@ export const metadataCheck = (environment: Environment): Check =>
       return pass(`None answers at ${outside(urls.map(({ hostname }) => hostname).join(" or "))}`);
     return warn(
       `One answers at ${outside(host)}. Nodes reach it too, and get whatever it hands out, such as credentials.`,
-      `Create clusters with ${optionName("offline")}, run only software that you trust with that, or take the role away from this machine.`,
+      `Create clusters with ${optionName("offline")}, run only software that you trust with that, or take the role away from this computer.`,
     );
   });
 

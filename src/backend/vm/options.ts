@@ -110,7 +110,7 @@ export const vmSchema = {
     placeholder: "<model>",
     summary:
       "CPU model of the nodes, such as Nehalem: saved memory then also fits other computers that can offer it",
-    defaultText: "this machine's processor; under tcg, all that QEMU can translate",
+    defaultText: "this computer's processor; under tcg, all that QEMU can translate",
     read: parseCpuModel,
     what: "a CPU model of QEMU such as Nehalem",
   },

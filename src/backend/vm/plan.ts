@@ -132,7 +132,7 @@ export function assertMemory(
   if (megabytes <= total) return;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes need ${megabytes} MB of memory, but this machine has ${total} MB.`,
+    `The nodes need ${megabytes} MB of memory, but this computer has ${total} MB.`,
     {
       hint,
       facts: { neededMegabytes: megabytes, totalMegabytes: total },

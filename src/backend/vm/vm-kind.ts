@@ -6,7 +6,7 @@ import { parseVmOptions, vmSchema } from "./options.ts";
 /** Everything specific to `cluster-vm`: disk images and machine sizes. */
 export const vmKind = defineBackend({
   name: "vm",
-  summary: "Create and manage test clusters of virtual machines on this machine",
+  summary: "Create and manage test clusters of virtual machines on this computer",
   options: vmSchema,
   parse: parseVmOptions,
   machineId: /^vm-[0-9a-f]{8}-[0-9]+$/,
@@ -29,7 +29,7 @@ export const vmKind = defineBackend({
     return createVmBackend(runtime);
   },
   doctor: {
-    subject: "this machine and QEMU",
+    subject: "this computer and QEMU",
     checks: async (_, runtime) => {
       const { vmChecks } = await import("./checks.ts");
       return vmChecks(runtime);

@@ -95,7 +95,7 @@ export const browserCheck = (system: string, environment: Environment): Check =>
 function findOpener(system: string, environment: Environment): Outcome {
   const opener = system === "darwin" ? "open" : "xdg-open";
   const path = Bun.which(opener, { PATH: environment["PATH"] ?? "" });
-  const otherwise = "or open the URL that web prints in a browser on another machine.";
+  const otherwise = "or open the URL that web prints in a browser on another computer.";
   if (path === null) {
     return warn(
       `web cannot open a browser: there is no ${opener} on the PATH.`,

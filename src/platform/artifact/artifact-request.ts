@@ -256,6 +256,6 @@ function fileUrlLocation(text: string): Checked<ArtifactLocation> {
   try {
     return fileLocation(fileURLToPath(text));
   } catch {
-    return problem(`${maskUrl(text)} is not a file on this machine: use file:///absolute/path.`);
+    return problem(`${maskUrl(text)} is not a file on this computer: use file:///absolute/path.`);
   }
 }

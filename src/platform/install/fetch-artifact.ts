@@ -40,7 +40,7 @@ export const fetchArtifact = (request: FetchArtifact): Phase => ({
       if (reason === undefined) return;
       context.progress.detail(
         1,
-        `${context.reference} cannot download the artifact (${reason}), so this machine downloads and uploads it`,
+        `${context.reference} cannot download the artifact (${reason}), so this computer downloads and uploads it`,
       );
     }
     await sendFromHere(request, context, signal);
@@ -89,7 +89,7 @@ async function sendFromHere(
   signal: AbortSignal,
 ): Promise<void> {
   const { file } = await request.download((received, total) => {
-    step.update(`${megabytes(received, total)} to this machine`);
+    step.update(`${megabytes(received, total)} to this computer`);
   }, signal);
   // A small file is sent in less time than another session takes to begin.
   if (file.sizeBytes <= shortStdinBytes) await request.untilPrepared();

@@ -130,7 +130,7 @@ async function readPrivateKey(path: string): Promise<string> {
 }
 
 const keyElsewhere =
-  "The cluster was created on another machine or by another user: use it there, or copy the key to this path.";
+  "The cluster was created on another computer or by another user: use it there, or copy the key to this path.";
 const keyDamaged =
   "The file was damaged after the cluster was created. Restore it from a copy, or create another cluster.";
 
@@ -148,7 +148,7 @@ const keyMissing = (
 /** Transient, because another process may be creating the cluster and may pin the key at any moment. */
 const hostKeyUnknown = (name: string, path: string): ClusterError =>
   new ClusterError("connection-failed", `The host key of ${name} is not in ${path}.`, {
-    hint: "The cluster is still being created, or was created on another machine: use it there, or copy that file to this path.",
+    hint: "The cluster is still being created, or was created on another computer: use it there, or copy that file to this path.",
     transient: true,
     facts: { node: name, path },
   });

@@ -252,7 +252,7 @@ async function whyUnreachable(request: SessionRequest, signal: AbortSignal): Pro
 
 const sshKilled = (signalName: NodeJS.Signals | number): ClusterError =>
   new ClusterError("connection-failed", `ssh was killed by ${signalName}.`, {
-    hint: "Something on this machine killed it, for example because memory ran out. The command on the node was told to stop.",
+    hint: "Something on this computer killed it, for example because memory ran out. The command on the node was told to stop.",
   });
 
 function loginFailed(host: string): ClusterError {

@@ -64,7 +64,7 @@ const otherHostKey = (text: string): string =>
 /** `run` has begun to connect by then, so that its own failure is 255. */
 const unusableKey = (command: "run" | "sync"): Expected => ({
   ...kept("key-missing", /id_ed25519 .*\n *The file was damaged/, command === "run" ? 255 : 5),
-  hides: ["refused the login", "Load key", "created on another machine"],
+  hides: ["refused the login", "Load key", "created on another computer"],
 });
 
 const keys: readonly CloudFault[] = [

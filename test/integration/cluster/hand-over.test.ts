@@ -364,7 +364,7 @@ test("the program refuses a terminal, a folder, a file that is no export, and a 
     { words: ["import", "-"], says: "stdin was not written by cluster-cloud export", status: 2 },
     {
       words: ["export", "-c", "nightly", "--recipient", "age1x"],
-      says: "There is no age on this machine",
+      says: "There is no age on this computer",
       status: 5,
     },
   ];

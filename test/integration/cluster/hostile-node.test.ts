@@ -24,7 +24,7 @@ case " $* " in *" -n 0 "* | *_TRANSPORT*) exit 0 ;; esac
 for line in /proc/[0-9]*/cmdline; do
   tr '\\0' '\\n' <"$line" 2>/dev/null | sed 's|$| /../../../escaped|'
 done
-printf '%s\\n' 'units.txt aGVsbG8=' '/../../../escaped aGVsbG8=' 'journal of this machine'
+printf '%s\\n' 'units.txt aGVsbG8=' '/../../../escaped aGVsbG8=' 'journal of this computer'
 `;
 
 const cluster = (machines: FolderMachines, directory: string): ClusterRecord => ({
@@ -64,7 +64,7 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     );
     expect(byName.get("master_0.install.log")).toBe("\nunits.txt aGVsbG8=\n\0\n");
     expect(byName.get("master_0.journal.txt")).toContain("e2e-logs /../../../escaped\n");
-    expect(byName.get("master_0.journal.txt")).toEndWith("journal of this machine\n");
+    expect(byName.get("master_0.journal.txt")).toEndWith("journal of this computer\n");
   });
 
   test("with extremely long logs: the end of each is saved", async () => {

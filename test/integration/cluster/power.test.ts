@@ -339,7 +339,7 @@ describe("a restart in the cloud", () => {
     expect(await restarting).toMatchObject({ cluster: { id: "default" }, hasBooted: true });
   });
 
-  test("begins although an answer omits the cluster, if this machine knows that it runs", async () => {
+  test("begins although an answer omits the cluster, if this computer knows that it runs", async () => {
     const { stack, boots, omit, restart, begins, cluster } = await openCloud();
     await using _ = stack;
     omit(1);

@@ -49,7 +49,7 @@ test("another computer can use an exported cluster, in the cluster's own region 
   expect(hosts.trim().split("\n")).toHaveLength(3);
 });
 
-test("clusters on this machine cannot be handed over", async () => {
+test("clusters on this computer cannot be handed over", async () => {
   const environment = { HOME: "/nowhere" };
   const backend = createVmBackend({ environment, clock: systemClock, progress: silentProgress });
   expect(await failureOf(exportCluster(backend, "default", neverAborted))).toMatchObject({

@@ -269,7 +269,7 @@ test("a machine without the key can see and destroy the cluster, but can't log i
   const elsewhere = new CloudBackend({ region: fixture.cloud.region, environment });
   const found = await Cluster.find(elsewhere, "mine");
   expect(found.masters[0].publicAddress).toMatch(/^127\./);
-  expect(() => found.baseConfig).toThrow('The SSH key of cluster "mine" is not on this machine.');
+  expect(() => found.baseConfig).toThrow('The SSH key of cluster "mine" is not on this computer.');
   expect((await failureOf(found.masters[0].run({ args: ["hostname"] }))).id).toBe("key-missing");
   expect((await failureOf(found.waitForClusterOss())).id).toBe("key-missing");
   await found.destroy();

@@ -124,7 +124,7 @@ test("another key, another user and another host key are rejected", async () => 
   expect(await refusal({ expectedHostKey: foreign.publicKey })).toMatch(/verification/);
 });
 
-test("commands are answered from the table and don't run on this machine", async () => {
+test("commands are answered from the table and don't run on this computer", async () => {
   const machine = await boot();
   const asked = await run(machine, "exit 3", rightLogin);
   expect(asked).toEqual({ status: 7, stdout: "", stderr: "asked for 3\n" });

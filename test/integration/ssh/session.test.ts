@@ -276,7 +276,7 @@ describe.skipIf(opensshLack !== undefined)(
     });
 
     // Shows R6.
-    test("without ssh on this machine nothing starts", async () => {
+    test("without ssh on this computer nothing starts", async () => {
       const error = await failureOf(run(["true"], { environment: { PATH: "/no/such" } }, signal));
       expect(error.id).toBe("machine-not-set-up");
     });

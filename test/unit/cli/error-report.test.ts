@@ -184,12 +184,12 @@ test.each([
   ["a name that is too long", { code: "ENAMETOOLONG", syscall: "scandir", path: "/x" }, "XDG_"],
   ["a limit on the size of files", { code: "EFBIG", syscall: "write", path: "/x" }, "ulimit -f"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
-])("%s is this machine's trouble, not a bug", (_, properties, remedy) => {
+])("%s is this computer's trouble, not a bug", (_, properties, remedy) => {
   const thrown = Object.assign(new Error("the system's words"), properties);
   const { exitCode, text, data } = reportError(thrown, circumstances);
   expect(exitCode).toBe(5);
   expect(data["facts"]).toEqual(properties);
-  expect(text).toStartWith("Error: Cannot access a file on this machine: the system's words.\n");
+  expect(text).toStartWith("Error: Cannot access a file on this computer: the system's words.\n");
   expect(text).toContain(remedy);
   expect(text).toEndWith("[machine-not-set-up]");
 });

@@ -38,7 +38,7 @@ test("without the cluster's key, a restore ends when the nodes run, and says so"
   expect(await restoreSnapshot(backend, snapshot, runtime, signal)).toBe(cluster);
   expect([restored, steps]).toEqual([["installed"], []]);
   expect(told).toEqual([
-    "This machine doesn't have the cluster's key, so it does not wait for logins to the nodes.",
+    "This computer doesn't have the cluster's key, so it does not wait for logins to the nodes.",
   ]);
 });
 

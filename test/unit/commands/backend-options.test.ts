@@ -203,7 +203,7 @@ test("a hint repeats the scope, but no other option of the backend", () => {
   );
 });
 
-test("files of this machine must be there", async () => {
+test("files of this computer must be there", async () => {
   const volume = await fromCommandLine(containerKind, ["--custom-volume", "/no/such/place:/b"]);
   expect(volume.problems).toEqual(["--custom-volume: /no/such/place does not exist"]);
   const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));

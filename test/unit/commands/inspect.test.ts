@@ -64,7 +64,7 @@ test("shows time left, cost, and each node with its addresses", async () => {
   expect(lines).toContainEqual(["Web UI", "http://192.0.2.1/"]);
   expect(lines).toContainEqual([
     "SSH key",
-    "not on this machine: the cluster was created elsewhere",
+    "not on this computer: the cluster was created elsewhere",
   ]);
   expect(lines).toContainEqual(["NODE", "STATE", "PUBLIC IP", "PRIVATE IP", "SSH USER", "ID"]);
   expect(lines).toContainEqual(["master_0", "running", "192.0.2.1", "10.0.0.1", "admin", "i-0"]);

@@ -48,7 +48,7 @@ test("without age, nothing is exported for recipients", async () => {
   const failure = await failureOf(exportWith(undefined, ["age1x"]));
   expect(failure).toMatchObject({
     id: "machine-not-set-up",
-    message: "There is no age on this machine's PATH.",
+    message: "There is no age on this computer's PATH.",
   });
 });
 

@@ -300,5 +300,5 @@ function permissionHint({ action }: CallContext, message: string): string {
 function clockHint(context: CallContext): string | undefined {
   const off = Math.round(context.clockOffSeconds);
   if (Math.abs(off) < 300) return undefined;
-  return `This machine's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: correct it.`;
+  return `This computer's clock is ${Math.abs(off)} s ${off > 0 ? "behind" : "ahead of"} the API's: correct it.`;
 }

@@ -149,7 +149,7 @@ export function adminAddressCheck(facts: CloudFacts, keys: KeyLocation): Check {
 async function checkAdminAddress(facts: CloudFacts, keys: KeyLocation): Promise<Outcome> {
   const { region } = keys;
   const address = await facts.address();
-  const seen = `This machine's public address is ${address}`;
+  const seen = `This computer's public address is ${address}`;
   const failures = await Promise.all([facts.instances(), facts.groups()].map(failureOf));
   if (failures.some((failure) => failure !== undefined))
     return pass(`${seen}; it is not known whether clusters allow it`);

@@ -166,8 +166,8 @@ async function fromMachineRole(
 ): Promise<CredentialSource | undefined> {
   const provide = await findMachineRole(place.environment, place.profile, signal);
   if (provide === undefined) return undefined;
-  const hint = `Nothing was found in the other sources either: ${otherSources(place).join("; ")}. Assign a role to this machine, or ${usualHint}`;
-  const name = "this machine's role (instance metadata)";
+  const hint = `Nothing was found in the other sources either: ${otherSources(place).join("; ")}. Assign a role to this computer, or ${usualHint}`;
+  const name = "this computer's role (instance metadata)";
   return { name, profile: undefined, provide, limitMs: serviceLimitMs, hint, renewal: hint };
 }
 

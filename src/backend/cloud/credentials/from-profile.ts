@@ -86,7 +86,7 @@ async function fromMachine({ environment, profile }: CredentialPlace): Promise<I
   const provide = await findMachineRole(environment, profile, new AbortController().signal);
   if (provide !== undefined) return await provide();
   throw new OwnError(
-    "credential_source is Ec2InstanceMetadata, but no metadata service answers on this machine",
+    "credential_source is Ec2InstanceMetadata, but no metadata service answers on this computer",
   );
 }
 

@@ -157,7 +157,7 @@ export async function whyUnreachableText(
 ): Promise<string | undefined> {
   const address = await checkAddress(runtime, signal).catch(() => undefined);
   if (address === undefined || isAllowedAddress(address, cidrs)) return undefined;
-  return `This machine's public address is now ${address}, but the cluster allows only ${cidrs.join(", ")}.`;
+  return `This computer's public address is now ${address}, but the cluster allows only ${cidrs.join(", ")}.`;
 }
 
 /** Whether any of the ranges (`address/bits`, IPv4 or IPv6) holds the address. */

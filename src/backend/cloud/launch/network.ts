@@ -171,7 +171,7 @@ export async function checkAddress(
 ): Promise<string> {
   const url = variable(environment, "CLUSTER_CHECK_ADDRESS_URL") ?? defaultUrl;
   using _slow = slowNote(() =>
-    progress.note(`Waiting for ${url} to name this machine's public address.`),
+    progress.note(`Waiting for ${url} to name this computer's public address.`),
   );
   try {
     const answer = await requestDirectly(
@@ -202,7 +202,7 @@ export async function checkAddress(
 function addressUnknown(url: string, reason: string, cause: unknown): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot find out this machine's public address from ${url}: ${reason}.`,
+    `Cannot find out this computer's public address from ${url}: ${reason}.`,
     {
       hint: `Pass the addresses that may reach the cluster with ${optionName("adminCidrs")}.`,
       facts: { url },

@@ -183,7 +183,7 @@ export function reachText(reach: Way["reach"], { title }: Pick<EngineKind, "titl
   const direct = "at the containers' own addresses";
   return reach === "direct"
     ? direct
-    : `${direct} if ${title} runs on this machine, else through it`;
+    : `${direct} if ${title} runs on this computer, else through it`;
 }
 
 /** What the label of a cluster says: each command proves `direct` by the bridge of the cluster's network before it relies on it. */
@@ -207,15 +207,15 @@ export async function findReach(
   if (facts.isRootless) return throughEngine(`${title} runs rootless, with a network of its own`);
   if (platform !== "linux" || facts.location === "virtual-machine")
     return throughEngine(`${title} runs in a virtual machine`);
-  if (facts.location === "elsewhere") return throughEngine(`${title} runs on another machine`);
-  if (facts.location === "here") return { reach: "direct", why: `${title} runs on this machine` };
+  if (facts.location === "elsewhere") return throughEngine(`${title} runs on another computer`);
+  if (facts.location === "here") return { reach: "direct", why: `${title} runs on this computer` };
   const bridges = await randomBridges(engine, signal);
   const own = ownInterfaces();
   const shared = bridges.find((bridge) => own.has(bridge));
   if (shared !== undefined)
-    return { reach: "direct", why: `the bridge of its network, ${shared}, is on this machine` };
+    return { reach: "direct", why: `the bridge of its network, ${shared}, is on this computer` };
   if (bridges.length > 0)
-    return throughEngine("the bridges of its networks are not on this machine");
+    return throughEngine("the bridges of its networks are not on this computer");
   return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
 }
 

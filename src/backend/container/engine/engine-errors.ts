@@ -101,7 +101,7 @@ export function engineFailure(
   if (connection !== undefined) return unusable(connection.what, connection.hint);
   switch (meaning) {
     case "forbidden":
-      return unusable(`You may not use ${title} on this machine`, advice.forbidden);
+      return unusable(`You may not use ${title} on this computer`, advice.forbidden);
     case "silent":
       return unusable(`${title} does not answer`, advice.silent);
     case "otherApi":

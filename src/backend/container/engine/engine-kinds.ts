@@ -90,7 +90,7 @@ const docker: EngineKind = {
     silent:
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
     rootless:
-      "Boot this machine with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
+      "Boot this computer with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
     storage:
       'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
@@ -169,7 +169,7 @@ const podman: EngineKind = {
     silent:
       "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
-      "Boot this machine with cgroups 2, or run this program as root: sudo cluster-container …",
+      "Boot this computer with cgroups 2, or run this program as root: sudo cluster-container …",
     storage:
       'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },

@@ -124,18 +124,18 @@ function assertRunsHere(
   if (architecture !== here.architecture)
     throw unusableFile(
       shown,
-      `holds containers for ${architecture}, and this machine is ${here.architecture}`,
+      `holds containers for ${architecture}, and this computer is ${here.architecture}`,
       "Save a cluster on a computer like this one.",
     );
   if (cgroupVersion === here.cgroupVersion || here.cgroupVersion === "1") return;
   if (sources[distribution]?.needsCgroups1 === true)
     throw unusableFile(
       shown,
-      `holds nodes with ${distribution}, whose systemd needs cgroups 1, and this machine has cgroups 2`,
+      `holds nodes with ${distribution}, whose systemd needs cgroups 1, and this computer has cgroups 2`,
       "Use a computer with cgroups 1.",
     );
   progress.warn(
-    "The cluster was saved under cgroups 1, and this machine has cgroups 2: its platform may not start.",
+    "The cluster was saved under cgroups 1, and this computer has cgroups 2: its platform may not start.",
   );
 }
 

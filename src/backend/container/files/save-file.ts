@@ -78,7 +78,7 @@ export async function saveFile(
 function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {
   if (settings.customVolumes.length === 0) return;
   progress.note(
-    `The file does not hold the volumes of this machine: ${outside(settings.customVolumes.join(", "))}`,
+    `The file does not hold the volumes of this computer: ${outside(settings.customVolumes.join(", "))}`,
   );
 }
 

@@ -209,7 +209,7 @@ function notBuilt(
 const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
   network: `Make sure that ${title}'s containers can reach the distribution's package servers; src/backend/container/README.md in the repository explains how to build behind a proxy or with a mirror.`,
   registry: `Make sure that ${title} can reach the registry of the base image, or load that image under its name.`,
-  runtime: `${title} cannot run a build's commands on this machine. Check whether it can run any container: ${title.toLowerCase()} run --rm IMAGE true.`,
+  runtime: `${title} cannot run a build's commands on this computer. Check whether it can run any container: ${title.toLowerCase()} run --rm IMAGE true.`,
   unknown: "Check the network: the base image and the packages come from there.",
 });
 
@@ -219,7 +219,7 @@ function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown 
     "image-not-found",
     `There is no image ${image.name}: ${messageOf(error)}`,
     {
-      hint: `Run ${kind.name} images to see the images on this machine.`,
+      hint: `Run ${kind.name} images to see the images on this computer.`,
       facts: { ...ClusterError.marked(error).facts, image: image.name },
       cause: error,
     },

@@ -139,7 +139,7 @@ export function assertMemory(
   const also = running === 0 ? "" : ` beside those of cluster "${id}"`;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes${of}${also} need ${needed} MB of memory, but this machine has ${total} MB.`,
+    `The nodes${of}${also} need ${needed} MB of memory, but this computer has ${total} MB.`,
     {
       hint:
         copies === 1
@@ -167,7 +167,7 @@ export async function readKeys(
 ): Promise<Pick<OpenOrigin, "privateKey" | "hostKeys">> {
   const files = creationFiles(directory);
   const missing = (what: string, cause?: unknown): ClusterError =>
-    new ClusterError("key-missing", `${what} of cluster "${id}" is not on this machine.`, {
+    new ClusterError("key-missing", `${what} of cluster "${id}" is not on this computer.`, {
       hint: "Without it, the new machines cannot get keys of their own.",
       facts: { cluster: id },
       cause,

@@ -308,7 +308,7 @@ export async function readImageFacts(
     );
   // QEMU would open that file as this user, and the nodes could read it.
   if ("backing-filename" in info || dataFileOf(info) !== undefined)
-    throw noImage(path, "it refers to another file, which could be any file on this machine");
+    throw noImage(path, "it refers to another file, which could be any file on this computer");
   return { path, format, sizeBytes };
 }
 

@@ -88,7 +88,7 @@ export function architectureOf(name: string): Architecture {
   const known = Object.keys(architectures).join(" and ");
   throw new ClusterError(
     "machine-not-set-up",
-    `Virtual machines are supported on ${known}, but this machine is ${name}.`,
+    `Virtual machines are supported on ${known}, but this computer is ${name}.`,
     {
       hint: "Use cluster-container or cluster-cloud here.",
       facts: { architecture: name },

@@ -76,7 +76,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
   if (/cannot allocate memory|cannot set up guest memory/i.test(stderr)) {
     return new ClusterError(
       "capacity-lacking",
-      `This machine does not have enough memory: ${said}.`,
+      `This computer does not have enough memory: ${said}.`,
       {
         hint: `Use fewer nodes, or give them less memory with ${optionName("memory")}.`,
         facts,
@@ -90,7 +90,7 @@ export function qemuFailure(what: string, { status, stderr, stdout }: ProgramEnd
     });
   }
   return new ClusterError("engine-failed", `${what} failed: ${said}.`, {
-    hint: `Run cluster-vm doctor to see what this machine lacks. ${moreDetail("-vv", "every command that was run")}`,
+    hint: `Run cluster-vm doctor to see what this computer lacks. ${moreDetail("-vv", "every command that was run")}`,
     facts,
   });
 }
@@ -109,7 +109,7 @@ function programMissing(program: string, { packages }: Architecture, cause: unkn
 
 const tooSlow = (program: string): ClusterError =>
   new ClusterError("deadline-passed", `${program} exceeded its limit of ${limitMs / 1000} s.`, {
-    hint: "Check whether this machine's disk is slow or full.",
+    hint: "Check whether this computer's disk is slow or full.",
     facts: { program },
   });
 

@@ -122,7 +122,7 @@ const stalled = (path: string, bytes: number): ClusterError =>
     "deadline-passed",
     `QEMU has written nothing more of the memory to ${path} for ${waits.memorySave.limitMs / 60_000} min, after ${Math.round(bytes / 1e6)} MB.`,
     {
-      hint: "Check whether this machine's disk is slow or full.",
+      hint: "Check whether this computer's disk is slow or full.",
     },
   );
 

@@ -203,7 +203,7 @@ export async function checkSnapshot(
     ),
   ]);
   if (release(version) !== release(facts.qemuVersion)) {
-    const text = `was made by QEMU ${facts.qemuVersion}, and this machine has ${version}`;
+    const text = `was made by QEMU ${facts.qemuVersion}, and this computer has ${version}`;
     throw refuse(text, "Nothing was stopped. Use the QEMU that made it, or make another snapshot.");
   }
   const problem = problems.find((each) => each !== undefined);

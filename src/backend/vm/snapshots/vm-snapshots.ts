@@ -234,7 +234,7 @@ async function assertSameQemu(
   if (other === undefined) return running[0] ?? here;
   throw new ClusterError(
     "engine-failed",
-    `Cluster "${clusterId}" cannot be saved: its machines run under QEMU ${other}, and this machine has QEMU ${here} by now.`,
+    `Cluster "${clusterId}" cannot be saved: its machines run under QEMU ${other}, and this computer has QEMU ${here} by now.`,
     {
       hint: `Restart the whole cluster, so that it runs under this QEMU: ${runCommand("stop", "run")}, then ${commandName("start")}.`,
       facts: { cluster: clusterId, running: other, here },

@@ -56,7 +56,7 @@ const opened = (range: string): readonly string[] =>
   ["22", "443", "80"].map((port) => `${range} ${port}`);
 
 // Shows R117.
-test("admits this machine's address or a given range to the same ports as the others, on one cluster only", async () => {
+test("admits this computer's address or a given range to the same ports as the others, on one cluster only", async () => {
   await using clusters = await openClusters();
   const { backend, cloud } = clusters;
   const before = rulesOf(cloud);

@@ -76,7 +76,7 @@ test.each([
       hint: "Pass the addresses that may reach the cluster with `adminCidrs`.",
     });
     expect(error.message).toMatch(
-      /^Cannot find out this machine's public address from http:\/\/127\.0\.0\.1:\d+\/: /,
+      /^Cannot find out this computer's public address from http:\/\/127\.0\.0\.1:\d+\/: /,
     );
     expect(error.message).toEndWith(`: it answered with status ${status} and without an address.`);
   },
@@ -96,7 +96,7 @@ test("a service that does not answer is named, and admit asks for the address in
   );
   expect([refused.message, refused.hint]).toEqual([
     error.message,
-    "Pass this machine's public address to the admit command.",
+    "Pass this computer's public address to the admit command.",
   ]);
 });
 
@@ -122,7 +122,7 @@ test("who waits for the service learns it after some seconds", async () => {
   const note = (text: string): void => noted.abort(new Error(text));
   const runtime = { ...runtimeFor(url), progress: { ...silentProgress, note } };
   const { message } = await failureOf(checkAddress(runtime, noted.signal));
-  expect(message).toBe(`Waiting for ${url} to name this machine's public address.`);
+  expect(message).toBe(`Waiting for ${url} to name this computer's public address.`);
 });
 
 test("an interrupt is not taken for a failure of the service", async () => {
@@ -149,7 +149,7 @@ test.each([
   );
   expect(why).toBe(
     isExplained
-      ? "This machine's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
+      ? "This computer's public address is now 192.0.2.7, but the cluster allows only 198.51.100.0/24, 203.0.113.9/32."
       : undefined,
   );
 });
@@ -184,7 +184,7 @@ test.each([
     expect.stringContaining("pass the addresses that must reach it"),
   ],
   ["may", "192.0.2.7", undefined],
-])("a creation says how to reach its nodes if this machine %s", async (_, text, hint) => {
+])("a creation says how to reach its nodes if this computer %s", async (_, text, hint) => {
   const image = {
     id: "ami-1",
     name: "debian",

@@ -165,7 +165,7 @@ test("machines in the cloud boot with the host key of their role", async () => {
 });
 
 // Shows R106.
-test("the deadline counts from the API's clock, not from this machine's", async () => {
+test("the deadline counts from the API's clock, not from this computer's", async () => {
   await using fixture = await openFixture({});
   fixture.cloud.clock.skew(-180_000);
   const backend = await fixture.open(region);

@@ -301,9 +301,9 @@ test("on a machine whose role has no credentials, the other sources are listed t
   expect(missing.id).toBe("no-credentials");
   using ec2 = serveOnLoopback(() => new Response("token"));
   const source = await findSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: ec2.url.href });
-  expect(source.name).toBe("this machine's role (instance metadata)");
+  expect(source.name).toBe("this computer's role (instance metadata)");
   expect(source.hint).toMatch(
-    /CLOUD_ACCESS_KEY_ID and .*; CLOUD_PROFILE; .*default profile in .*Assign a role to this machine/,
+    /CLOUD_ACCESS_KEY_ID and .*; CLOUD_PROFILE; .*default profile in .*Assign a role to this computer/,
   );
 });
 

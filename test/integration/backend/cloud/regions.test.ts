@@ -107,7 +107,7 @@ test("an aborted call rejects at once with the signal's reason", async () => {
   expect(await listing).toBe(reason);
 });
 
-test("if this machine's public address can't be determined, the error names the option", async () => {
+test("if this computer's public address can't be determined, the error names the option", async () => {
   await using fixture = await openFixture({ CLUSTER_CHECK_ADDRESS_URL: "http://127.0.0.1:9/" });
   const backend = await fixture.open(region);
   const request = fixture.request("default", oneNode);

@@ -350,7 +350,7 @@ async function imitate({ world }: Machine, creation: string, index: number): Pro
 }
 
 // Shows R134.
-test("of two clusters with one id, the one whose key is on this machine is meant", async () => {
+test("of two clusters with one id, the one whose key is on this computer is meant", async () => {
   await using machine = await openMachine();
   await imitate(machine, "fedcba9876543210", 5);
   await imitate(machine, creationId, 0);

@@ -99,7 +99,7 @@ checks(
 );
 
 checks(
-  "copies have the limits and volumes of their source, and a file leaves out what is on this machine",
+  "copies have the limits and volumes of their source, and a file leaves out what is on this computer",
   async () => {
     const customVolumes = ["/:/host:ro"];
     const { options } = readContainerOptions({ memory: "1g", customVolumes });
@@ -116,7 +116,7 @@ checks(
     expect(Object.fromEntries(plan.summary.lines)).toMatchObject({
       Machines: "2: 1 master, 1 agent, 0 public agents",
       Limits: "memory 1g, CPUs none, each",
-      Reached: "at the containers' own addresses if Docker runs on this machine, else through it",
+      Reached: "at the containers' own addresses if Docker runs on this computer, else through it",
     });
     const path = join(world.folder, "own.zst");
     const how = { replaces: false, encrypt: undefined };
@@ -126,7 +126,7 @@ checks(
       { path, withoutBase: false, ...how },
       neverAborted,
     );
-    expect(told).toContain("The file does not hold the volumes of this machine: /:/host:ro");
+    expect(told).toContain("The file does not hold the volumes of this computer: /:/host:ro");
   },
 );
 

@@ -40,7 +40,7 @@ async function wordOnNetwork(root: string): Promise<string> {
   return outcomeText(outcome);
 }
 
-test("a network without a creation on this machine is a remainder", async () => {
+test("a network without a creation on this computer is a remainder", async () => {
   await using folder = await scratchFolder();
   expect(await wordOnNetwork(folder.path)).toBe(
     'warn: Left over: cluster "a" (it has no nodes). → Remove those that you no longer need: destroy a',

@@ -104,7 +104,7 @@ test("what is no disk that boots, or larger than the nodes' disks, is refused be
   }
 });
 
-test("nodes that need more memory than this machine has are rejected", async () => {
+test("nodes that need more memory than this computer has are rejected", async () => {
   await using folder = await scratchFolder();
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const options = { memoryMegabytes: 2 ** 40, cpus: 1, diskMegabytes: 1024 };

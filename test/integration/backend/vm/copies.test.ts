@@ -228,7 +228,7 @@ checks(
     expect(await refusal("copy", `${bin}:${process.env["PATH"]}`)).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringMatching(
-        /was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/,
+        /was made by QEMU \d+\.\d+\.\d+, and this computer has 9\.9\.9/,
       ),
     });
     const folder = join(snapshotsFolder(source().directory), "counted");
@@ -246,7 +246,7 @@ checks(
     await writeFile(knownHosts, pinned.split("\n")[0]!);
     expect(await refusal("copy")).toMatchObject({
       id: "key-missing",
-      message: 'The host key of agent_0 of cluster "counting" is not on this machine.',
+      message: 'The host key of agent_0 of cluster "counting" is not on this computer.',
     });
     await writeFile(knownHosts, pinned);
     await Bun.file(privateKey).delete();
@@ -267,7 +267,7 @@ checks(
   },
 );
 
-test("the disks must fit on this machine's disk; the memory is only read", async () => {
+test("the disks must fit on this computer's disk; the memory is only read", async () => {
   await using folder = await scratchFolder();
   const [disk, memory] = ["agent_0/disk.qcow2", "agent_0/memory"];
   const needing = async (path: string, bytes = 1e18, copies = 1) =>
@@ -288,7 +288,7 @@ test("memory must suffice for the copy, and for the source if it runs", () => {
   const gigabytes = (number: number) => number * 1024 ** 3;
   expect(() => assertMemory(cluster(), settings, gigabytes(4))).not.toThrow();
   expect(() => assertMemory(cluster(), settings, gigabytes(3))).toThrow(
-    'The nodes beside those of cluster "counting" need 4096 MB of memory, but this machine has 3072 MB.',
+    'The nodes beside those of cluster "counting" need 4096 MB of memory, but this computer has 3072 MB.',
   );
   const ended = [{ state: "ended" }, { state: "ended" }];
   expect(() => assertMemory(cluster(ended), settings, gigabytes(2))).not.toThrow();

@@ -38,12 +38,12 @@ test.skipIf(!isHere)("an image with its own contents is accepted", async () => {
 });
 
 test.skipIf(!isHere)(
-  "an image that would expose another file of this machine to the nodes is rejected",
+  "an image that would expose another file of this computer to the nodes is rejected",
   async () => {
     await using folder = await scratchFolder();
     const secret = join(folder.path, "secret");
     await writeFile(secret, "key\n".repeat(300_000));
-    const refused = /refers to another file, which could be any file on this machine/;
+    const refused = /refers to another file, which could be any file on this computer/;
     const layered = await makeImage(folder.path, "-b", secret, "-F", "raw");
     expect((await failureOf(readImageFacts(qemu, layered, neverAborted))).message).toMatch(refused);
     const split = await makeImage(folder.path, "-o", `data_file=${secret}`);

@@ -171,14 +171,14 @@ checks(
     expect(await refusal(`${bin}:${process.env["PATH"]}`)).toMatchObject({
       id: "snapshot-unusable",
       message: expect.stringMatching(
-        /was made by QEMU \d+\.\d+\.\d+, and this machine has 9\.9\.9/,
+        /was made by QEMU \d+\.\d+\.\d+, and this computer has 9\.9\.9/,
       ),
     });
     const upgraded = snapshots(`${bin}:${process.env["PATH"]}`);
     expect(await failureOf(upgraded.create(await record(), "other", neverAborted))).toMatchObject({
       id: "engine-failed",
       message: expect.stringMatching(
-        /its machines run under QEMU \d+\.\d+\.\d+, and this machine has QEMU 9\.9\.9/,
+        /its machines run under QEMU \d+\.\d+\.\d+, and this computer has QEMU 9\.9\.9/,
       ),
       hint: expect.stringContaining("Restart the whole cluster"),
     });

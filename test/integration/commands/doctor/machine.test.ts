@@ -33,7 +33,7 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   [
     "no ssh on the PATH",
     {},
-    /^fail: There is no ssh on this machine's PATH\. → Install .*openssh-client/,
+    /^fail: There is no ssh on this computer's PATH\. → Install .*openssh-client/,
   ],
   [
     "another ssh than OpenSSH's",

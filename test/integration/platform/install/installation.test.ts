@@ -345,7 +345,7 @@ describe.skipIf(machinesLack !== undefined)("an artifact on the web", () => {
     await hasInstalled(machines.machines[0]!);
   });
 
-  test("goes through this machine if the node cannot fetch it", async () => {
+  test("goes through this computer if the node cannot fetch it", async () => {
     await using machines = await startMachines({ roles: ["master"] });
     using server = serve(isNode);
     const url = `http://127.0.0.1:${server.port}/a.sh`;

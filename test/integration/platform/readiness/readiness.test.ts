@@ -231,7 +231,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     const error = await failureOf(wait(machines, exampleCluster(machines.nodes, "oss"), {}).report);
     const failures = [{ node: "agent_0", reason: expect.stringContaining("dcos-setup") }];
     expect(error).toMatchObject({ id: "install-failed", facts: { failures } });
-    expect(error.message).toContain("journal of this machine");
+    expect(error.message).toContain("journal of this computer");
   });
 
   test("waits for a node that doesn't answer, and ends when its machine has ended", async () => {

@@ -76,11 +76,11 @@ test("the space is that of the engine's folder", async () => {
 test.each([
   [
     "/no/such",
-    "skip: Not checked: /no/such is not known to be on this machine. A container can look as soon as the first create has built a node image.",
+    "skip: Not checked: /no/such is not known to be on this computer. A container can look as soon as the first create has built a node image.",
   ],
   [
     "",
-    "skip: Not checked: its folder is not known to be on this machine. A container can look as soon as the first create has built a node image.",
+    "skip: Not checked: its folder is not known to be on this computer. A container can look as soon as the first create has built a node image.",
   ],
 ])("the space of an engine whose folder is %j isn't judged", async (rootFolder, expected) => {
   expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
@@ -118,7 +118,7 @@ test.each([
   ["engine", "through Docker: because"],
   [
     "unknown",
-    "Not known: because. Nodes are reached at the containers' own addresses if Docker runs on this machine, else through it.",
+    "Not known: because. Nodes are reached at the containers' own addresses if Docker runs on this computer, else through it.",
   ],
 ] as const)("how nodes are reached is said, or that it isn't known: %s", async (reach, words) => {
   expect((await judged("node addresses", { reach })).message).toContain(words);
@@ -143,7 +143,7 @@ test("the check of control groups says which limits nodes can't have", async () 
 
 const seen = "space overlay  264212084 32285132  74105780      31% /\ninotify 128\nsystemd no\n";
 
-test("what an engine elsewhere has is what a container sees there, not what this machine has", async () => {
+test("what an engine elsewhere has is what a container sees there, not what this computer has", async () => {
   const elsewhere = { reach: "engine", machine: readMachine(seen) } as const;
   // This folder is here too, and says nothing about the engine's.
   const told = { cgroupVersion: "1", rootFolder: "/proc" } as const;
@@ -152,7 +152,7 @@ test("what an engine elsewhere has is what a container sees there, not what this
   );
   expect(await Promise.all(outcomes)).toEqual([
     "pass: Docker's store of images has 75.8 GB free",
-    expect.stringContaining("fail: The engine's machine has cgroups 1 without /sys/fs/cgroup/sys"),
+    expect.stringContaining("fail: The engine's computer has cgroups 1 without /sys/fs/cgroup/sys"),
     expect.stringContaining("warn: 128 inotify instances"),
   ]);
 });
@@ -174,7 +174,7 @@ test("images in containerd's store are not in the engine's folder", async () => 
   expect(outcome.message).toBe("Docker's store of images has 75.8 GB free");
 });
 
-test("inotify of this machine is looked at here", async () => {
+test("inotify of this computer is looked at here", async () => {
   const limit = Number(await Bun.file("/proc/sys/fs/inotify/max_user_instances").text());
   expect((await judged("inotify", {})).status).toBe(limit >= 256 ? "pass" : "warn");
 });

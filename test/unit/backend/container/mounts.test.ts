@@ -50,13 +50,13 @@ async function tried({
 test("a folder of the home that a container reads is enough, and the trial leaves nothing there", async () => {
   await using home = await scratchFolder();
   expect(await tried({ home: home.path })).toBe(
-    `pass: Containers can read this machine's folders, such as those in ${home.path}`,
+    `pass: Containers can read this computer's folders, such as those in ${home.path}`,
   );
   expect(await readdir(home.path)).toEqual([]);
 });
 
 test.each([
-  ["here", "The folders must be readable for root on this machine."],
+  ["here", "The folders must be readable for root on this computer."],
   ["virtual-machine", /^Share them with the virtual machine in which Docker runs\. /],
   ["elsewhere", /^Share them with the virtual machine in which Docker runs\. /],
 ] as const)(
@@ -107,10 +107,10 @@ test("without a home that can be written to, nothing is tried", async () => {
 });
 
 test.each([
-  ["engine", "skip: Not checked: nodes are not known to run on this machine."],
+  ["engine", "skip: Not checked: nodes are not known to run on this computer."],
   ["direct", /^pass: (?:Not enforcing|Enforcing)/],
 ] as const)(
-  "this machine's SELinux matters for nodes that are reached %s: %s",
+  "this computer's SELinux matters for nodes that are reached %s: %s",
   async (reach, expected) => {
     const facts = {
       engine: async () => ({}),
@@ -128,8 +128,11 @@ test.each([
   ["1\n", "Enforcing, but nodes are not confined by it: `customVolumes` needs no :z"],
   ["0\n", "Not enforcing"],
   [undefined, "Not enforcing"],
-])("what this machine's SELinux means for volumes is said where it says %j", (enforce, message) => {
-  const outcome = judgeSelinux(enforce);
-  expect(outcome.status).toBe("pass");
-  expect(unmarked(outcome.message)).toContain(message);
-});
+])(
+  "what this computer's SELinux means for volumes is said where it says %j",
+  (enforce, message) => {
+    const outcome = judgeSelinux(enforce);
+    expect(outcome.status).toBe("pass");
+    expect(unmarked(outcome.message)).toContain(message);
+  },
+);

@@ -44,7 +44,7 @@ const resolve = async (
 test("a machine with cgroups 2 is refused before anything is created if the platform needs cgroups 1", async () => {
   const error = await failureOf(resolve("2", true));
   expect(error.id).toBe("machine-not-set-up");
-  expect(error.message).toContain("this machine");
+  expect(error.message).toContain("this computer");
   expect(error.hint).toContain("systemd.unified_cgroup_hierarchy=0");
   expect(error.hint).toContain("almalinux-8");
   expect((await resolve("1", true)).distribution).toBe("debian-12");

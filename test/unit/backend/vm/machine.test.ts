@@ -182,7 +182,7 @@ test("the console also gets what BIOS says; UEFI uses the serial console", () =>
 
 test("machines are this computer's kind, of two that are known", () => {
   expect(() => architectureOf("riscv64")).toThrow(
-    "Virtual machines are supported on x64 and arm64, but this machine is riscv64.",
+    "Virtual machines are supported on x64 and arm64, but this computer is riscv64.",
   );
 });
 

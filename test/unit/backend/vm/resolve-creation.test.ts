@@ -60,7 +60,7 @@ test("machines may have all of this computer's memory, and no more", () => {
   expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2))).toBeUndefined();
   expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2 - 1))).toMatchObject({
     id: "capacity-lacking",
-    message: "The nodes need 4096 MB of memory, but this machine has 4095 MB.",
+    message: "The nodes need 4096 MB of memory, but this computer has 4095 MB.",
     facts: { neededMegabytes: 4096, totalMegabytes: 4095 },
   });
 });

@@ -89,7 +89,7 @@ test.each([
     "bad-usage",
     "unknown recipient",
   ],
-  ["is not there", undefined, "machine-not-set-up", "There is no age on this machine's PATH."],
+  ["is not there", undefined, "machine-not-set-up", "There is no age on this computer's PATH."],
 ])("if age %s, nothing is exported", async (_, age, id, text) => {
   await using cluster = await openCluster(age);
   const failure = await failureOf(cluster.run(" --recipient age1one --output-file nightly.json"));

@@ -49,7 +49,7 @@ test.each([
   ["http://host:99999/a", "http://host:99999/a is not a valid URL."],
   [
     "file://elsewhere.example/a",
-    "file://elsewhere.example/a is not a file on this machine: use file:///absolute/path.",
+    "file://elsewhere.example/a is not a file on this computer: use file:///absolute/path.",
   ],
 ])("%p is refused", (text, problem) => {
   expect(parseArtifactLocation(text, cwd)).toEqual({ problems: [problem] });

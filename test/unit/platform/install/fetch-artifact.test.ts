@@ -87,7 +87,7 @@ test.each([
   ["downloads nothing", [6]],
   ["downloads nothing once it has curl", [127, 6]],
 ])(
-  "for a node that %s, this machine downloads and uploads it, and -v says why",
+  "for a node that %s, this computer downloads and uploads it, and -v says why",
   async (_, statuses) => {
     const { done, told, texts } = await fetchOn(statuses);
     expect(done).toEqual([...statuses.map(() => "downloading the artifact"), ...fromHere]);
@@ -95,7 +95,7 @@ test.each([
     expect(unmarked(told[0]!)).toStartWith(
       "-v: master_0 cannot download the artifact (curl: (6) no such host)",
     );
-    expect(texts).toEqual(["2.5 MB to this machine", "5.0 of 20 MB to master_0"]);
+    expect(texts).toEqual(["2.5 MB to this computer", "5.0 of 20 MB to master_0"]);
   },
 );
 

@@ -121,7 +121,7 @@ test("a refusal without an id, and an interrupt, are logged as such", async () =
   ]);
 });
 
-test("the API's time is that of its latest answer; a refusal says how far this machine's clock is off", async () => {
+test("the API's time is that of its latest answer; a refusal says how far this computer's clock is off", async () => {
   const date = new Date(nowMs + 3_600_000).toUTCString();
   using server = await openServer([
     { ...regions, date },
@@ -131,7 +131,7 @@ test("the API's time is that of its latest answer; a refusal says how far this m
   await server.api.call("DescribeRegions", {}, neverAborted);
   expect(server.api.now()).toBe(nowMs + 3_600_000);
   const error = await failureOf(server.api.call("DescribeRegions", {}, neverAborted));
-  expect(error.hint).toBe("This machine's clock is 3600 s behind the API's: correct it.");
+  expect(error.hint).toBe("This computer's clock is 3600 s behind the API's: correct it.");
 });
 
 test.each(["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"])("%s must be a URL", async (name) => {
@@ -159,7 +159,7 @@ test("a clock that is off shows in a list", async () => {
   );
   expect(await backend.list(neverAborted)).toEqual([]);
   expect(warnings).toEqual([
-    "This machine's clock is 3600 s behind the cloud's: ages and times left are wrong.",
+    "This computer's clock is 3600 s behind the cloud's: ages and times left are wrong.",
   ]);
 });
 

@@ -30,7 +30,7 @@ test("if nothing is wrong, every check passes except for those that need an exis
     network: vpc-901dd025ca002aa73 with 4 subnets, of which 4 assign public addresses
     image: centos-7: ami-81289fba77376b588 (CentOS Linux 7 x86_64 - 2211); instance metadata: version 2 only, after the first login: the image may need version 1 to find its user data
     instance type: m5.large is offered in us-west-2a, us-west-2b, us-west-2c
-    admin address: This machine's public address is 127.0.0.1
+    admin address: This computer's public address is 127.0.0.1
     leftovers: None"
   `);
   expect(diagnosis.names("skip")).toEqual(untriedPermissions);
@@ -120,7 +120,7 @@ test("an instance type that the region does not offer", async () => {
   expect(diagnosis.told("ec2:RunInstances")).toStartWith("skip: Not tested");
 });
 
-test("an address of this machine that cannot be determined", async () => {
+test("an address of this computer that cannot be determined", async () => {
   const environment = { CLUSTER_CHECK_ADDRESS_URL: `http://127.0.0.1:${await freePort()}` };
   const diagnosis = await fixture().diagnose({ environment });
   expect(diagnosis.told("admin address")).toMatch(/^fail: .* → .*`adminCidrs`/);

@@ -127,7 +127,7 @@ test("remains of ended clusters are listed, with the command that removes them",
   expect(text).not.toContain(present);
 });
 
-test("clusters created here that no longer admit this machine are listed", async () => {
+test("clusters created here that no longer admit this computer are listed", async () => {
   const groups: Record<string, string> = {};
   for (const [clusterId, admitted] of [
     ["moved", "203.0.113.0/24"],
@@ -141,16 +141,16 @@ test("clusters created here that no longer admit this machine are listed", async
   await saveKey("moved");
   await saveKey("well");
   expect((await fixture().diagnose({})).told("admin address")).toBe(
-    `warn: This machine's public address is 127.0.0.1, which is not allowed to reach cluster moved (security group ${groups["moved"]}: 203.0.113.0/24).` +
+    `warn: This computer's public address is 127.0.0.1, which is not allowed to reach cluster moved (security group ${groups["moved"]}: 203.0.113.0/24).` +
       " → Allow it: cluster-cloud admit --cloud-region us-west-2 -c moved",
   );
 });
 
-test("clusters created here that admit this machine pass", async () => {
+test("clusters created here that admit this computer pass", async () => {
   const cluster = { clusterId: "well", admitted: "127.0.0.0/8", expiresInMs: 60_000 };
   await makeMachine(cluster, await makeGroup(cluster));
   await saveKey("well");
   expect((await fixture().diagnose({})).told("admin address")).toBe(
-    "pass: This machine's public address is 127.0.0.1, and the clusters created here allow it",
+    "pass: This computer's public address is 127.0.0.1, and the clusters created here allow it",
   );
 });

@@ -127,7 +127,7 @@ test.each([
     fixture().cloud.clock.skew(skewMs);
     const diagnosis = await fixture().diagnose({});
     const text = new RegExp(
-      `^fail: This machine's clock is (3599|360[01]) s ${direction} the cloud's.*\\s+sudo timedatectl`,
+      `^fail: This computer's clock is (3599|360[01]) s ${direction} the cloud's.*\\s+sudo timedatectl`,
     );
     expect(diagnosis.told("clock")).toMatch(text);
     expect(diagnosis.names("fail")).toEqual(["clock"]);

@@ -68,7 +68,7 @@ test.each<[string, Service]>([
 ])("a role is found %s", async (_, service) => {
   using server = serveMetadata(service);
   const source = await find(server);
-  expect(source.name).toBe("this machine's role (instance metadata)");
+  expect(source.name).toBe("this computer's role (instance metadata)");
   expect(await source.provide()).toEqual(identity);
 });
 

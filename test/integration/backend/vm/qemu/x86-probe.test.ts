@@ -9,7 +9,7 @@ import { x86ProbeDisk, x86ProbeRom } from "../../../../../src/backend/vm/qemu/x8
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 
 const qemu = "qemu-system-x86_64";
-const missing = Bun.which(qemu) === null ? `this machine has no ${qemu}` : undefined;
+const missing = Bun.which(qemu) === null ? `this computer has no ${qemu}` : undefined;
 
 /** The firmware's own interrupt reports that there is no memory, so that the probe fails. */
 function failingRom(): Uint8Array {

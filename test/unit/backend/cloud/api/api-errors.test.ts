@@ -93,10 +93,10 @@ test("an expired session is renewed by the profile's login, unless the clock is 
   );
   expect(
     callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: -900 }).hint,
-  ).toBe("This machine's clock is 900 s ahead of the API's: correct it.");
+  ).toBe("This computer's clock is 900 s ahead of the API's: correct it.");
   expect(
     callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds: 300 }).hint,
-  ).toBe("This machine's clock is 300 s behind the API's: correct it.");
+  ).toBe("This computer's clock is 300 s behind the API's: correct it.");
 });
 
 test("a missing permission names the action; the encoded part goes elsewhere", () => {
@@ -196,8 +196,8 @@ test("without an address in the API's message, the terms are accepted in the mar
 });
 
 test.each([
-  [300, "This machine's clock is 300 s behind the API's: correct it."],
-  [-300, "This machine's clock is 300 s ahead of the API's: correct it."],
+  [300, "This computer's clock is 300 s behind the API's: correct it."],
+  [-300, "This computer's clock is 300 s ahead of the API's: correct it."],
   [299, "Renew the session with: aws sso login --profile dev"],
 ])("if the API's clock is %d s ahead, a rejected time says: %s", (clockOffSeconds, hint) => {
   const failure = callFailure(answer("RequestExpired", "x"), { ...context, clockOffSeconds });

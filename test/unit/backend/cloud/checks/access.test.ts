@@ -112,18 +112,18 @@ const synchronize =
 test.each([
   [1499, "pass: Agrees with the cloud's"],
   [-1499, "pass: Agrees with the cloud's"],
-  [2000, "pass: This machine's clock is 2 s behind the cloud's"],
-  [-299_000, "pass: This machine's clock is 299 s ahead of the cloud's"],
-  [300_000, `fail: This machine's clock is 300 s behind the cloud's. → ${synchronize}`],
-  [-300_000, `fail: This machine's clock is 300 s ahead of the cloud's. → ${synchronize}`],
+  [2000, "pass: This computer's clock is 2 s behind the cloud's"],
+  [-299_000, "pass: This computer's clock is 299 s ahead of the cloud's"],
+  [300_000, `fail: This computer's clock is 300 s behind the cloud's. → ${synchronize}`],
+  [-300_000, `fail: This computer's clock is 300 s ahead of the cloud's. → ${synchronize}`],
 ])("a cloud's clock that is %d ms ahead", async (aheadMs, text) => {
   expect(await told("clock", { aheadMs })).toBe(text);
 });
 
 test.each([
-  ["credentials-refused", "fail: This machine's clock is 3600 s behind"],
-  ["not-permitted", "fail: This machine's clock is 3600 s behind"],
-  ["region-not-enabled", "fail: This machine's clock is 3600 s behind"],
+  ["credentials-refused", "fail: This computer's clock is 3600 s behind"],
+  ["not-permitted", "fail: This computer's clock is 3600 s behind"],
+  ["region-not-enabled", "fail: This computer's clock is 3600 s behind"],
   ["cloud-failed", "skip: Not checked: the cloud's API does not answer."],
 ] as const)(
   "the clock is compared if the answer, even %s, came from the API",

@@ -92,9 +92,9 @@ async function admitted(facts: CloudFacts, keys: readonly string[]): Promise<str
   return outcomeText(await check.run(neverAborted));
 }
 
-const seen = "This machine's public address is 192.0.2.7";
+const seen = "This computer's public address is 192.0.2.7";
 
-test("clusters that do not let this machine in are named, with the command that changes it", async () => {
+test("clusters that do not let this computer in are named, with the command that changes it", async () => {
   const away = { rules: [ssh("198.51.100.0/24")] };
   const facts = factsOf([
     { id: "one", ...away },
@@ -144,7 +144,7 @@ test.each([
     false,
     { IpProtocol: "-1", IpRanges: [{ CidrIp: "192.0.2.7/99" }] },
   ],
-])("a rule for %s lets this machine log in: %p", async (_, isOpen, rule) => {
+])("a rule for %s lets this computer log in: %p", async (_, isOpen, rule) => {
   const text = await admitted(factsOf([{ id: "one", rules: [rule], state: "pending" }]), ["one"]);
   if (isOpen) expect(text).toBe(`pass: ${seen}, and the clusters created here allow it`);
   else expect(text).toStartWith("warn: ");

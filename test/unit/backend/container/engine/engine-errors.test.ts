@@ -16,7 +16,7 @@ test.each([
   [
     "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix /var/run/docker.sock: connect: permission denied",
     "machine-not-set-up",
-    "You may not use Docker on this machine",
+    "You may not use Docker on this computer",
   ],
   [
     "Cannot connect to the Docker daemon at unix:///nope. Is the docker daemon running?",
@@ -93,7 +93,7 @@ test.each([
   [
     'Error: unable to connect to Podman socket: Get "http://d/v4.3.1/libpod/_ping": dial unix ///run/podman/podman.sock: connect: permission denied',
     "machine-not-set-up",
-    "You may not use Podman on this machine",
+    "You may not use Podman on this computer",
     "sudo cluster-container",
   ],
   [

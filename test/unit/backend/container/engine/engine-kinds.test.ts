@@ -105,15 +105,15 @@ test.each([
     { distribution: { distribution: "fedora", variant: "coreos" } },
     "virtual-machine",
   ],
-  ["a service of this machine", { hostname: hostname(), kernel: release() }, "here"],
+  ["a service of this computer", { hostname: hostname(), kernel: release() }, "here"],
   ["a service elsewhere", { hostname: "elsewhere", kernel: "6.1.0-28-amd64" }, "elsewhere"],
   [
-    "a service elsewhere with this machine's name",
+    "a service elsewhere with this computer's name",
     { hostname: hostname(), kernel: "6.1.0-far" },
     "elsewhere",
   ],
   [
-    "a service elsewhere with this machine's kernel",
+    "a service elsewhere with this computer's kernel",
     { hostname: "elsewhere", kernel: release() },
     "elsewhere",
   ],
@@ -204,7 +204,11 @@ test.each([
 });
 
 test.each([
-  ["a remote Podman", { serviceIsRemote: true, hostname: "far" }, "Podman runs on another machine"],
+  [
+    "a remote Podman",
+    { serviceIsRemote: true, hostname: "far" },
+    "Podman runs on another computer",
+  ],
   [
     "a rootless Podman",
     { security: { rootless: true }, cgroupVersion: "v2" },
@@ -258,7 +262,7 @@ const random = (): string => randomBytes(32).toString("hex");
 test("nodes of a Docker none of whose networks has its bridge here are reached through it", async () => {
   expect(await wayTo([{ Id: random() }, { Id: random() }])).toEqual({
     reach: "engine",
-    why: "the bridges of its networks are not on this machine",
+    why: "the bridges of its networks are not on this computer",
   });
 });
 

@@ -172,7 +172,7 @@ test("an image that can't be pulled is an error with the engine's message, and t
   expect(failure).toMatchObject({
     id: "image-not-found",
     message: "There is no image nodes:1: docker pull failed: denied.",
-    hint: "Run docker images to see the images on this machine.",
+    hint: "Run docker images to see the images on this computer.",
     facts: { status: 1, image: "nodes:1" },
   });
   expect(steps).toEqual(["Pull the node image nodes:1: failed"]);

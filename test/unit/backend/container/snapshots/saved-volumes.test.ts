@@ -14,7 +14,7 @@ const node = {
 } as const;
 const volumes = [{ name: "a1b2", path: "/var/lib/docker" }];
 
-test("the helper gets the node's own volumes and no folder of this machine", async () => {
+test("the helper gets the node's own volumes and no folder of this computer", async () => {
   const commands: (readonly string[])[] = [];
   const limits: (number | undefined)[] = [];
   const change: Engine["change"] = async ({ words, limitMs }) => {

@@ -172,14 +172,14 @@ test.each<
     1,
     ["stopped", "stopped"],
     127,
-    ["The nodes need 128 MB of memory, but this machine has 127 MB.", restoreIt],
+    ["The nodes need 128 MB of memory, but this computer has 127 MB.", restoreIt],
   ],
   [
     1,
     ["running", "stopped"],
     128,
     [
-      'The nodes beside those of cluster "source" need 192 MB of memory, but this machine has 128 MB.',
+      'The nodes beside those of cluster "source" need 192 MB of memory, but this computer has 128 MB.',
       restoreIt,
     ],
   ],
@@ -188,7 +188,7 @@ test.each<
     ["stopped", "stopped"],
     383,
     [
-      "The nodes of 3 copies need 384 MB of memory, but this machine has 383 MB.",
+      "The nodes of 3 copies need 384 MB of memory, but this computer has 383 MB.",
       "Make fewer copies at once.",
     ],
   ],
@@ -222,7 +222,7 @@ test("a snapshot is not copied without the host key of each machine, since nobod
   await rm(creationFiles(dirname(dirname(source.folder))).knownHosts);
   expect(await failureOf(source.resolve())).toMatchObject({
     id: "key-missing",
-    message: 'The host key of master_0 of cluster "source" is not on this machine.',
+    message: 'The host key of master_0 of cluster "source" is not on this computer.',
   });
 });
 

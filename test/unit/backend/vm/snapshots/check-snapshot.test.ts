@@ -79,7 +79,7 @@ test.each(["7.1.22", "8.2.22", "7.20.22"])(
   async (version) => {
     expect(await failureOf(check({ version: `QEMU emulator version ${version}` }))).toMatchObject({
       id: "snapshot-unusable",
-      message: `The snapshot "installed" of cluster "one" was made by QEMU 7.2.22, and this machine has ${version}.`,
+      message: `The snapshot "installed" of cluster "one" was made by QEMU 7.2.22, and this computer has ${version}.`,
       hint: "Nothing was stopped. Use the QEMU that made it, or make another snapshot.",
       facts: { cluster: "one", snapshot: "installed" },
     });
