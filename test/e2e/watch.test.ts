@@ -1,4 +1,4 @@
-/** What `run --watch` and `once --watch` notice on real containers, at once and on the right node, and what they don't count. */
+/** What `run --watch` and `once` notice on real containers, at once and on the right node, and what they don't count. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -158,7 +158,7 @@ test("once fails as well, and its JUnit file has what was noticed", async () => 
   const size = ["--masters", "1", "--agents", "0", "--public-agents", "0"];
   const words = ["-c", containers().id("once"), ...size, "--node-image", nodeImage];
   const line = "logger -t app 'fatal: no quorum'";
-  const files = ["--junit", junit, "--watch", "--no-test-env", platform()];
+  const files = ["--junit", junit, "--no-test-env", platform()];
   const ran = await containers().run(["once", ...words, ...files, "--", line]);
   expect(ran.status, ran.stderr).toBe(255);
   expect(ran.stderr).toMatch(/master_0, \d\d:\d\d:\d\d UTC: error line: app: fatal: no quorum/);

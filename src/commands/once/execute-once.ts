@@ -191,7 +191,7 @@ async function runCommand(
   const { clusterId, chaos, onFault, keepOnFailure } = input;
   // After an interruption the cluster goes as it is.
   const abandon = keepOnFailure ? undefined : context.signal;
-  const command = async (): Promise<number> => executeRun(kind, input, context);
+  const command = async (): Promise<number> => executeRun(kind, { ...input, watch: true }, context);
   const status =
     chaos === undefined
       ? await command()

@@ -15,7 +15,7 @@ import {
   temporaryClusterId,
   timeout,
 } from "../options.ts";
-import { nodesOption, sessionOptions, watchOptions } from "../run/run.ts";
+import { ignore, nodesOption, sessionOptions } from "../run/run.ts";
 import { declaredIf, localFlags } from "../backend-options.ts";
 import { checkFileOptions, fileOptions } from "../saved-machines/snapshot.ts";
 
@@ -105,7 +105,7 @@ export function onceOptions(kind: BackendKind) {
     ...declaredIf(kind.local !== undefined, { ...saveOptions, ...cacheOptions, ...shardOptions }),
     chaos,
     shrink,
-    ...watchOptions,
+    ignore,
     junit,
     report: reportFile,
     junitFrom,

@@ -17,7 +17,7 @@ export const onceCommand = (kind: BackendKind) =>
     name: "once",
     summary: "Run a command on a cluster that exists only for it",
     description:
-      "Create a cluster, wait until the platform is ready, run the command on a node, or on this computer with --local, fetch files, and remove the cluster, whatever happens. The options are those of `create`, `wait` and `run`, and the command line follows the rules of `run`. The exit code is the command's; if this program fails before it connects to run it, the exit code is that of `create` and `wait`, and later 255.\n\nWith --watch, all nodes are watched while the command runs, as `run --watch` does: what goes wrong on them is a failure as well, unless --ignore names it.\n\nIf anything fails, even the command, the logs of all nodes are saved first. On Ctrl-C, or when a CI system cancels the job, the machines are ended first. If the program is killed, the next `once` on this computer removes what is left.",
+      "Create a cluster, wait until the platform is ready, run the command on a node, or on this computer with --local, fetch files, and remove the cluster, whatever happens. The options are those of `create`, `wait` and `run`, and the command line follows the rules of `run`. The exit code is the command's; if this program fails before it connects to run it, the exit code is that of `create` and `wait`, and later 255.\n\nAll nodes are watched while the command runs, as `run --watch` does: what goes wrong on them is a failure as well, unless --ignore names it.\n\nIf anything fails, even the command, the logs of all nodes are saved first. On Ctrl-C, or when a CI system cancels the job, the machines are ended first. If the program is killed, the next `once` on this computer removes what is left.",
     positionals: onceArguments,
     options: onceOptions(kind),
     examples: [
@@ -40,7 +40,7 @@ export const onceCommand = (kind: BackendKind) =>
       },
     ],
     check: async (given, problems, context) => {
-      checkSession(given, problems);
+      checkSession({ ...given, watch: true }, problems);
       await checkSummary(given.summary, problems, context);
       checkFile(given, problems);
       checkSaving(kind, given, problems);
