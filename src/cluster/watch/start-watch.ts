@@ -48,6 +48,8 @@ export interface Watch extends AsyncDisposable {
 const beginLimitMs = 15_000;
 /** How long the nodes have for their last words. */
 const endLimitMs = 5_000;
+/** Nodes say something every three seconds. */
+const silentMs = 4_000;
 const mostTroubles = 100;
 /** More of one kind on one node are not looked at. */
 const mostOfKind = 500;
@@ -61,7 +63,6 @@ export async function startWatch(
   runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Watch> {
-  const { progress } = runtime;
   const { cluster } = request;
   const disposal = new AbortController();
   const inner = AbortSignal.any([signal, disposal.signal]);
@@ -71,16 +72,22 @@ export async function startWatch(
   const mark = `cluster-e2e-mark-${crypto.randomUUID()}`;
   const nodes = cluster.nodes.filter(({ state }) => state === "running");
   const shared = { connections, mark, ended: ended.promise, onFinding: judge.add };
-  const watched = nodes.map((node) =>
-    watchedNode({ node, shared, find: request.find }, runtime, inner),
+  const watched = nodes.map((node) => watchedNode(node, shared, runtime, inner));
+  const look = nodesLooker(request, watched, judge.add, runtime);
+  const begun = untilAll(
+    watched.map((each) => each.begun),
+    beginLimitMs,
+    signal,
   );
+  const looking = begun.then(async () => lookAgain(watched, look, runtime, inner));
+  looking.catch(() => {});
   const warn = (text: (problem: string) => string): void => {
-    for (const { node, status } of watched.filter((each) => !each.status.isOn))
-      progress.warn(`${nodeReference(node)} ${text(status.problem)}`);
+    for (const { status } of watched.filter((each) => !each.status.isOn && !isOff(each.status)))
+      runtime.progress.warn(`${nodeReference(status.node)} ${text(status.problem)}`);
   };
   const dispose = once(async () => {
     disposal.abort(new Error("The command has ended."));
-    await Promise.allSettled(watched.map(({ watching }) => watching));
+    await Promise.allSettled([looking, ...watched.map(({ watching }) => watching)]);
     await connections[Symbol.asyncDispose]();
   });
   const watch: Watch = {
@@ -88,6 +95,7 @@ export async function startWatch(
       ended.resolve();
       const present = watched.filter(({ status }) => status.isOn);
       const marked = present.map((each) => each.marked);
+      if (present.length < watched.length) marked.push(look(inner));
       await untilAll(marked, endLimitMs, signal);
       warn((problem) => `was not watched until the end: ${problem}`);
       const troubles = await judge.end();
@@ -97,8 +105,7 @@ export async function startWatch(
     [Symbol.asyncDispose]: dispose,
   };
   try {
-    const begun = watched.map((each) => each.begun);
-    await untilAll(begun, beginLimitMs, signal);
+    await begun;
   } catch (error) {
     await dispose();
     throw error;
@@ -107,18 +114,26 @@ export async function startWatch(
   return watch;
 }
 
-interface NodeRequest extends Pick<WatchRequest, "find"> {
-  readonly node: NodeRecord;
-  readonly shared: Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
+interface Status {
+  /** As the backend last said. */
+  node: NodeRecord;
+  isOn: boolean;
+  problem: string;
 }
 
+const isOff = ({ node }: Pick<Status, "node">): boolean =>
+  ["stopped", "ending", "ended"].includes(node.state);
+
+type Shared = Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
+type Watched = ReturnType<typeof watchedNode>;
+
 /** Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything, or can't be watched. */
-function watchedNode({ node, shared, find }: NodeRequest, runtime: Runtime, signal: AbortSignal) {
+function watchedNode(node: NodeRecord, shared: Shared, runtime: Runtime, signal: AbortSignal) {
   const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const status = { isOn: false, problem: "it does not answer" };
+  const status: Status = { node, isOn: false, problem: "it does not answer" };
   const own = {
     ...shared,
-    state: {},
+    state: { heardMs: runtime.clock.now() },
     now: () => runtime.clock.now(),
     onMarked: marked.resolve,
     onBegun: () => {
@@ -126,10 +141,54 @@ function watchedNode({ node, shared, find }: NodeRequest, runtime: Runtime, sign
       begun.resolve();
     },
   };
-  const watching = watchOn({ node, own, status, find }, runtime, signal);
+  const watching = watchOn(own, status, runtime, signal);
   const finish = (): void => [begun, marked].forEach(({ resolve }) => resolve());
   watching.then(finish, finish);
-  return { node, status, begun: begun.promise, marked: marked.promise, watching };
+  return { state: own.state, status, begun: begun.promise, marked: marked.promise, watching };
+}
+
+/** Returns what asks the backend where the nodes are now, and reports those that are off though nobody has stopped them. */
+function nodesLooker(
+  { cluster: { directory }, find }: WatchRequest,
+  watched: readonly Watched[],
+  onFinding: WatchedNode["onFinding"],
+  { clock }: Runtime,
+): (signal: AbortSignal) => Promise<void> {
+  return async (signal) => {
+    const found = await find(signal).catch(() => undefined);
+    const events = await readEvents(directory);
+    for (const { status } of watched) {
+      const node = found?.nodes.find(({ id }) => id === status.node.id);
+      if (node === undefined) continue;
+      const wasOff = isOff(status);
+      status.node = node;
+      if (wasOff || !isOff(status)) continue;
+      const [name, ms] = [nodeReference(node), clock.now()];
+      const known = events.findLast((event) => event.kind === "node" && event.node === name);
+      if (known?.kind === "node" && known.state === node.state) continue;
+      const text = `the node is ${node.state}`;
+      const what = "stop of the node";
+      onFinding({ kind: "reboot", what, subject: text, node: name, text, seenMs: ms, atMs: ms });
+    }
+  };
+}
+
+/** Looks while a node isn't watched or says nothing, because the connection to one that is off may stay open. */
+async function lookAgain(
+  watched: readonly Watched[],
+  look: (signal: AbortSignal) => Promise<void>,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let looks = 0; ;) {
+    await clock.sleep(waits.followedNode.pauseMs(looks + 1), signal);
+    const now = clock.now();
+    const isSilent = watched.some(
+      ({ status, state }) => !status.isOn || now - state.heardMs > silentMs,
+    );
+    looks = isSilent ? looks + 1 : 0;
+    if (isSilent) await look(signal);
+  }
 }
 
 /** Resolves when all have resolved, or after the limit. */
@@ -152,35 +211,28 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener("abort", onAbort, { once: true });
   });
 
-interface OneWatched {
-  readonly node: NodeRecord;
-  readonly own: Omit<WatchedNode, "node">;
-  readonly status: { isOn: boolean; problem: string };
-  readonly find: WatchRequest["find"];
-}
-
 /** Watches a node again and again, because its connection is lost when it restarts. */
 async function watchOn(
-  { node: first, own, status, find }: OneWatched,
+  own: Omit<WatchedNode, "node">,
+  status: Status,
   { clock, progress }: Runtime,
   signal: AbortSignal,
 ): Promise<void> {
-  let node = first;
   for (let failures = 1; ; failures += 1) {
     try {
-      await watchNode({ ...own, node }, signal);
+      await watchNode({ ...own, node: status.node }, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
       if (status.isOn) failures = 1;
       Object.assign(status, { isOn: false, problem: messageOf(error) });
-      progress.detail(1, `${nodeReference(node)} is not watched for now: ${status.problem}`);
+      const name = nodeReference(status.node);
+      progress.detail(1, `${name} is not watched for now: ${status.problem}`);
       const { transient } = error;
       if (!transient && !hasErrorId(error, "connection-failed")) throw error;
     }
-    await clock.sleep(waits.followedNode.pauseMs(failures), signal);
-    const found = await find(signal).catch(() => undefined);
-    node = found?.nodes.find(({ id, state }) => id === first.id && state === "running") ?? node;
+    do await clock.sleep(waits.followedNode.pauseMs(failures), signal);
+    while (status.node.state !== "running");
   }
 }
 

@@ -39,6 +39,8 @@ export interface WatchedNode {
 
 /** What is known of a node. It stays when the connection is lost. */
 interface NodeState {
+  /** When it last said something. */
+  heardMs: number;
   boot?: string;
   /** From where the journal goes on: the last but one, because lines before the last may be on their way. */
   cursor?: string;
@@ -179,6 +181,7 @@ function nodeReader(
     mark: onMarked,
   };
   return (line) => {
+    state.heardMs = now();
     if (/^[ \d]/.test(line)) return readJournal(line);
     const [word = ""] = line.slice(0, 10).split(" ", 1);
     if (Object.hasOwn(readers, word)) readers[word]?.(line.slice(word.length + 1));

@@ -2,12 +2,13 @@
 import { appendFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
-import { recordEvent } from "../../../../src/cluster/events/record-event.ts";
+import { recordEvent, recordNodes } from "../../../../src/cluster/events/record-event.ts";
 import {
   type Ignored,
   type Trouble,
   startWatch,
 } from "../../../../src/cluster/watch/start-watch.ts";
+import type { ClusterRecord, NodeState } from "../../../../src/model/cluster-record.ts";
 import { LineProgress } from "../../../../src/library/runtime.ts";
 import { readEvents } from "../../../../src/store/events.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
@@ -42,6 +43,18 @@ async function openCluster(ignored: readonly Ignored[] = []) {
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
   const runtime = { environment: {}, clock: systemClock, progress };
   const troubles: Trouble[] = [];
+  const states = new Map<number, NodeState>();
+  const stop = async (index: number): Promise<void> => {
+    await machines.machines[index]!.close();
+    states.set(index, "stopped");
+  };
+  const find = async (): Promise<ClusterRecord> => ({
+    ...cluster,
+    nodes: cluster.nodes.map((node, index) => ({
+      ...node,
+      state: states.get(index) ?? node.state,
+    })),
+  });
   const journal = (index: number): string => join(machines.machines[index]!.folder, "run/journal");
   for (const index of [0, 1]) {
     await mkdir(dirname(journal(index)), { recursive: true });
@@ -59,7 +72,7 @@ async function openCluster(ignored: readonly Ignored[] = []) {
     {
       cluster,
       ignored,
-      find: async () => cluster,
+      find,
       onTrouble: (trouble) => void troubles.push(trouble),
     },
     runtime,
@@ -76,8 +89,10 @@ async function openCluster(ignored: readonly Ignored[] = []) {
     directory,
     runtime,
     notes,
+    find,
     write,
     until,
+    stop,
     troubles,
     [Symbol.asyncDispose]: dispose,
   };
@@ -145,5 +160,20 @@ test.skipIf(machinesLack !== undefined)(
     await opened.machines.machines[1]!.close();
     expect(await opened.watch.end()).toEqual([]);
     expect(opened.notes.join("\n")).toContain("agent_0 was not watched until the end");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a node that stops is noticed, unless a command of ours stopped it (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster();
+    const { watch, until, stop, find, directory, runtime } = opened;
+    await stop(0);
+    await until("the node is stopped");
+    const [, agent] = (await find()).nodes;
+    recordNodes(directory, [{ ...agent!, state: "stopped" }], runtime);
+    await stop(1);
+    expect(shown(await watch.end())).toEqual(["master_0 reboot the node is stopped"]);
+    expect(opened.notes.join("\n")).not.toContain("was not watched");
   },
 );
