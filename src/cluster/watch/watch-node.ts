@@ -142,13 +142,11 @@ function nodeReader(
     const verdict = read && judgeLine(read, known.patterns);
     if (verdict !== undefined) report(verdict, `${read?.unit}: ${read?.text}`, read?.ms);
   };
+  const restart = { kind: "reboot", what: "restart of the node" } as const;
   const readers: Readonly<Record<string, (text: string) => void>> = {
     boot: (text) => {
       if (state.boot !== undefined && state.boot !== text)
-        report(
-          { kind: "reboot", what: "restart of the node", subject: text },
-          "the node has booted",
-        );
+        report({ ...restart, subject: text }, "the node has booted");
       if (state.boot !== text) state.lastTick = undefined;
       state.boot = text;
     },
