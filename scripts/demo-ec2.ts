@@ -48,9 +48,13 @@ const say = (text: string): void => console.error(text);
 const openCloud = async (changes: Environment, chosen = region) =>
   (
     await openApi(
+      {
+        environment: { ...environment, ...changes },
+        clock: systemClock,
+        progress: silentProgress,
+        signal: never,
+      },
       chosen,
-      { environment: { ...environment, ...changes }, clock: systemClock, progress: silentProgress },
-      never,
     )
   )(chosen);
 const never = new AbortController().signal;

@@ -94,7 +94,7 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<CloudOptions>> {
-    return cloudKind.open({ region: this.#region }, this.#settings.runtime, signal);
+    return cloudKind.open({ ...this.#settings.runtime, signal }, { region: this.#region });
   }
 }
 
@@ -118,7 +118,7 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   }
 
   async open(signal: AbortSignal): Promise<Backend<ContainerOptions>> {
-    return containerKind.open({ engine: this.#engine }, this.#settings.runtime, signal);
+    return containerKind.open({ ...this.#settings.runtime, signal }, { engine: this.#engine });
   }
 }
 
@@ -141,6 +141,6 @@ export class VmBackend implements ClusterBackend<VmOptions> {
 
   async open(signal: AbortSignal): Promise<Backend<VmOptions>> {
     signal.throwIfAborted();
-    return vmKind.open({}, this.#settings.runtime, signal);
+    return vmKind.open({ ...this.#settings.runtime, signal }, {});
   }
 }

@@ -27,7 +27,7 @@ import type {
 import type { Checked } from "../model/checked.ts";
 import type { Admission } from "./admission.ts";
 import type { Power } from "./power.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 
 /**
  * The declaration of a backend, from which its program, the commands and the library are derived. It loads nothing heavy, because every program reads
@@ -57,9 +57,8 @@ export interface CloudKind<
 
 /** Sends no request yet, but looks for credentials. */
 type Open<Schema extends BackendSchema, Opened> = (
+  work: Work,
   scope: ScopeValues<Schema>,
-  runtime: Runtime,
-  signal: AbortSignal,
 ) => Promise<Opened>;
 
 interface CommonKind<Schema extends BackendSchema, Options> {
@@ -86,11 +85,7 @@ interface Doctor<Schema extends BackendSchema> {
   /** The object of "Check … for common problems": "this machine and …". */
   readonly subject: string;
   /** In display order. Requests that the checks share end with the signal. */
-  checks(
-    scope: ScopeValues<Schema>,
-    runtime: Runtime,
-    signal: AbortSignal,
-  ): Promise<readonly Check[]>;
+  checks(work: Work, scope: ScopeValues<Schema>): Promise<readonly Check[]>;
 }
 
 /** The help for what only backends of machines on this computer can do. Their clusters last until somebody ends them. */

@@ -24,7 +24,7 @@ import {
 } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
-import type { Environment, Runtime } from "../system/runtime.ts";
+import type { Environment, Runtime, Work } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
 
 export interface MaskedConnections extends ConnectionPool {
@@ -70,7 +70,7 @@ export function openMaskedConnections(
   const clocks: { set?: Promise<void> } = {};
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
-    state.isKnown = await hideSecrets(connection, runtime, signal);
+    state.isKnown = await hideSecrets({ ...runtime, signal }, connection);
     delete state.problem;
   };
   const readFirst = async (limitMs: number): Promise<void> => {
@@ -142,9 +142,8 @@ function firstMasterOf({
  * and the errors of the connection.
  */
 export async function hideSecrets(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   firstMaster: Connection,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const { values, areComplete } = await readClusterSecrets(firstMaster, signal);
   for (const value of values) progress.hide(value);
@@ -322,25 +321,23 @@ export interface NodePort {
 
 /** Logs in to the node, and leads a port of 127.0.0.1 to one of the node's. Throws the errors of connections, and `bad-usage`. */
 export async function forwardToNode(
+  work: Work,
   cluster: ClusterRecord,
   { node, port, localPort }: NodePort,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<OpenForward> {
   await assertKeyIsHere(cluster);
-  const connections = openConnections(cluster.directory, runtime);
+  const connections = openConnections(cluster.directory, work);
   const closeConnections = () => connections[Symbol.asyncDispose]();
   try {
-    await connections.connect(node, signal);
+    await connections.connect(node, work.signal);
     const request = {
       host: node.privateAddress ?? node.ssh.host,
       port,
       localPort,
       connect: async (inner: AbortSignal) => connections.connect(node, inner),
-      onFailure: (reason: string) =>
-        runtime.progress.note(`Port ${port} does not answer: ${reason}.`),
+      onFailure: (reason: string) => work.progress.note(`Port ${port} does not answer: ${reason}.`),
     };
-    const forward = await forwardPort(request, signal);
+    const forward = await forwardPort(request, work.signal);
     return {
       localPort: forward.localPort,
       [Symbol.asyncDispose]: async () => {

@@ -46,10 +46,9 @@ export async function correctSleptClocks(
   const correct = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
     try {
       await correctClock(
+        { ...runtime, signal: inner },
         await connections.connect(node, inner),
         nodeReference(node),
-        runtime,
-        inner,
       );
     } catch (error) {
       signal.throwIfAborted();

@@ -25,7 +25,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../store/creation-folder.ts";
 import { retry } from "../system/retry.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Runtime, Work } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
@@ -51,12 +51,11 @@ export interface OpenCluster extends AsyncDisposable {
 
 /** Creates a cluster and closes the connections to it. See `createOpenCluster`. */
 export async function createCluster<Options>(
+  work: Work,
   request: CreateRequest<Options>,
   target: CreationTarget<Options>,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
-  await using created = await createOpenCluster(request, target, runtime, signal);
+  await using created = await createOpenCluster(work, request, target);
   return created.cluster;
 }
 
@@ -66,19 +65,18 @@ export async function createCluster<Options>(
  * `deadline-passed`, the signal's reason, and what the use throws.
  */
 export async function createOpenCluster<Options>(
+  work: Work,
   request: CreateRequest<Options>,
   { backend, install }: CreationTarget<Options>,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<OpenCluster> {
   const { clusterId, deadlineMs, use } = request;
-  const folder = await lockFolder(backend, request, runtime, signal);
+  const folder = await lockFolder(work, backend, request);
   const { directory } = folder;
   if (backend.name === "vm") await noteSuspensions(directory);
-  const connections = openConnections(directory, runtime);
+  const connections = openConnections(directory, work);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
-  using limit = creationLimit(request, runtime.clock);
-  const inTime = AbortSignal.any([signal, limit.signal]);
+  using limit = creationLimit(request, work.clock);
+  const inTime = AbortSignal.any([work.signal, limit.signal]);
   const begun: { creation?: Creation; use?: Promise<void> } = {};
   const where = { connections, directory: request.logsFolder ?? directory };
   const creationToUndo = (): FailedCreation => ({
@@ -86,7 +84,7 @@ export async function createOpenCluster<Options>(
     directory,
     keepOnFailure: request.keepOnFailure,
     saveLogs: async (cluster, logsSignal) =>
-      saveFailureLogs(backend, { cluster, ...where }, runtime, logsSignal),
+      saveFailureLogs({ ...work, signal: logsSignal }, backend, { cluster, ...where }),
   });
   using _remains = request.onAbandon(
     () => begun.creation?.remains()?.left ?? "Nothing has been created.",
@@ -95,32 +93,32 @@ export async function createOpenCluster<Options>(
     const creation = await planMachines(request, { backend, install }, inTime);
     begun.creation = creation;
     for (const [label, value] of creation.summary.lines)
-      runtime.progress.detail(1, `${label}: ${value}`);
-    await removeLeftovers(backend, { root: folder.root, clusterId }, runtime, inTime);
+      work.progress.detail(1, `${label}: ${value}`);
+    await removeLeftovers({ ...work, signal: inTime }, backend, { root: folder.root, clusterId });
     await backend.local?.removeExpired(inTime);
     await creation.claim(folder, inTime);
     const logIn = await firstLogin(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
-      runtime,
+      work,
     );
     const start = { request, target: { backend, install }, connections, creation, logIn };
     const launchAndInstall = async (): Promise<ClusterRecord> =>
-      startOn({ ...start, publicKey: folder.publicKey }, runtime, inTime);
+      startOn({ ...work, signal: inTime }, { ...start, publicKey: folder.publicKey });
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
       if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
       return launchAndInstall();
     });
     await endCreation(directory, use === undefined ? "finished" : "in-use");
-    recordNodes(directory, cluster.nodes, runtime);
+    recordNodes(directory, cluster.nodes, work);
     if (use !== undefined) {
       begun.use = use(cluster);
-      await orAborted(begun.use, signal);
-      await undoCreation(creationToUndo(), "used", runtime);
+      await orAborted(begun.use, work.signal);
+      await undoCreation(creationToUndo(), "used", work);
     }
     return { cluster, connections, [Symbol.asyncDispose]: close };
   } catch (error) {
-    recordFailure(directory, error, runtime);
-    await undoCreation(creationToUndo(), { error, isInterrupted: signal.aborted }, runtime);
+    recordFailure(directory, error, work);
+    await undoCreation(creationToUndo(), { error, isInterrupted: work.signal.aborted }, work);
     // Machines that end need not wait for a command that was interrupted, but it ends no later than this function.
     await Promise.allSettled([begun.use, close()]);
     throw error;
@@ -135,26 +133,22 @@ interface Start<Options> extends Pick<MachinesToStart, "publicKey" | "logIn"> {
 }
 
 /** Launches the machines, and installs on them. */
-async function startOn<Options>(
-  start: Start<Options>,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<ClusterRecord> {
+async function startOn<Options>(work: Work, start: Start<Options>): Promise<ClusterRecord> {
   const { request, target, connections, creation } = start;
   const { backend, install } = target;
-  const machines = new StartingMachines(start, runtime);
+  const machines = new StartingMachines(start, work);
   const readFacts = async (inner: AbortSignal) =>
     request.readFacts?.({ cluster: machines.cluster, connections }, inner);
   try {
     return install
       ? await installOn(
           machines,
-          openInstallation(install, backend.nodes, { ...runtime, connections }),
-          signal,
+          openInstallation(install, backend.nodes, { ...work, connections }),
+          work.signal,
         )
-      : await bringUp(machines, readFacts, signal);
+      : await bringUp(machines, readFacts, work.signal);
   } catch (error) {
-    throw await causeOf(error, { creation, machines }, signal);
+    throw await causeOf(error, { creation, machines }, work.signal);
   }
 }
 
@@ -276,14 +270,14 @@ export async function undoCreation(
   // A command may have been run on a node in the meantime.
   await closeMasterConnections(directory, runtime.environment);
   if (creation?.remains() === undefined) return await forget(directory, "everything");
-  const work = { ...failed, creation };
+  const touched = { ...failed, creation };
   // There is nothing to inspect after a use, or if the id was taken.
   const isWorthless = reason === "used" || hasErrorId(reason.error, "cluster-exists");
   const isInterrupted = reason !== "used" && reason.isInterrupted;
-  if (failed.keepOnFailure && !isWorthless) return await keep(work, runtime);
+  if (failed.keepOnFailure && !isWorthless) return await keep(touched, runtime);
   using step = runtime.progress.start("Remove what was created");
   try {
-    const left = await undo(work, { isInterrupted, isWorthless }, runtime);
+    const left = await undo(touched, { isInterrupted, isWorthless }, runtime);
     if (left === undefined) {
       await forget(directory, isWorthless ? "everything" : "the key");
       return step.done();
@@ -301,47 +295,44 @@ export async function undoCreation(
 type TouchedCreation = FailedCreation & { readonly creation: Creation };
 
 async function undo(
-  work: TouchedCreation,
+  touched: TouchedCreation,
   {
     isInterrupted,
     isWorthless,
   }: { readonly isInterrupted: boolean; readonly isWorthless: boolean },
   runtime: Runtime,
 ): Promise<string | undefined> {
-  const { creation } = work;
+  const { creation } = touched;
   using limit = timeLimit(limitMs, tooSlow());
   const stop = async (): Promise<void> =>
     retryTransient(
+      { ...runtime, signal: limit.signal },
       "to terminate the machines",
       async (signal) => creation.stop(signal),
-      runtime,
-      limit.signal,
     );
   if (isInterrupted) {
     try {
       await stop();
     } finally {
       // Save the logs even if the machines can't be terminated.
-      await saveLogs(work, runtime);
+      await saveLogs(touched, runtime);
     }
   } else {
-    if (!isWorthless) await saveLogs(work, runtime);
+    if (!isWorthless) await saveLogs(touched, runtime);
     await stop();
   }
   return await retryTransient(
+    { ...runtime, signal: limit.signal },
     "to remove the rest",
     async (signal) => creation.remove(signal),
-    runtime,
-    limit.signal,
   );
 }
 
 /** Retries transient failures until the limit, and reports what it is waiting for. */
 async function retryTransient<Result>(
+  { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,
   aim: string,
   task: (signal: AbortSignal) => Promise<Result>,
-  { clock, progress }: Pick<Runtime, "clock" | "progress">,
-  signal: AbortSignal,
 ): Promise<Result> {
   const onFailure = (error: ClusterError): void =>
     progress.waiting(`waiting ${aim}: ${messageOf(error)}`);
@@ -352,11 +343,11 @@ async function retryTransient<Result>(
   }
 }
 
-async function keep(work: TouchedCreation, runtime: Runtime): Promise<void> {
-  await saveLogs(work, runtime);
-  runtime.progress.note(`Kept as requested: ${work.creation.remains()?.kept ?? ""}`);
+async function keep(touched: TouchedCreation, runtime: Runtime): Promise<void> {
+  await saveLogs(touched, runtime);
+  runtime.progress.note(`Kept as requested: ${touched.creation.remains()?.kept ?? ""}`);
   try {
-    await endCreation(work.directory, "finished");
+    await endCreation(touched.directory, "finished");
   } catch (error) {
     runtime.progress.warn(
       `The next create of this id removes what was kept, because of this: ${messageOf(error)}`,

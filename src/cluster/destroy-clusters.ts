@@ -1,5 +1,5 @@
 import type { Backend } from "../backend/contract.ts";
-import type { Environment, Runtime } from "../system/runtime.ts";
+import type { Environment, Work } from "../system/runtime.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { ClusterError } from "../errors.ts";
 import { commandName } from "../references.ts";
@@ -15,32 +15,30 @@ const atOnce = 4;
  * if something is left.
  */
 export async function destroyCluster(
+  work: Pick<Work, "progress" | "environment" | "signal">,
   backend: Backend<unknown>,
   clusterId: string,
-  runtime: Pick<Runtime, "progress" | "environment">,
-  signal: AbortSignal,
 ): Promise<void> {
   const done = new Set<string>();
-  let cluster: ClusterRecord | undefined = await findCluster(backend, clusterId, signal);
+  let cluster: ClusterRecord | undefined = await findCluster(backend, clusterId, work.signal);
   while (cluster !== undefined && !done.has(cluster.creationId)) {
-    await destroyOne(backend, cluster, runtime, signal);
+    await destroyOne(work, backend, cluster);
     done.add(cluster.creationId);
-    cluster = await backend.find(clusterId, signal);
+    cluster = await backend.find(clusterId, work.signal);
   }
 }
 
 /** Removes all of these clusters. After the first failure it starts no further removal, but waits for those already started. */
 export async function destroyEach(
+  work: Pick<Work, "progress" | "environment" | "signal">,
   backend: Backend<unknown>,
   clusters: readonly ClusterRecord[],
-  runtime: Pick<Runtime, "progress" | "environment">,
-  signal: AbortSignal,
 ): Promise<void> {
   await mapConcurrently(
     clusters,
     atOnce,
-    async (cluster) => destroyOne(backend, cluster, runtime, signal),
-    signal,
+    async (cluster) => destroyOne(work, backend, cluster),
+    work.signal,
   );
 }
 
@@ -63,10 +61,9 @@ export async function assertNoSnapshots(
 }
 
 async function destroyOne(
+  { progress, environment, signal }: Pick<Work, "progress" | "environment" | "signal">,
   backend: Backend<unknown>,
   cluster: ClusterRecord,
-  { progress, environment }: Pick<Runtime, "progress" | "environment">,
-  signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Destroy", cluster.id);
   try {

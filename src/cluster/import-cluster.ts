@@ -14,7 +14,7 @@ import { creationFiles, makeCreationFolder } from "../store/creation-folder.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
 import { readOwnTextIfThere } from "../system/files/read-text.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import { type HandOver, usedHereOnly } from "./export-cluster.ts";
 
 /**
@@ -23,13 +23,12 @@ import { type HandOver, usedHereOnly } from "./export-cluster.ts";
  * other keys for the cluster.
  */
 export async function importCluster(
+  work: Work,
   backend: Backend<unknown>,
   handOver: HandOver,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
   if (backend.cloud === undefined) throw usedHereOnly(backend.name);
-  const cluster = await findHandedOver(backend, handOver, signal);
+  const cluster = await findHandedOver(backend, handOver, work.signal);
   const files = creationFiles(cluster.directory);
   const privateKey = await readOwnTextIfThere(files.privateKey);
   if (privateKey !== undefined && privateKey !== handOver.privateKey)
@@ -39,7 +38,7 @@ export async function importCluster(
   for (const [name, key] of hostKeys) {
     if (pinned.get(name)?.equals(key) === false) throw otherKeys(cluster, files.knownHosts);
   }
-  await logIn(cluster, handOver, runtime, signal);
+  await logIn(work, cluster, handOver);
   await makeCreationFolder(cluster.directory);
   await writePrivateFile(files.knownHosts, knownHostsText(new Map([...pinned, ...hostKeys])));
   // Last, because commands use a cluster whose key is here.
@@ -94,23 +93,18 @@ const otherKeys = ({ id, directory }: ClusterRecord, path: string): ClusterError
 const loginsAtOnce = 20;
 
 /** Logs in to every running node, strictly with the handed-over keys. Nodes that cannot be reached are only reported if another one can. */
-async function logIn(
-  { id, nodes }: ClusterRecord,
-  handOver: HandOver,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<void> {
-  using step = runtime.progress.start("Log in to the nodes");
+async function logIn(work: Work, { id, nodes }: ClusterRecord, handOver: HandOver): Promise<void> {
+  using step = work.progress.start("Log in to the nodes");
   const running = nodes.filter(isReachable);
   const failures = await mapConcurrently(
     running,
     loginsAtOnce,
-    async (node) => loginFailure(node, handOver, runtime, signal),
-    signal,
+    async (node) => loginFailure(work, node, handOver),
+    work.signal,
   );
   const failed = failures.filter((failure) => failure !== undefined);
   if (failed.length < running.length) {
-    for (const error of failed) runtime.progress.warn(messageOf(error));
+    for (const error of failed) work.progress.warn(messageOf(error));
     return step.done();
   }
   throw new ClusterError(
@@ -126,10 +120,9 @@ const unreachableHint = `Nothing was imported. If this computer's address is not
 
 /** Returns why a node cannot be logged in to; throws if it presents another host key. */
 async function loginFailure(
+  { clock, progress, signal }: Work,
   node: NodeRecord,
   { privateKey, hostKeys }: HandOver,
-  { clock, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterError | undefined> {
   const key = hostKeys.get(hostName(node.ssh.host, node.ssh.port));
   if (key === undefined) return noHostKey(node);

@@ -21,7 +21,7 @@ import { resolveLicense } from "../platform/configuration/configuration-file.ts"
 import { accepted, badUsage, problem } from "../model/checked.ts";
 import { freeSpaceProblem } from "../system/files/private-file.ts";
 import { urlSecrets } from "../system/mask-url.ts";
-import type { Environment, Runtime } from "../system/runtime.ts";
+import type { Environment, Work } from "../system/runtime.ts";
 import { slowNote } from "../system/time-limit.ts";
 import { type Variant, variants } from "../model/cluster-record.ts";
 
@@ -30,15 +30,14 @@ import { type Variant, variants } from "../model/cluster-record.ts";
  * file, its checksum; and reads the license. Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
  */
 export async function planInstallation(
+  work: Work,
   request: InstallationRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<InstallPlan> {
   for (const secret of configurationSecrets(request.configuration.values))
-    runtime.progress.hide(secret);
-  const head = await readCheckedHead(request, runtime, signal);
+    work.progress.hide(secret);
+  const head = await readCheckedHead(work, request);
   const variant = variantOf(request, head);
-  const configuration = await withLicense({ ...request, variant }, runtime, signal);
+  const configuration = await withLicense(work, { ...request, variant });
   const artifact = checkedArtifact(request.artifact, head);
   return {
     ...request,
@@ -62,9 +61,8 @@ export const checkedArtifact = (
  * a download. Other artifacts are checked where they are downloaded.
  */
 export async function readCheckedHead(
+  { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,
   { artifact, sha256 }: Pick<InstallationRequest, "artifact" | "sha256">,
-  { clock, progress }: Pick<Runtime, "clock" | "progress">,
-  signal: AbortSignal,
 ): Promise<ArtifactHead> {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);
   const lack = checksumProblem(artifact, sha256);
@@ -122,12 +120,11 @@ export async function assertWorkspace(folder: string): Promise<void> {
 }
 
 async function withLicense(
+  { environment, progress, signal }: Work,
   {
     variant,
     configuration,
   }: Pick<InstallationRequest, "configuration"> & { readonly variant: Variant },
-  { environment, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<InstallPlan["configuration"]> {
   if (configuration.kind === "complete") return configuration;
   const { licenseFile, ...added } = configuration;

@@ -16,7 +16,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
 import { poll, retry } from "../system/retry.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Runtime, Work } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
 import { markNodes } from "./events/mark-nodes.ts";
@@ -48,30 +48,28 @@ const closedAtOnce = 16;
  * the wanted state already stay as they are. Safe to repeat after an abort.
  */
 export async function changePower(
+  work: Work,
   backend: Backend<unknown>,
   request: PowerRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ChangedPower> {
   const power = backend.local?.power;
-  if (power === undefined) return await restartFromWithin(backend, request, runtime, signal);
+  if (power === undefined) return await restartFromWithin(work, backend, request);
   const change = async (cluster: ClusterRecord) =>
-    changeNodes({ backend, power, cluster }, request, runtime, signal);
-  return await withCluster(backend, request.clusterId, change, signal);
+    changeNodes(work, { backend, power, cluster }, request);
+  return await withCluster(backend, request.clusterId, change, work.signal);
 }
 
 async function restartFromWithin(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, action, nodes: selectors, isForced }: PowerRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ChangedPower> {
   if (action !== "restart" || isForced)
     throw new ClusterError(
       "bad-usage",
       `Nodes of clusters of this kind (${backend.name}) can only be restarted, without ${optionName("force")}.`,
     );
-  const cluster = await findCluster(backend, clusterId, signal);
+  const cluster = await findCluster(backend, clusterId, work.signal);
   const chosen = findNodes(cluster, selectors);
   const watched = { ...cluster, nodes: chosen };
   const eventOf = (course: Course): NewEvent => ({
@@ -81,15 +79,19 @@ async function restartFromWithin(
     course,
   });
   const reboot = async (inner: AbortSignal) => {
-    await markNodes(cluster, { nodes: chosen, text: "Restart" }, runtime, inner);
-    await recording(cluster.directory, eventOf, runtime, async () =>
-      rebootNodes(cluster, chosen, runtime, inner),
+    await markNodes({ ...work, signal: inner }, cluster, { nodes: chosen, text: "Restart" });
+    await recording(cluster.directory, eventOf, work, async () =>
+      rebootNodes({ ...work, signal: inner }, cluster, chosen),
     );
   };
   // The cloud's answers may omit machines that run.
   const { limitMs: unlistedMs } = waits.visibility;
-  await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs }, reboot, signal);
-  await closeLogins(cluster, chosen, runtime, signal);
+  await whileNodesRun(
+    { backend, cluster: watched, runtime: work, unlistedMs },
+    reboot,
+    work.signal,
+  );
+  await closeLogins(work, cluster, chosen);
   return { cluster, hasBooted: true };
 }
 
@@ -100,44 +102,49 @@ interface Powered {
 }
 
 async function changeNodes(
+  work: Work,
   { backend, power, cluster }: Powered,
   { action, nodes: selectors, isForced }: PowerRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ChangedPower> {
   const chosen = findNodes(cluster, selectors);
   if (action === "pause" || action === "resume") assertNoneIsOff(cluster, selectors);
   const ids = new Set(chosen.map(({ id }) => id));
   let hasBooted = false;
   for (const { title, states, change } of changesOf(power, action, isForced)) {
-    const before = await findCluster(backend, cluster.id, signal);
+    const before = await findCluster(backend, cluster.id, work.signal);
     const nodes = before.nodes.filter(({ id, state }) => ids.has(id) && states.includes(state));
     if (nodes.length === 0) continue;
     const names = nodes.map(nodeReference);
-    using step = runtime.progress.start(title, names.join(", "));
+    using step = work.progress.start(title, names.join(", "));
     const eventOf = (course: Course): NewEvent => ({
       kind: "power",
       action: title,
       nodes: names,
       course,
     });
-    if (states.includes("running"))
-      await markNodes(before, { nodes, text: title }, runtime, signal);
-    await recording(cluster.directory, eventOf, runtime, async () => change(before, nodes, signal));
+    if (states.includes("running")) await markNodes(work, before, { nodes, text: title });
+    await recording(cluster.directory, eventOf, work, async () =>
+      change(before, nodes, work.signal),
+    );
     step.done();
     hasBooted ||= change === power.start;
   }
-  const after = await findCluster(backend, cluster.id, signal);
+  const after = await findCluster(backend, cluster.id, work.signal);
   const changed = after.nodes.filter(({ id }) => ids.has(id));
-  recordNodes(cluster.directory, changed, runtime);
+  recordNodes(cluster.directory, changed, work);
   // A stopped node may have no address.
-  await closeLogins(cluster, [...chosen, ...changed], runtime, signal);
+  await closeLogins(work, cluster, [...chosen, ...changed]);
   const booting = changed.filter(({ state }) => state === "running");
   if (action !== "stop" && action !== "pause" && booting.length > 0) {
     const watched = { ...after, nodes: booting };
     const logins = { setsClocks: power.stopsClocks, reseeds: false, areBooting: true, power };
-    const logIn = async (inner: AbortSignal) => awaitLogins(watched, logins, runtime, inner);
-    await whileNodesRun({ backend, cluster: watched, runtime, unlistedMs: 0 }, logIn, signal);
+    const logIn = async (inner: AbortSignal) =>
+      awaitLogins({ ...work, signal: inner }, watched, logins);
+    await whileNodesRun(
+      { backend, cluster: watched, runtime: work, unlistedMs: 0 },
+      logIn,
+      work.signal,
+    );
   }
   return { cluster: after, hasBooted };
 }
@@ -179,10 +186,9 @@ function changesOf(power: Power, action: PowerAction, isForced: boolean): readon
 
 /** Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other nodes may be in use. */
 async function closeLogins(
+  { environment, signal }: Work,
   cluster: ClusterRecord,
   nodes: readonly NodeRecord[],
-  { environment }: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const close = async (node: NodeRecord): Promise<void> =>
     (await clusterMasterConnection(cluster, node, environment))?.close();
@@ -248,24 +254,23 @@ const loginsAtOnce = 20;
 
 /** Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a note and doesn't wait. */
 export async function awaitLogins(
+  work: Work,
   cluster: ClusterRecord,
   logins: Pick<Login, "setsClocks" | "reseeds" | "areBooting" | "power">,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   if (!(await clusterKey(cluster)).isHere) {
-    runtime.progress.note(
+    work.progress.note(
       "This computer doesn't have the cluster's key, so it does not wait for logins to the nodes.",
     );
     return;
   }
-  using step = runtime.progress.start("Log in to the nodes");
-  await using connections = openConnections(cluster.directory, runtime);
+  using step = work.progress.start("Log in to the nodes");
+  await using connections = openConnections(cluster.directory, work);
   await mapConcurrently(
     cluster.nodes,
     loginsAtOnce,
-    async (node) => awaitLogin({ ...logins, cluster, node, connections }, runtime, signal),
-    signal,
+    async (node) => awaitLogin(work, { ...logins, cluster, node, connections }),
+    work.signal,
   );
   step.done();
 }
@@ -284,23 +289,24 @@ interface Login {
 }
 
 async function awaitLogin(
+  work: Work,
   { cluster, node, connections, setsClocks, reseeds, areBooting, power }: Login,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const last = { message: "" };
   const logIn = async (): Promise<void> => {
-    const connection = await connections.connect(node, signal).catch(async (error: unknown) => {
-      signal.throwIfAborted();
-      last.message = messageOf(error);
-      await power?.assertBoots?.(cluster, node);
-      throw areBooting ? asTransient(error) : error;
-    });
-    if (reseeds) await reseed(connection, nodeReference(node), signal);
-    if (setsClocks) await correctClock(connection, nodeReference(node), runtime, signal);
+    const connection = await connections
+      .connect(node, work.signal)
+      .catch(async (error: unknown) => {
+        work.signal.throwIfAborted();
+        last.message = messageOf(error);
+        await power?.assertBoots?.(cluster, node);
+        throw areBooting ? asTransient(error) : error;
+      });
+    if (reseeds) await reseed(connection, nodeReference(node), work.signal);
+    if (setsClocks) await correctClock(work, connection, nodeReference(node));
   };
-  const rule = { ...ruleOf(waits.continuedLogin, runtime.clock), seen: () => last.message };
-  await retry(logIn, rule, signal);
+  const rule = { ...ruleOf(waits.continuedLogin, work.clock), seen: () => last.message };
+  await retry(logIn, rule, work.signal);
 }
 
 function asTransient(error: unknown): unknown {

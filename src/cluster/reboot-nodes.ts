@@ -6,7 +6,7 @@ import type { Connection } from "../ssh/connection/connection.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { outsideReason } from "../system/printable.ts";
 import { retry } from "../system/retry.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { assertKeyIsHere, openConnections } from "./connections.ts";
 import { assertRuns } from "./find-cluster.ts";
@@ -16,24 +16,23 @@ const answerLimitMs = 15_000;
 
 /** Reboots nodes from within, for backends that can't start a stopped machine. Resolves when the nodes have restarted and accept logins. */
 export async function rebootNodes(
+  work: Work,
   cluster: ClusterRecord,
   nodes: readonly NodeRecord[],
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   for (const node of nodes) assertRuns(cluster, node);
   await assertKeyIsHere(cluster);
-  await using pool = openConnections(cluster.directory, runtime);
-  using step = runtime.progress.start("Restart", nodes.map(nodeReference).join(", "));
-  const { clock, progress } = runtime;
+  await using pool = openConnections(cluster.directory, work);
+  using step = work.progress.start("Restart", nodes.map(nodeReference).join(", "));
+  const { clock, progress, signal } = work;
   const left = new Set(nodes);
   const showLeft = (): void =>
     progress.waiting(left.size === 0 ? "" : `${listedNodes([...left])} to restart`);
   const reboot = async (node: NodeRecord): Promise<void> => {
     const bootNow = async (): Promise<string> =>
-      bootOf(await pool.connect(node, signal), node, signal);
+      bootOf(await pool.connect(node, work.signal), node, work.signal);
     const before = await bootNow();
-    await begin(await pool.connect(node, signal), node, signal);
+    await begin(await pool.connect(node, work.signal), node, work.signal);
     const last = { message: "" };
     const look = async (): Promise<void> => {
       const now = await bootNow().catch((error: unknown) => {
@@ -50,7 +49,7 @@ export async function rebootNodes(
     left.delete(node);
     showLeft();
   };
-  await mapConcurrently(nodes, nodesAtOnce, reboot, signal);
+  await mapConcurrently(nodes, nodesAtOnce, reboot, work.signal);
   step.done();
 }
 

@@ -10,7 +10,7 @@ import { findLastRecord, keepLastRecord } from "../store/last-record.ts";
 import {
   type NodeRun,
   type RunRequest,
-  type RunRuntime,
+  type RunWork,
   runOnNode,
   startOnNode,
 } from "./run-on-node.ts";
@@ -29,24 +29,20 @@ const loginGraceMs = 2_000;
  * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address, because a node that proves the pinned host key
  * is the right one. It queries the backend only if no address is known, or if a login there fails.
  */
-export async function runOnCluster(
-  work: RunOnCluster,
-  runtime: RunRuntime,
-  signal: AbortSignal,
-): Promise<number> {
-  const { request } = work;
+export async function runOnCluster(work: RunWork, wanted: RunOnCluster): Promise<number> {
+  const { request } = wanted;
   const ended = new AbortController();
-  using either = eitherSignal([signal, ended.signal]);
+  using either = eitherSignal([work.signal, ended.signal]);
   const ask = once(async () => {
-    const cluster = await work.find(either.signal);
+    const cluster = await wanted.find(either.signal);
     await keepLastRecord(cluster);
     return cluster;
   });
-  const known = request.checkout === undefined ? await lastRecord(work, runtime) : undefined;
+  const known = request.checkout === undefined ? await lastRecord(wanted, work) : undefined;
   try {
     return known === undefined
-      ? await runOnNode(await ask(), request, runtime, signal)
-      : await runOnKnown({ known, ask, request }, runtime, signal);
+      ? await runOnNode(work, await ask(), request)
+      : await runOnKnown(work, { known, ask, request });
   } finally {
     ended.abort(new Error("The command has ended."));
   }
@@ -69,24 +65,20 @@ interface KnownCluster {
   readonly request: RunRequest;
 }
 
-async function runOnKnown(
-  cluster: KnownCluster,
-  runtime: RunRuntime,
-  signal: AbortSignal,
-): Promise<number> {
+async function runOnKnown(work: RunWork, cluster: KnownCluster): Promise<number> {
   const wrong = new AbortController();
   const ended = new AbortController();
-  using either = eitherSignal([signal, wrong.signal]);
-  await using run = startOnNode(cluster.known, cluster.request, runtime, either.signal);
-  const watching = abortIfWrong(run, cluster, { wrong, clock: runtime.clock }, ended.signal);
+  using either = eitherSignal([work.signal, wrong.signal]);
+  await using run = startOnNode({ ...work, signal: either.signal }, cluster.known, cluster.request);
+  const watching = abortIfWrong(run, cluster, { wrong, clock: work.clock }, ended.signal);
   const { hasBegun, report } = await run.end;
   ended.abort(new Error("The run has ended."));
   await watching;
-  if (hasBegun) return await report(signal);
-  signal.throwIfAborted();
+  if (hasBegun) return await report(work.signal);
+  work.signal.throwIfAborted();
   const found = await cluster.ask();
-  if (isSame(found, cluster.known)) return await report(signal);
-  return await runOnNode(found, cluster.request, runtime, signal);
+  if (isSame(found, cluster.known)) return await report(work.signal);
+  return await runOnNode(work, found, cluster.request);
 }
 
 /** If there is no login in time, asks the backend, and aborts the run if there is another cluster now, or none. */

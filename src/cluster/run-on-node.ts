@@ -15,7 +15,7 @@ import { creationFiles } from "../store/creation-folder.ts";
 import { errorCode, isDiskFull, writePrivateFile } from "../system/files/private-file.ts";
 import { ownedTemporaryFolder } from "../system/files/owned-folder.ts";
 import { readOwnText } from "../system/files/read-text.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Runtime, Work } from "../system/runtime.ts";
 import { slowNote } from "../system/time-limit.ts";
 import {
   clusterMasterConnection,
@@ -52,7 +52,7 @@ export interface RunRequest {
 }
 
 /** `onConnecting` is called before any error is thrown that occurs while or after connecting to a node. */
-export type RunRuntime = Runtime & { readonly onConnecting: () => void };
+export type RunWork = Work & { readonly onConnecting: () => void };
 
 /** A user's command on a node. Disposal closes the connections that the report of its end needs. */
 export type NodeRun = AsyncDisposable &
@@ -63,31 +63,28 @@ export type NodeRun = AsyncDisposable &
  * exit status. If that is 0, rejects if a file can't be fetched.
  */
 export async function runOnNode(
+  work: RunWork,
   cluster: ClusterRecord,
   request: RunRequest,
-  runtime: RunRuntime,
-  signal: AbortSignal,
 ): Promise<number> {
-  await using run = startOnNode(cluster, request, runtime, signal);
+  await using run = startOnNode(work, cluster, request);
   const { report } = await run.end;
-  return await report(signal);
+  return await report(work.signal);
 }
 
 /** Starts `runOnNode`, and returns at once. If aborted in time, the command never begins. */
 export function startOnNode(
+  { onConnecting, signal, ...runtime }: RunWork,
   cluster: ClusterRecord,
   request: RunRequest,
-  { onConnecting, ...runtime }: RunRuntime,
-  signal: AbortSignal,
 ): NodeRun {
   const resources = new AsyncDisposableStack();
   const state: RunState = { resources, isConnecting: false, mayHaveBegun: () => false };
   const run = async (): Promise<SessionEnd> => {
     const { hasBegun, report } = await carryOut(
+      { ...runtime, state, signal },
       cluster,
       request,
-      { ...runtime, state },
-      signal,
     ).catch((error: unknown) => ({
       hasBegun: state.mayHaveBegun(),
       report: () => Promise.reject(error),
@@ -117,10 +114,9 @@ interface RunState {
 }
 
 async function carryOut(
+  { state, signal, ...runtime }: Work & { readonly state: RunState },
   cluster: ClusterRecord,
   request: RunRequest,
-  { state, ...runtime }: Runtime & { readonly state: RunState },
-  signal: AbortSignal,
 ): Promise<SessionEnd> {
   hideOwnValues(request, runtime);
   const chosen = request.node === undefined ? undefined : findNode(cluster, request.node);
@@ -136,10 +132,9 @@ async function carryOut(
     await correctSleptClocks(cluster, connections, runtime, signal);
   else {
     await syncCheckout(
+      { connections, progress: runtime.progress, signal },
       cluster,
       request.checkout,
-      { connections, progress: runtime.progress },
-      signal,
     );
   }
   const { node, session } = await startFirstSession(
@@ -287,15 +282,11 @@ export function hideOwnValues(
 }
 
 /** Resolves with the first master that answers. Throws `node-not-found`, `connection-failed`. */
-export async function firstMaster(
-  cluster: ClusterRecord,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<NodeRecord> {
+export async function firstMaster(work: Work, cluster: ClusterRecord): Promise<NodeRecord> {
   const masters = runningMasters(cluster);
   if (masters.length === 1) return masters[0];
-  await using connections = openConnections(cluster.directory, runtime);
-  return await firstToAnswer(masters, connections.connect, signal);
+  await using connections = openConnections(cluster.directory, work);
+  return await firstToAnswer(masters, connections.connect, work.signal);
 }
 
 /** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */

@@ -20,7 +20,7 @@ import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { runRecorder } from "./events/record-event.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
-import { type RunRequest, type RunRuntime, hideOwnValues, sessionScript } from "./run-on-node.ts";
+import { type RunRequest, type RunWork, hideOwnValues, sessionScript } from "./run-on-node.ts";
 import { syncCheckout } from "./sync-checkout.ts";
 
 export interface NodeOutcome {
@@ -69,40 +69,38 @@ const keptCharactersOf = (nodes: number): number =>
  * or if the checkout can't be synced.
  */
 export async function runOnNodes(
+  work: RunWork,
   cluster: ClusterRecord,
   request: NodesRun,
-  runtime: RunRuntime,
-  signal: AbortSignal,
 ): Promise<readonly NodeOutcome[]> {
-  hideOwnValues(request, runtime);
+  hideOwnValues(request, work);
   for (const node of request.nodes)
     for (const fetch of fetchesOf(node, request)) accepted(await checkTarget(fetch));
   await assertKeyIsHere(cluster);
-  await warnIfCutShort(cluster, runtime);
-  runtime.onConnecting();
+  await warnIfCutShort(cluster, work);
+  work.onConnecting();
   if (request.checkout !== undefined) {
-    await using masked = openMaskedConnections(cluster, runtime);
+    await using masked = openMaskedConnections(cluster, work);
     await syncCheckout(
+      { connections: masked, progress: work.progress, signal: work.signal },
       cluster,
       request.checkout,
-      { connections: masked, progress: runtime.progress },
-      signal,
     );
   }
-  await using pool = openConnections(cluster.directory, runtime);
-  await correctSleptClocks(cluster, pool, runtime, signal);
-  const connect = async (node: NodeRecord): Promise<Connection> => pool.connect(node, signal);
+  await using pool = openConnections(cluster.directory, work);
+  await correctSleptClocks(cluster, pool, work, work.signal);
+  const connect = async (node: NodeRecord): Promise<Connection> => pool.connect(node, work.signal);
   const run = async (node: NodeRecord): Promise<NodeOutcome> => {
     try {
       // A named node may be stopped, or without an address.
       findNode(cluster, node.id);
-      return await runOnOneNode(cluster, request, { node, connect, runtime }, signal);
+      return await runOnOneNode(cluster, request, { node, connect, runtime: work }, work.signal);
     } catch (error) {
-      return await failed(cluster, { node, error }, signal);
+      return await failed(cluster, { node, error }, work.signal);
     }
   };
-  using recorder = runRecorder(cluster, request.words, request.nodes, runtime);
-  const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, signal);
+  using recorder = runRecorder(cluster, request.words, request.nodes, work);
+  const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, work.signal);
   const problem = outcomes.find(({ error }) => error !== undefined)?.error?.message;
   recorder.end(Math.max(0, ...outcomes.map(({ status }) => status)), problem);
   return outcomes;

@@ -3,7 +3,7 @@ import type { SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
 import { ClusterError } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import type { Course, NewEvent } from "../model/event.ts";
 import { type Recorder, recording } from "./events/record-event.ts";
 import { awaitLogins } from "./power.ts";
@@ -76,34 +76,28 @@ export async function deleteSnapshot(
  * `snapshot-not-found`, `snapshot-unusable` and the like before it touches anything.
  */
 export async function restoreSnapshot(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, name }: SnapshotName,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const snapshots = snapshotsOf(backend);
   const restore = async (before: ClusterRecord): Promise<ClusterRecord> => {
-    await recording(before.directory, eventsOf("restore", name), runtime, async () =>
-      snapshots.restore(before, name, signal),
+    await recording(before.directory, eventsOf("restore", name), work, async () =>
+      snapshots.restore(before, name, work.signal),
     );
     // The nodes know nothing of connections that were opened after the snapshot.
-    await closeMasterConnections(before.directory, runtime.environment);
-    const cluster = await findCluster(backend, clusterId, signal);
+    await closeMasterConnections(before.directory, work.environment);
+    const cluster = await findCluster(backend, clusterId, work.signal);
     const { holdsMemory } = snapshots;
-    await awaitLogins(
-      cluster,
-      {
-        setsClocks: holdsMemory,
-        reseeds: holdsMemory,
-        areBooting: false,
-        power: backend.local?.power,
-      },
-      runtime,
-      signal,
-    );
+    await awaitLogins(work, cluster, {
+      setsClocks: holdsMemory,
+      reseeds: holdsMemory,
+      areBooting: false,
+      power: backend.local?.power,
+    });
     return cluster;
   };
-  return withCluster(backend, clusterId, restore, signal);
+  return withCluster(backend, clusterId, restore, work.signal);
 }
 
 function snapshotsOf({ name, local }: Backend<unknown>): Snapshots {

@@ -7,7 +7,7 @@ import { layouts } from "../platform/layouts/find-layout.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import { createFileSums } from "../system/files/listed-file.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 
 /** What a node got. Of a checkout, only masters get anything. */
 export interface MasterSync extends SyncReport {
@@ -15,7 +15,7 @@ export interface MasterSync extends SyncReport {
   readonly node: string;
 }
 
-interface SyncRuntime extends Pick<Runtime, "progress"> {
+interface SyncWork extends Pick<Work, "progress" | "signal"> {
   readonly connections: ConnectionPool;
   /** Compares the contents of all files. Otherwise a file with the same size and time as a master's counts as unchanged. */
   readonly checksum?: boolean;
@@ -27,10 +27,9 @@ interface SyncRuntime extends Pick<Runtime, "progress"> {
  * platform/checkout/checkout-sync.ts.
  */
 export async function syncCheckout(
+  { connections, progress, checksum = false, signal }: SyncWork,
   cluster: ClusterRecord,
   checkout: Checkout,
-  { connections, progress, checksum = false }: SyncRuntime,
-  signal: AbortSignal,
 ): Promise<readonly MasterSync[]> {
   // The check of a platform runs on each node, that of a release doesn't come from the checkout.
   const isForAll = checkout.platform !== undefined;

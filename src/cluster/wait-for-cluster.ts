@@ -5,7 +5,7 @@ import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../model/checked.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { assertKeyIsHere, openMaskedConnections, warnIfCutShort } from "./connections.ts";
 import type { OpenCluster } from "./create.ts";
@@ -26,24 +26,23 @@ export interface WaitRequest {
 
 /** Resolves when the platform is ready on every node. For the conditions and the errors, see platform/readiness/readiness.ts. */
 export async function waitForCluster(
+  work: Work,
   backend: Backend<unknown>,
   request: WaitRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
   using limit = timeLimit(
-    request.deadlineMs - runtime.clock.now(),
+    request.deadlineMs - work.clock.now(),
     tooSlow("Waiting for", request.clusterId),
   );
   const { created } = request;
   const cluster =
     created?.cluster ??
-    (await findCluster(backend, request.clusterId, AbortSignal.any([signal, limit.signal])));
+    (await findCluster(backend, request.clusterId, AbortSignal.any([work.signal, limit.signal])));
   await assertKeyIsHere(cluster);
-  await warnIfCutShort(cluster, runtime);
+  await warnIfCutShort(cluster, work);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
-  await using connections = openMaskedConnections(cluster, runtime, created?.connections);
-  const recordChecks = checkRecorder(cluster.directory, runtime);
+  await using connections = openMaskedConnections(cluster, work, created?.connections);
+  const recordChecks = checkRecorder(cluster.directory, work);
   const waiting = waitUntilReady(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
@@ -53,17 +52,17 @@ export async function waitForCluster(
       login: cluster.variant === "enterprise" ? request.login : undefined,
       skipHttpChecks: request.skipHttpChecks,
       deadlineMs: request.deadlineMs,
-      clock: runtime.clock,
-      progress: runtime.progress,
+      clock: work.clock,
+      progress: work.progress,
       onAnswers: (answers) => {
         recordChecks(answers);
         request.onAnswers?.(answers);
       },
     },
-    signal,
+    work.signal,
   );
   await waiting.catch(async (error: unknown) => {
-    if (!signal.aborted) await connections.readAgain();
+    if (!work.signal.aborted) await connections.readAgain();
     throw error;
   });
   await keepLastRecord(cluster);

@@ -15,7 +15,7 @@ import { askLayout } from "../platform/readiness/ask-node.ts";
 import { type NodeReport, hasTls, reportedLayout } from "../platform/readiness/node-question.ts";
 import { createKnownHosts } from "../ssh/openssh-files.ts";
 import { creationFiles } from "../store/creation-folder.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import { assertKeyIsHere, forwardToNode, openMaskedConnections } from "./connections.ts";
 
 export interface FoundWebUi {
@@ -52,14 +52,13 @@ function expectedEndpoint({ webUi, variant }: ClusterRecord): WebEndpoint | unde
  * machine answers there.
  */
 export async function findWebUi(
+  work: Work,
   cluster: ClusterRecord,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<FoundWebUi | undefined> {
   const master = firstMaster(cluster);
   if (master === undefined) throw noRunningMaster(cluster);
   await assertPinned(cluster, master);
-  return webUiOf(cluster, master, await nodeReport(cluster, master, runtime, signal));
+  return webUiOf(cluster, master, await nodeReport(work, cluster, master));
 }
 
 /** Returns the web UI on the master, as far as the master's report says where it is. */
@@ -115,15 +114,14 @@ export interface OpenWebUi extends AsyncDisposable, Pick<FoundWebUi, "url" | "au
 
 /** Where the node can't be reached, leads a port of 127.0.0.1 there, until it is disposed of. */
 export async function openWayTo(
+  work: Work,
   cluster: ClusterRecord,
   { url, authority, beyond: node }: FoundWebUi,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<OpenWebUi | undefined> {
   if (node === undefined) return undefined;
   const { protocol, origin, port: given } = new URL(url);
   const port = Number(given) || webPortsOf(undefined)[protocol === "https:" ? "https" : "http"];
-  const forward = await forwardToNode(cluster, { node, port, localPort: 0 }, runtime, signal);
+  const forward = await forwardToNode(work, cluster, { node, port, localPort: 0 });
   const fromHere = (text: string): string =>
     text.replace(origin, `${protocol}//127.0.0.1:${forward.localPort}`);
   return {
@@ -150,11 +148,10 @@ async function assertPinned(cluster: ClusterRecord, master: NodeRecord): Promise
 }
 
 async function nodeReport(
+  work: Work,
   cluster: ClusterRecord,
   master: NodeRecord,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<NodeReport | undefined> {
-  await using connections = openMaskedConnections(cluster, runtime);
-  return await askLayout(master, { connections }, signal);
+  await using connections = openMaskedConnections(cluster, work);
+  return await askLayout(master, { connections }, work.signal);
 }

@@ -50,7 +50,10 @@ async function waitAndReport(
   const password = await readPassword(input.superuserPassword, "Superuser", context);
   const startMs = context.clock.now();
   using limit = timeLimit(input.timeout, tooSlow("Waiting for", input.clusterId));
-  const backend = await kind.open(input, context, AbortSignal.any([context.signal, limit.signal]));
+  const backend = await kind.open(
+    { ...context, signal: AbortSignal.any([context.signal, limit.signal]) },
+    input,
+  );
   const request = {
     clusterId: input.clusterId,
     login: { username: input.superuserUsername, password },
@@ -58,15 +61,13 @@ async function waitAndReport(
     deadlineMs: startMs + input.timeout,
     onAnswers,
   };
-  const cluster = await waitForCluster(backend, request, context, context.signal).catch(
-    (error: unknown) => {
-      const isKept =
-        context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
-      if (isKept)
-        context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
-      throw error;
-    },
-  );
+  const cluster = await waitForCluster(context, backend, request).catch((error: unknown) => {
+    const isKept =
+      context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
+    if (isKept)
+      context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
+    throw error;
+  });
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   const ageSeconds = ageOf(cluster, context.clock.now());
   context.progress.note(readyText(cluster.id, seconds, ageSeconds));

@@ -46,10 +46,10 @@ export const forwardCommand = (kind: BackendKind) =>
         import("../system/time-limit.ts"),
       ]);
       const { signal } = context;
-      const backend = await kind.open(input, context, signal);
+      const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, signal);
       const node = findNode(cluster, input.node);
-      await using open = await forwardToNode(cluster, { node, ...input.ports }, context, signal);
+      await using open = await forwardToNode(context, cluster, { node, ...input.ports });
       const { localPort } = open;
       context.output.result({
         text: `127.0.0.1:${localPort}`,

@@ -26,7 +26,7 @@ type Versions = ReadonlyMap<string, string> | undefined;
 
 export async function versionsOf(cluster: ClusterRecord, context: Context): Promise<Versions> {
   const { readVersions } = await import("../cluster/upgrade/read-versions.ts");
-  return readVersions(cluster, context, context.signal);
+  return readVersions(context, cluster);
 }
 
 export async function inspectFacts(

@@ -46,7 +46,7 @@ export const inspectCommand = (kind: BackendKind) =>
         import("./inspect-view.ts"),
         import("./inventory.ts"),
       ]);
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       // Completion reads the names.
       if (input.output !== "names") await warnIfCutShort(cluster, context);

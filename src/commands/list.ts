@@ -29,7 +29,7 @@ export const listCommand = (kind: BackendKind) =>
     ],
     run: async (input, context) => {
       const { clusterView, listText } = await import("./cluster-view.ts");
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const isOfAllScopes = input.allScopes;
       const [{ clusters, ...others }] = await Promise.all([
         findClusters(backend, isOfAllScopes, context),

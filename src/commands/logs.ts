@@ -88,24 +88,23 @@ With \`--follow\`, print what the nodes write into their journals, until Ctrl-C.
 async function runLogs(kind: BackendKind, input: Input, context: Context): Promise<void> {
   const { clock, signal, output } = context;
   const { findCluster } = await import("../cluster/find-cluster.ts");
-  const backend = await kind.open(input, context, signal);
+  const backend = await kind.open(context, input);
   const cluster = await findCluster(backend, input.clusterId, signal);
   const agoMs = input.since && agoOf(input.since, clock.now());
   if (input.follow) return await follow(cluster, { ...input, agoMs }, context);
   if (input.merged !== undefined) {
     const { saveMergedLogs } = await import("../cluster/logs/save-merged-logs.ts");
     const request = { cluster, file: input.merged, agoMs };
-    const { file, lines } = await saveMergedLogs(backend, request, context, signal);
+    const { file, lines } = await saveMergedLogs(context, backend, request);
     output.result({ text: file, data: { file, lines } satisfies JsonResults["logs"] });
     return;
   }
   const { saveLogs } = await import("../cluster/logs/save-logs.ts");
-  const { folder, files } = await saveLogs(
-    backend,
-    { cluster, folder: input.outputDir, agoMs },
-    context,
-    signal,
-  );
+  const { folder, files } = await saveLogs(context, backend, {
+    cluster,
+    folder: input.outputDir,
+    agoMs,
+  });
   output.result({ text: folder, data: { folder, files } satisfies JsonResults["logs"] });
 }
 
@@ -121,16 +120,12 @@ async function follow(
   const { nodeReference } = await import("../model/cluster-record.ts");
   const { output } = context;
   const indexes = new Map(cluster.nodes.map((node, index) => [node.id, index]));
-  await followLogs(
-    {
-      cluster,
-      nodes: nodes.length === 0 ? ["all"] : nodes,
-      agoMs,
-      onLine: ({ id, ...node }, line) =>
-        output.line("stdout", { name: nodeReference(node), index: indexes.get(id) ?? 0 }, line),
-      isOutputClosed: () => output.isClosed,
-    },
-    context,
-    context.signal,
-  );
+  await followLogs(context, {
+    cluster,
+    nodes: nodes.length === 0 ? ["all"] : nodes,
+    agoMs,
+    onLine: ({ id, ...node }, line) =>
+      output.line("stdout", { name: nodeReference(node), index: indexes.get(id) ?? 0 }, line),
+    isOutputClosed: () => output.isClosed,
+  });
 }

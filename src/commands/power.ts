@@ -89,8 +89,8 @@ async function change(
     import("../cluster/power.ts"),
     import("../model/cluster-record.ts"),
   ]);
-  const backend = await kind.open(input, context, context.signal);
-  const { cluster, hasBooted } = await changePower(backend, input, context, context.signal);
+  const backend = await kind.open(context, input);
+  const { cluster, hasBooted } = await changePower(context, backend, input);
   if (hasBooted)
     context.progress.note(
       `The nodes boot. ${runCommand("wait")} to find out when the platform is ready.`,

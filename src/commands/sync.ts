@@ -44,15 +44,14 @@ export const syncCommand = (kind: BackendKind) =>
           import("../cluster/sync-checkout.ts"),
         ]);
       const startMs = context.clock.now();
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
       await using connections = openMaskedConnections(cluster, context);
       const nodes = await syncCheckout(
+        { ...context, connections, checksum: input.checksum },
         cluster,
         given,
-        { ...context, connections, checksum: input.checksum },
-        context.signal,
       );
       const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
       const lines = nodes.map(

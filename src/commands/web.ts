@@ -24,14 +24,14 @@ export const webCommand = (kind: BackendKind) =>
         import("../system/processes/run-program.ts"),
         import("../system/time-limit.ts"),
       ]);
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
-      const found = await findWebUi(cluster, context, context.signal);
+      const found = await findWebUi(context, cluster);
       if (found === undefined) {
         context.progress.note("This platform has no web UI.");
         return context.output.result({ text: "" });
       }
-      await using way = await openWayTo(cluster, found, context, context.signal);
+      await using way = await openWayTo(context, cluster, found);
       const { url, authority } = way ?? found;
       // The package that starts the browser always passes on the environment of this process.
       context.dropVariables(isForDesktop);

@@ -39,7 +39,7 @@ export async function changePowerForLibrary(
   const { nodes = ["all"], force: isForced = false } = given;
   const request = { clusterId: record.id, action, nodes, isForced };
   const { cluster } = await inLibraryWords(async () =>
-    changePower(backend, request, runtime, signalOf(given)),
+    changePower({ ...runtime, signal: signalOf(given) }, backend, request),
   );
   return cluster;
 }

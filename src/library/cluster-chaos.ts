@@ -46,7 +46,7 @@ export class ClusterChaos implements AsyncDisposable {
     const chaos = { clusterId: record.id, options, durationMs };
     this.#ended = inLibraryWords(async () => {
       try {
-        await runChaos(backend, chaos, runtime, inner);
+        await runChaos({ ...runtime, signal: inner }, backend, chaos);
       } catch (error) {
         if (!this.#ending.signal.aborted || outer.aborted) throw error;
       }

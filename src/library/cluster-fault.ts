@@ -47,7 +47,9 @@ export class ClusterFault implements AsyncDisposable {
     const cancelSignal = readCancellation(options);
     const { backend, record, runtime } = this.#open;
     const healing = { clusterId: record.id, ids: [this.id] };
-    await inLibraryWords(async () => endFaults(backend, healing, runtime, cancelSignal));
+    await inLibraryWords(async () =>
+      endFaults({ ...runtime, signal: cancelSignal }, backend, healing),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,7 +88,7 @@ export async function beginForLibrary(
   const { cancelSignal: _, ...request } = readArguments(given, shape, faultProblems);
   const begin = { clusterId: open.record.id, request };
   const begun = await inLibraryWords(async () =>
-    beginFault(open.backend, begin, open.runtime, signalOf(given)),
+    beginFault({ ...open.runtime, signal: signalOf(given) }, open.backend, begin),
   );
   return new ClusterFault(begun.fault, open);
 }

@@ -256,7 +256,7 @@ export class Cluster implements AsyncDisposable {
     return await this.#state.call(options, async ({ record, runtime: { progress } }, signal) => {
       const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
       return this.#connections.use(async (connections) =>
-        syncCheckout(record, checkout, { connections, progress }, signal),
+        syncCheckout({ connections, progress, signal }, record, checkout),
       );
     });
   }
@@ -266,7 +266,8 @@ export class Cluster implements AsyncDisposable {
     const { folder, ...others } = readArguments(options, logsShape);
     const { backend, record, runtime } = this.#open;
     const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
-    return await inLibraryWords(async () => saveLogs(backend, request, runtime, signalOf(others)));
+    const work = { ...runtime, signal: signalOf(others) };
+    return await inLibraryWords(async () => saveLogs(work, backend, request));
   }
 
   /**
@@ -332,7 +333,7 @@ export class Cluster implements AsyncDisposable {
     const named = { clusterId: this.id, name: checkedName(name) };
     const record = await this.#state.call(options, async ({ backend, runtime }, signal) => {
       await this.#connections.reset();
-      return restoreSnapshot(backend, named, runtime, signal);
+      return restoreSnapshot({ ...runtime, signal }, backend, named);
     });
     await this.#connections.reset();
     this.#state.update(record);
@@ -371,14 +372,14 @@ export class Cluster implements AsyncDisposable {
   /** The faults of all nodes that answer, also those that another program has begun. */
   async faults(options: Cancellation = {}): Promise<readonly Fault[]> {
     return await this.#state.call(options, async ({ backend, runtime }, signal) =>
-      listFaults(backend, this.id, runtime, signal),
+      listFaults({ ...runtime, signal }, backend, this.id),
     );
   }
 
   /** Heals all faults, and returns them. */
   async healFaults(options: Cancellation = {}): Promise<readonly Fault[]> {
     return await this.#state.call(options, async ({ backend, runtime }, signal) =>
-      endFaults(backend, { clusterId: this.id }, runtime, signal),
+      endFaults({ ...runtime, signal }, backend, { clusterId: this.id }),
     );
   }
 

@@ -41,7 +41,7 @@ export async function importForLibrary<Options>(
       },
     );
   }
-  const { id } = await importCluster(backend, handOver, clusters.settings().runtime, signal);
+  const { id } = await importCluster({ ...clusters.settings().runtime, signal }, backend, handOver);
   return findForLibrary(clusters, id, signal);
 }
 

@@ -110,7 +110,7 @@ export async function installFromPath(
     readScript(given.ipDetectPath ?? cluster.ipDetectPath),
   ]);
   const { backend, record, runtime } = cluster;
-  const plan = await planInstallation(request, runtime, signal);
+  const plan = await planInstallation({ ...runtime, signal }, request);
   accepted(chooseCounts(countNodes(record.nodes), plan.platform));
   const slow = tooSlow(
     "Starting the installation on",
@@ -196,5 +196,9 @@ export async function keepFailureLogs(
   connections: ConnectionPool,
 ): Promise<void> {
   const request = { cluster: record, connections, directory: record.directory };
-  await saveFailureLogs(backend, request, runtime, AbortSignal.timeout(failureLogsLimitMs));
+  await saveFailureLogs(
+    { ...runtime, signal: AbortSignal.timeout(failureLogsLimitMs) },
+    backend,
+    request,
+  );
 }

@@ -40,7 +40,7 @@ import { readKeyPair } from "../ssh/own-key.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
 import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
-import type { Runtime } from "../system/runtime.ts";
+import type { Runtime, Work } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { signalOf, usualLimitMs } from "./call-options.ts";
 
@@ -128,7 +128,7 @@ export async function createForLibrary<Options>(
   using limit = timeLimit(limitMs, tooSlow("Creating", clusterId));
   const machines =
     request.from === undefined
-      ? newMachines(clusters, request, await readPlatform(request, runtime, signal))
+      ? newMachines(clusters, request, await readPlatform({ ...runtime, signal }, request))
       : { from: referenceIn(request) };
   const backend = await clusters.open(AbortSignal.any([signal, limit.signal]));
   const learned: { base?: Configuration } = {};
@@ -147,7 +147,10 @@ export async function createForLibrary<Options>(
     deadlineMs,
     onAbandon: () => ({ [Symbol.dispose]: () => {} }),
   };
-  const record = await createCluster(create, { backend, install: undefined }, runtime, signal);
+  const record = await createCluster({ ...runtime, signal }, create, {
+    backend,
+    install: undefined,
+  });
   if (learned.base === undefined)
     throw new TypeError("The backend did not wait for the creation to complete");
   return {
@@ -166,9 +169,8 @@ const isOffline = (options: unknown): boolean =>
   options.offline === true;
 
 async function readPlatform(
+  { clock, signal }: Work,
   { platform: given, variant }: NewClusterRequest,
-  { clock }: Runtime,
-  signal: AbortSignal,
 ): Promise<PlatformFacts | undefined> {
   if (given === undefined) return undefined;
   const location = accepted(await locateArtifact(given, resolve(), signal));
@@ -292,7 +294,7 @@ export async function findForLibrary<Options>(
   // The folder exists only on the machine that created the cluster.
   await makeCreationFolder(record.directory);
   await writePrivateFile(ipDetectFile(record), backend.nodes.ipDetect);
-  const base = await baseIfReachable(backend, record, runtime, signal);
+  const base = await baseIfReachable({ ...runtime, signal }, backend, record);
   return { ...settings, backend, record, base, ipDetectPath: ipDetectFile(record) };
 }
 
@@ -300,19 +302,18 @@ export async function findForLibrary<Options>(
 const baseLimitMs = 15_000;
 
 async function baseIfReachable(
+  work: Work,
   backend: Backend<unknown>,
   record: ClusterRecord,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<Known<Configuration>> {
   if (!(await clusterKey(record)).isHere) return { problem: keyMissing(record) };
   using limit = timeLimit(baseLimitMs, masterHangs(record));
   try {
-    await using connections = openConnections(record.directory, runtime);
-    const limited = AbortSignal.any([signal, limit.signal]);
+    await using connections = openConnections(record.directory, work);
+    const limited = AbortSignal.any([work.signal, limit.signal]);
     return { value: await readBase(backend, record, connections, limited) };
   } catch (problem) {
-    signal.throwIfAborted();
+    work.signal.throwIfAborted();
     return { problem };
   }
 }

@@ -49,7 +49,9 @@ export async function waitForLibrary(
     deadlineMs: runtime.clock.now() + timeoutMs,
   };
   try {
-    await inLibraryWords(async () => waitForCluster(backend, request, runtime, cancelSignal));
+    await inLibraryWords(async () =>
+      waitForCluster({ ...runtime, signal: cancelSignal }, backend, request),
+    );
   } catch (error) {
     const isSelfExplanatory = error instanceof ClusterError && selfExplanatory.includes(error.id);
     if (!isSelfExplanatory && !cancelSignal.aborted)

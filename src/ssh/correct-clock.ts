@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import { outsideReason } from "../system/printable.ts";
-import type { Clock, Runtime } from "../system/runtime.ts";
+import type { Clock, Work } from "../system/runtime.ts";
 import type { Connection } from "./connection/connection.ts";
 import correctClockFile from "./correct-clock.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
@@ -32,10 +32,9 @@ export type Correction = Measurement & { readonly sets: number };
  * start. A clock that is right already isn't touched, and one that a fault has set wrong stays wrong by as much. Throws `remote-command-failed` if the node refuses.
  */
 export async function correctClock(
+  { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,
   connection: Pick<Connection, "run">,
   name: string,
-  { clock, progress }: Pick<Runtime, "clock" | "progress">,
-  signal: AbortSignal,
 ): Promise<Correction> {
   const talk = new Talk();
   const argv = [

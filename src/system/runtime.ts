@@ -7,6 +7,11 @@ export interface Runtime {
   readonly progress: Progress;
 }
 
+/** What work on clusters receives: the running program, and the signal that ends this part of its work. */
+export interface Work extends Runtime {
+  readonly signal: AbortSignal;
+}
+
 /** Environment variables by name, passed in from the edge. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 

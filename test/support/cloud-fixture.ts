@@ -1,7 +1,7 @@
 import type { Backend, CreationRequest } from "../../src/backend/contract.ts";
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
-import { type Runtime, systemClock } from "../../src/system/runtime.ts";
+import { type Runtime, systemClock, type Work } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/options.ts";
 import { createCluster } from "../../src/cluster/create.ts";
@@ -97,7 +97,8 @@ export async function openFixture(
     runtime,
     told,
     steps,
-    open: async (chosen) => createCloudBackend({ region: chosen }, runtime, neverAborted),
+    open: async (chosen) =>
+      createCloudBackend({ ...runtime, signal: neverAborted }, { region: chosen }),
     tag: async (instanceId, tags) => {
       const Tags = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
       await clientOf(cloud).send(new CreateTagsCommand({ Resources: [instanceId], Tags }));
@@ -106,7 +107,8 @@ export async function openFixture(
       await clientOf(cloud).send(new TerminateInstancesCommand({ InstanceIds: [instanceId] }));
     },
     request: newRequest,
-    create: async (backend, request, signal) => createAndListen(backend, request, runtime, signal),
+    create: async (backend, request, signal) =>
+      createAndListen({ ...runtime, signal }, backend, request),
     [Symbol.asyncDispose]: async () => {
       await cloud[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
@@ -145,10 +147,9 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
 }
 
 async function createAndListen(
+  work: Work,
   backend: Backend<CloudOptions>,
   request: TestRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const listening: Backend<CloudOptions> = {
     ...backend,
@@ -158,27 +159,21 @@ async function createAndListen(
       return await backend.consoleOutput(cluster, logsSignal);
     },
   };
-  return await createTestCluster(listening, request, runtime, signal);
+  return await createTestCluster(work, listening, request);
 }
 
 /** Creates a cluster with all parts of the request, those included that an installation usually decides. */
 export async function createTestCluster(
+  work: Work,
   backend: Backend<CloudOptions>,
   request: TestRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ClusterRecord> {
   const planning = {
     ...backend,
     plan: async (_: unknown, inner: AbortSignal) => backend.plan(request, inner),
   };
   const asked = { ...request, machines: request, installation: undefined };
-  return await createCluster(
-    asked,
-    { backend: planning, install: request.install },
-    runtime,
-    signal,
-  );
+  return await createCluster(work, asked, { backend: planning, install: request.install });
 }
 
 /** Everything that neither a successful create nor a roll-back may leave. */

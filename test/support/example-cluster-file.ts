@@ -104,7 +104,10 @@ export async function loadClusterFile(
   const directory = join(folder, "copy");
   await mkdir(directory, { recursive: true });
   const qemu = openQemu(runtime, hostArchitecture());
-  const origin = await resolveFile(qemu, { clusterId: "copy", file }, runtime, neverAborted);
+  const origin = await resolveFile({ ...runtime, signal: neverAborted }, qemu, {
+    clusterId: "copy",
+    file,
+  });
   await using opened = await origin.open(directory, neverAborted);
   const { disk } = nodeParts(
     { snapshot: opened.folder, cluster: opened.directory },

@@ -48,7 +48,7 @@ export async function openFaultyCluster() {
   const recorded = recordingProgress();
   const runtime = { environment: {}, clock: systemClock, progress: recorded.progress };
   const named = { clusterId: cluster.id };
-  const list = async () => listFaults(backend, cluster.id, runtime, signal);
+  const list = async () => listFaults({ ...runtime, signal }, backend, cluster.id);
   const request: FaultRequest = {
     kind: "partition",
     between: ["agent_0"],
@@ -56,9 +56,12 @@ export async function openFaultyCluster() {
     durationMs: 60_000,
   };
   const begin = async (changes: Partial<FaultRequest> = {}, inner = signal) =>
-    beginFault(backend, { ...named, request: { ...request, ...changes } }, runtime, inner);
+    beginFault({ ...runtime, signal: inner }, backend, {
+      ...named,
+      request: { ...request, ...changes },
+    });
   const end = async (nodes: readonly string[] = []) =>
-    endFaults(backend, { ...named, nodes }, runtime, signal);
+    endFaults({ ...runtime, signal }, backend, { ...named, nodes });
   const cuts = async () =>
     Promise.all(
       machines.machines.map(async ({ folder }) => Bun.file(join(folder, "cut")).exists()),

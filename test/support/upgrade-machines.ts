@@ -134,7 +134,7 @@ export async function upgradeMachines(roles: readonly Role[]): Promise<UpgradeMa
         onAbandon: () => ({ [Symbol.dispose]: () => {} }),
       };
       const runtime = { environment: {}, clock, progress: told.progress };
-      return upgradeCluster(backend, request, runtime, changes.signal);
+      return upgradeCluster({ ...runtime, signal: changes.signal }, backend, request);
     },
     versions: async () =>
       Promise.all(

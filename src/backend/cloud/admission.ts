@@ -2,7 +2,7 @@ import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
 import { commandName, runCommand } from "../../references.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../admission.ts";
 import { shownId } from "../shared/foreign-resource.ts";
 import { admissionProblem, admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
@@ -26,7 +26,9 @@ export function cloudAdmission(
     list: async (cluster, signal) => admittedRanges(await clusterGroup(api, cluster, signal)),
     admit: async (cluster, { range, openPorts }, signal) => {
       const chosen =
-        range === undefined ? await ownRange(runtime, signal) : parseRange(range, admissionProblem);
+        range === undefined
+          ? await ownRange({ ...runtime, signal })
+          : parseRange(range, admissionProblem);
       await admit(api, cluster, { range: chosen, openPorts }, signal);
       return chosen;
     },
@@ -93,12 +95,9 @@ function parseRange(given: string, problemOf: (text: string) => string | undefin
   });
 }
 
-async function ownRange(
-  runtime: Pick<Runtime, "environment" | "progress">,
-  signal: AbortSignal,
-): Promise<string> {
+async function ownRange(work: Pick<Work, "environment" | "progress" | "signal">): Promise<string> {
   try {
-    return normalizeCidr(await checkAddress(runtime, signal));
+    return normalizeCidr(await checkAddress(work));
   } catch (error) {
     if (!hasErrorId(error, "machine-not-set-up")) throw error;
     throw revised(error, {

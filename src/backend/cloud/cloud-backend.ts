@@ -6,7 +6,7 @@ import { abandonedCreations } from "../../store/creation-folder.ts";
 import { findLastRecord } from "../../store/last-record.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { poll } from "../../system/retry.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import type { AllScopesList, Backend, CreationRequest } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
@@ -46,19 +46,15 @@ const nodes = {
 } as const;
 
 /** Opens the clusters of one region. Looks for credentials at once (`no-credentials`), but sends no request yet. */
-export async function createCloudBackend(
-  { region }: { readonly region: string },
-  runtime: Runtime,
-  signal: AbortSignal,
-) {
-  const open = await openApi(region, runtime, signal);
+export async function createCloudBackend(work: Work, { region }: { readonly region: string }) {
+  const open = await openApi(work, region);
   const api = open(region);
   const folderOf = (name: string): RegionFolder => ({
     region: name,
-    root: join(stateFolder(runtime.environment), "cloud", name),
+    root: join(stateFolder(work.environment), "cloud", name),
   });
   const folder = folderOf(region);
-  const read = clusterReader(runtime);
+  const read = clusterReader(work);
   return {
     name: "cloud" as const,
     scope: {
@@ -75,7 +71,7 @@ export async function createCloudBackend(
         distribution: chooseDistribution(asked.distribution, asked.prefersDebian),
       };
       const planIt = () =>
-        planCreation(api, { regionFolder: folder, request }, runtime, planSignal);
+        planCreation({ ...work, signal: planSignal }, api, { regionFolder: folder, request });
       return withRegionAdvice(open, region, planIt, planSignal);
     },
     find: async (clusterId, findSignal) => {
@@ -83,7 +79,7 @@ export async function createCloudBackend(
       const look = async () => read(await withRegionAdvice(open, region, ask, findSignal), folder);
       const isKnown = async () =>
         (await findLastRecord(folder.root, clusterId, api.now())) !== undefined;
-      const reading = await lookAgain(look, isKnown, runtime, findSignal);
+      const reading = await lookAgain({ ...work, signal: findSignal }, look, isKnown);
       return pickCluster(reading, clusterId, reading.creationIds);
     },
     list: async (listSignal) => {
@@ -92,14 +88,15 @@ export async function createCloudBackend(
         await withRegionAdvice(open, region, ask, listSignal),
         folder,
       );
-      warnOfClock(api.now(), runtime);
+      warnOfClock(api.now(), work);
       return clusters;
     },
-    remove: async (cluster, removeSignal) => removeCluster(api, cluster, runtime, removeSignal),
+    remove: async (cluster, removeSignal) =>
+      removeCluster({ ...work, signal: removeSignal }, api, cluster),
     cloud: {
-      admission: cloudAdmission(api, runtime),
+      admission: cloudAdmission(api, work),
       listAll: async (listSignal) =>
-        listRegions({ open, region, folderOf, read }, runtime, listSignal),
+        listRegions({ ...work, signal: listSignal }, { open, region, folderOf, read }),
     },
     consoleOutput: async (cluster, outputSignal) =>
       clusterConsoleOutput(api, cluster, outputSignal),
@@ -114,26 +111,24 @@ interface Regions {
 }
 
 async function listRegions(
+  work: Work,
   { open, region, folderOf, read }: Regions,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<AllScopesList> {
   const found = await listAllRegions(
     open,
     region,
     async (name, instances) => (await read(instances, folderOf(name))).clusters,
-    signal,
+    work.signal,
   );
-  warnOfClock(open(region).now(), runtime);
+  warnOfClock(open(region).now(), work);
   return found;
 }
 
 /** An answer without any machine, not even ended ones, may omit them. So if this machine knows of some, it looks for a while. */
 async function lookAgain<Reading extends ClusterReading>(
+  { clock, signal }: Work,
   look: () => Promise<Reading>,
   isKnown: () => Promise<boolean>,
-  { clock }: Runtime,
-  signal: AbortSignal,
 ): Promise<Reading> {
   const first = await look();
   if (first.machines.length > 0 || !(await isKnown())) return first;
@@ -145,25 +140,24 @@ async function lookAgain<Reading extends ClusterReading>(
 }
 
 async function planCreation(
+  work: Work,
   api: CloudApi,
   {
     regionFolder,
     request,
   }: { readonly regionFolder: RegionFolder; readonly request: CreationRequest<CloudOptions> },
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<CloudCreation> {
   const { clusterId } = request;
   const [resolved, instances, abandoned] = await Promise.all([
-    resolveCreation(api, request, runtime, signal),
-    describeInstances(api, { clusterId }, signal),
+    resolveCreation(work, api, request),
+    describeInstances(api, { clusterId }, work.signal),
     abandonedCreations(regionFolder.root, clusterId),
   ]);
   const leaving = abandoned.map(({ creation }) => creation.creationId);
   const { machines, rivals } = readMachines(instances);
   const wanted = { clusterId, region: api.region, nowMs: api.now(), leaving };
   assertIdIsFree({ machines: [...machines, ...rivals] }, wanted);
-  return new CloudCreation({ api, regionFolder, request, resolved }, runtime);
+  return new CloudCreation({ api, regionFolder, request, resolved }, work);
 }
 
 /** People read ages and times left by this machine's clock. */

@@ -131,7 +131,7 @@ export class CloudCreation implements Creation {
     using step = this.#runtime.progress.start("Check for existing clusters");
     const inventory = await takeInventory(api, signal);
     assertIdIsFree(inventory, { clusterId, region: api.region, nowMs: api.now(), leaving: [] });
-    await removeExpired(api, inventory, { clusterId, runtime: this.#runtime }, signal);
+    await removeExpired({ ...this.#runtime, signal }, api, inventory, clusterId);
     step.done();
   }
 
@@ -251,7 +251,10 @@ export class CloudCreation implements Creation {
   async #whyUnreachable(
     signal: AbortSignal,
   ): ReturnType<NonNullable<FirstLogin["whyUnreachable"]>> {
-    const reason = await whyUnreachableText(this.#runtime, this.#plan.resolved.cidrs, signal);
+    const reason = await whyUnreachableText(
+      { ...this.#runtime, signal },
+      this.#plan.resolved.cidrs,
+    );
     const hint = `Create the cluster again, and pass the addresses that must reach it with ${optionName("adminCidrs")}.`;
     return reason === undefined ? undefined : { reason, hint };
   }
@@ -280,7 +283,7 @@ export class CloudCreation implements Creation {
     };
     const { api } = this.#plan;
     return leftoversText(
-      await removeCreation(api, remains, this.#runtime, signal),
+      await removeCreation({ ...this.#runtime, signal }, api, remains),
       requested.expiresAt,
       api.now(),
     );

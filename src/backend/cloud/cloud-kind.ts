@@ -15,20 +15,20 @@ export const cloudKind = defineBackend({
     allScopes: "List the clusters of every region that is enabled for the account",
   },
   selinuxProblem,
-  open: async ({ region }, runtime, signal) => {
+  open: async (work, { region }) => {
     const { createCloudBackend } = await import("./cloud-backend.ts");
-    return createCloudBackend({ region }, runtime, signal);
+    return createCloudBackend(work, { region });
   },
   doctor: {
     subject: "this computer and the account",
-    checks: async ({ region }, runtime, signal) => {
+    checks: async (work, { region }) => {
       const { cloudChecks } = await import("./checks/checks.ts");
       const defaults = {
         region,
         distribution: usualDistribution,
         instanceType: defaultInstanceType,
       };
-      return cloudChecks(defaults, runtime, signal);
+      return cloudChecks(work, defaults);
     },
   },
 });

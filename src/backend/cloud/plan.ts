@@ -1,6 +1,6 @@
 import { endText, nodesText } from "../../system/amounts.ts";
 import { countsText, nodeCount } from "../../model/cluster-record.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type { CreationFolder, CreationRequest, CreationSummary } from "../contract.ts";
 import { assertReadable } from "../shared/foreign-resource.ts";
@@ -34,10 +34,9 @@ export interface ResolvedCreation {
 
 /** Looks up the image, the subnets and this machine's address concurrently. Creates nothing. */
 export async function resolveCreation(
+  work: Pick<Work, "environment" | "progress" | "signal">,
   api: CloudApi,
   request: Pick<CreationRequest<CloudOptions>, "distribution" | "options" | "needsCgroups1">,
-  runtime: Pick<Runtime, "environment" | "progress">,
-  signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   const { adminCidrs, image, instanceType, subnetId } = request.options;
   assertCgroups1(request.needsCgroups1, {
@@ -47,10 +46,10 @@ export async function resolveCreation(
     advice: cgroups1Advice(cgroups1Distributions),
   });
   const [type, found, subnets, cidrs] = await Promise.all([
-    describeInstanceType(api, instanceType, runtime, signal),
-    findImage(api, request.distribution, image, signal),
-    findSubnets(api, subnetId, signal),
-    adminCidrs.length > 0 ? adminCidrs : checkAddress(runtime, signal).then((address) => [address]),
+    describeInstanceType(work, api, instanceType),
+    findImage(api, request.distribution, image, work.signal),
+    findSubnets(api, subnetId, work.signal),
+    adminCidrs.length > 0 ? adminCidrs : checkAddress(work).then((address) => [address]),
   ]);
   assertFits(found, type);
   return { image: found, subnets, cidrs: cidrs.map(normalizeCidr) };

@@ -6,7 +6,7 @@ import { parseMoment } from "../../model/parse-values.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll, retry } from "../../system/retry.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Clock, Runtime, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isFailure, wasRefused } from "./api/api-errors.ts";
@@ -41,18 +41,17 @@ export interface Leftovers {
 
 /** Waits until all machines have ended, then deletes their group. Without it, a launch request that is still under way fails. */
 export async function removeCreation(
+  work: Work,
   api: CloudApi,
   remains: Remains,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<Leftovers> {
-  let machineIds = await awaitEnd(api, remains, runtime, signal);
+  let machineIds = await awaitEnd(work, api, remains);
   // A group that is in use belongs to machines that the API didn't show yet.
   const whileInUse = async (inner: AbortSignal): Promise<void> => {
-    machineIds = await awaitEnd(api, remains, runtime, inner);
+    machineIds = await awaitEnd({ ...work, signal: inner }, api, remains);
   };
   const { groups } = readGroups(
-    await describeGroups(api, { creationId: remains.creationId }, signal),
+    await describeGroups(api, { creationId: remains.creationId }, work.signal),
   );
   const found = groups.filter((group) => isOf(group, remains)).map(({ id }) => id);
   const groupIds = new Set([remains.groupId, ...found].filter((id) => id !== undefined));
@@ -60,10 +59,10 @@ export async function removeCreation(
   for (const id of groupIds) {
     try {
       const limitMs = machineIds.length === 0 ? waits.visibility.limitMs : 0;
-      await removeGroup(api, id, { clock: runtime.clock, limitMs, whileInUse }, signal);
+      await removeGroup(api, id, { clock: work.clock, limitMs, whileInUse }, work.signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.transient) throw error;
-      runtime.progress.detail(1, `Cannot delete security group ${id}: ${messageOf(error)}`);
+      work.progress.detail(1, `Cannot delete security group ${id}: ${messageOf(error)}`);
       left.push(id);
     }
   }
@@ -85,10 +84,9 @@ function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): b
 
 /** Polls until all machines of the creation are gone, even those not seen yet. Returns the machines that remain at the limit. */
 async function awaitEnd(
+  { clock, progress, signal }: Work,
   api: CloudApi,
   remains: Remains,
-  { clock, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const startMs = clock.now();
   const { ownIds = [], mayEnd = () => true } = remains;
@@ -190,22 +188,21 @@ export function leftoversText(
  * Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
+  work: Work,
   api: CloudApi,
   { id: clusterId, creationId, directory }: ClusterName,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { clock } = runtime;
-  const launches = await savedLaunches(directory, runtime);
+  const { clock } = work;
+  const launches = await savedLaunches(directory, work);
   const leftMs = (launch: SavedLaunch): number => (expiryOf(launch)?.getTime() ?? 0) - api.now();
   const pending = launches.filter(
     (launch) => leftMs(launch) > (launch.machineIds === undefined ? 0 : oldMs),
   );
-  const ended = await endLaunches(api, pending, clock, signal);
+  const ended = await endLaunches(api, pending, clock, work.signal);
   const known = launches.flatMap(({ machineIds = [] }) => machineIds);
   const ownIds = [...known, ...((await readOwnLaunches({ directory }))?.machineIds ?? [])];
   const remains = { clusterId, creationId, machineIds: ended, groupId: undefined, ownIds };
-  const left = await removeCreation(api, remains, runtime, signal);
+  const left = await removeCreation(work, api, remains);
   const expiresAt = launches.map(expiryOf).find((expiry) => expiry !== undefined);
   const text = leftoversText(left, expiresAt, api.now());
   if (text !== undefined) throw new ClusterError("cloud-failed", text, { facts: { ...left } });

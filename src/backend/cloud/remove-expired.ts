@@ -1,5 +1,5 @@
 import { ClusterError, messageOf } from "../../errors.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { type ForeignResource, foreignResourceText } from "../shared/foreign-resource.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
 import { isPastDeadline } from "./lifetime.ts";
@@ -51,12 +51,12 @@ export function findLeftovers({ machines, groups }: Resources, nowMs: number): R
 
 /** Removes what expired clusters have left in the region. Best effort: leaves failures to the next create. */
 export async function removeExpired(
+  work: Work,
   api: CloudApi,
   inventory: Inventory,
-  { clusterId, runtime }: { readonly clusterId: string; readonly runtime: Runtime },
-  signal: AbortSignal,
+  clusterId: string,
 ): Promise<void> {
-  const { clock, progress } = runtime;
+  const { clock, progress } = work;
   for (const foreignResource of inventory.foreignResources)
     progress.detail(1, foreignResourceText(foreignResource));
   const left = findLeftovers(inventory, api.now());
@@ -67,7 +67,7 @@ export async function removeExpired(
       await task();
       progress.detail(1, `Removed the remains of an expired cluster: ${what}`);
     } catch (error) {
-      signal.throwIfAborted();
+      work.signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
       progress.detail(
         1,
@@ -78,15 +78,15 @@ export async function removeExpired(
   await Promise.all([
     ...(machineIds.length === 0
       ? []
-      : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, signal))]),
+      : [attempt(machineIds.join(", "), () => terminate(api, machineIds, clock, work.signal))]),
     ...left.groups.map(({ id }) =>
-      attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, signal)),
+      attempt(id, () => removeGroup(api, id, { clock, limitMs: 0 }, work.signal)),
     ),
     ...inTheWay.map((creationId) =>
       attempt(`creation ${creationId}`, async () => {
         const mayEnd = (machine: Machine): boolean => isPastDeadline(machine, api.now());
         const remains = { clusterId, creationId, machineIds: [], groupId: undefined, mayEnd };
-        await removeCreation(api, remains, runtime, signal);
+        await removeCreation(work, api, remains);
       }),
     ),
   ]);

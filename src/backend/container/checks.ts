@@ -2,7 +2,7 @@ import { platform } from "node:os";
 import { type Check, type Outcome, pass, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outsideLine } from "../../system/printable.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Clock, Work } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
 import { metadataCheck } from "../shared/metadata-check.ts";
 import type { EngineName } from "./engine/engine-kind.ts";
@@ -19,19 +19,15 @@ import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
 /** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
-export function containerChecks(
-  engine: EngineName | undefined,
-  runtime: Runtime,
-  signal: AbortSignal,
-): readonly Check[] {
-  const facts = containerFacts(engine, runtime, platform(), signal);
+export function containerChecks(work: Work, engine: EngineName | undefined): readonly Check[] {
+  const facts = containerFacts(work, engine, platform());
   const host = hostChecks(facts);
   return [
     engineCheck(facts),
     ...host,
-    ...volumeChecks(facts, runtime.environment, signal),
-    metadataCheck(runtime.environment),
-    leftoversCheck(facts, runtime.clock, signal),
+    ...volumeChecks(facts, work.environment, work.signal),
+    metadataCheck(work.environment),
+    leftoversCheck(facts, work.clock, work.signal),
   ];
 }
 

@@ -5,7 +5,7 @@ import { ClusterError, messageOf } from "../../errors.ts";
 import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
 import { isCreationHere } from "../../store/creation-folder.ts";
 import { outsideLine } from "../../system/printable.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 import type { Backend, CreationRequest, OtherScopes } from "../contract.ts";
 import { foreignResourceText } from "../shared/foreign-resource.ts";
 import { isOver, removeExpired } from "../shared/lifetimes.ts";
@@ -18,7 +18,7 @@ import { hostCgroupsAdvice } from "./distributions.ts";
 import { chooseEngine, openOwn, readEngineFacts } from "./engine/choose-engine.ts";
 import { isPresent } from "./engine/engine-errors.ts";
 import { type EngineName, engineNames } from "./engine/engine-kind.ts";
-import type { Engine, EngineRuntime } from "./engine/engine.ts";
+import type { Engine, EngineWork } from "./engine/engine.ts";
 import { engineAddress, passageThrough } from "./engine/passage.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { ContainerOptions } from "./options.ts";
@@ -36,13 +36,12 @@ import { readSnapshots } from "./snapshots/read-snapshots.ts";
 
 /** Opens clusters with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
 export async function openContainerBackend(
+  work: Work,
   { engine: named }: { readonly engine: EngineName | undefined },
-  runtime: Runtime,
-  signal: AbortSignal,
 ) {
   // First of all: no engine helps a user whose clusters have no place, and what it says would mislead.
-  stateFolder(runtime.environment);
-  return createContainerBackend(await chooseEngine(named, runtime, signal), runtime);
+  stateFolder(work.environment);
+  return createContainerBackend(await chooseEngine(work, named), work);
 }
 
 function createContainerBackend(engine: Engine, runtime: Runtime) {
@@ -65,7 +64,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
   ): Promise<readonly ClusterRecord[]> =>
     (await readClusters(selection, signal)).filter((cluster) => !isOver(cluster, runtime.clock));
   const remove = async (cluster: ClusterName, signal: AbortSignal): Promise<void> =>
-    removeCluster(engine, cluster, runtime, signal);
+    removeCluster({ ...runtime, signal }, engine, cluster);
   return {
     name: "container" as const,
     // Engines know nothing about each other's containers, just as regions don't know each other's machines.
@@ -74,7 +73,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       name: engine.kind.name,
       option: "engine",
       findElsewhere: async (clusterId, signal) =>
-        findInOtherEngines(engine, clusterId, runtime, signal),
+        findInOtherEngines({ ...runtime, signal }, engine, clusterId),
     },
     nodes: {
       ipDetect,
@@ -82,13 +81,15 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       nodesKeepTime: false,
       cgroups1Advice: hostCgroupsAdvice,
     },
-    plan: async (request, signal) => planCreation(engine, { root, request }, runtime, signal),
+    plan: async (request, signal) =>
+      planCreation({ ...runtime, signal }, engine, { root, request }),
     find: async (clusterId, signal) => {
       const cluster = await pickCluster(await readPresent({ clusterId }, signal));
       if (cluster?.nodes.length === 0) {
-        if (!noted.has(cluster.creationId)) await noteSnapshots(engine, cluster, runtime, signal);
+        if (!noted.has(cluster.creationId))
+          await noteSnapshots({ ...runtime, signal }, engine, cluster);
         noted.add(cluster.creationId);
-        await warnOfOtherStore(engine, cluster, runtime, signal);
+        await warnOfOtherStore({ ...runtime, signal }, engine, cluster);
       }
       return cluster;
     },
@@ -99,7 +100,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       snapshots: new ContainerSnapshots(engine, root, runtime),
       power: containerPower(engine, root, runtime),
       removeExpired: async (signal) =>
-        removeExpired(await readClusters("all", signal), remove, runtime, signal),
+        removeExpired({ ...runtime, signal }, await readClusters("all", signal), remove),
     },
   } satisfies Backend<ContainerOptions>;
 }
@@ -116,10 +117,9 @@ async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterR
 
 /** A Docker that was given another store of images still has its networks, but shows no container that it made before. */
 async function warnOfOtherStore(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   engine: Engine,
   { id, directory }: Pick<ClusterRecord, "id" | "directory">,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<void> {
   const made = await readEngineNote(directory);
   if (made === undefined) return;
@@ -134,10 +134,9 @@ async function warnOfOtherStore(
 
 /** A `system prune` or `container prune` removes the nodes of a stopped cluster, but not its snapshots. */
 async function noteSnapshots(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   engine: Engine,
   { id, creationId }: ClusterName,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<void> {
   const snapshots = await readSnapshots(engine, { creationId }, signal);
   const names = snapshots.flatMap(({ name, nodes }) => (nodes === undefined ? [] : [name]));
@@ -148,18 +147,15 @@ async function noteSnapshots(
 }
 
 async function removeCluster(
+  work: Work,
   engine: Engine,
   { id: clusterId, creationId, directory }: ClusterName,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { clock } = runtime;
+  const { clock } = work;
   // Without that folder, nobody can be restoring the cluster on this machine.
-  await using _ = existsSync(dirname(directory))
-    ? await lockMachines(directory, runtime, signal)
-    : undefined;
+  await using _ = existsSync(dirname(directory)) ? await lockMachines(work, directory) : undefined;
   const name = { clusterId, creationId };
-  const left = await removeWithSnapshots(engine, name, clock, signal);
+  const left = await removeWithSnapshots(engine, name, clock, work.signal);
   if (left === undefined) return;
   throw new ClusterError("engine-failed", left, {
     hint: "Try again.",
@@ -168,36 +164,32 @@ async function removeCluster(
 }
 
 async function planCreation(
+  work: Work,
   engine: Engine,
   { root, request }: { readonly root: string; readonly request: CreationRequest<ContainerOptions> },
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<ContainerCreation> {
   const [resolved, { hasLeftovers }] = await Promise.all([
-    resolveCreation(engine, request, platform(), signal),
+    resolveCreation(engine, request, platform(), work.signal),
     assertIdCanBeClaimed(
       engine,
-      { root, clusterId: request.clusterId, clock: runtime.clock },
-      signal,
+      { root, clusterId: request.clusterId, clock: work.clock },
+      work.signal,
     ),
   ]);
-  return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, runtime);
+  return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, work);
 }
 
 /** Finds other engines with a cluster of this id, and those that can't be asked. Fails only on an abort. */
 export async function findInOtherEngines(
+  work: EngineWork,
   { kind }: Pick<Engine, "kind">,
   clusterId: string,
-  runtime: EngineRuntime,
-  signal: AbortSignal,
 ): Promise<OtherScopes> {
   const others = engineNames.filter((name) => name !== kind.name);
-  const root = creationsRoot({ kind }, runtime);
-  const address = engineAddress(kind, runtime.environment);
+  const root = creationsRoot({ kind }, work);
+  const address = engineAddress(kind, work.environment);
   const notes = await whereMade(kind, { root, clusterId, address });
-  const asked = await Promise.all(
-    others.map(async (name) => ask(name, clusterId, runtime, signal)),
-  );
+  const asked = await Promise.all(others.map(async (name) => ask(work, name, clusterId)));
   return {
     scopes: asked.flatMap(({ scopes }) => scopes),
     unreachable: asked.flatMap(({ unreachable }) => unreachable),
@@ -205,20 +197,15 @@ export async function findInOtherEngines(
   };
 }
 
-async function ask(
-  name: EngineName,
-  clusterId: string,
-  runtime: EngineRuntime,
-  signal: AbortSignal,
-): Promise<OtherScopes> {
+async function ask(work: EngineWork, name: EngineName, clusterId: string): Promise<OtherScopes> {
   try {
-    const engine = await openOwn(name, runtime, signal);
+    const engine = await openOwn(work, name);
     if (engine === undefined) return { scopes: [], unreachable: [] };
-    const root = creationsRoot(engine, runtime);
-    const { networks } = await readInventory(engine, { clusterId }, root, signal);
+    const root = creationsRoot(engine, work);
+    const { networks } = await readInventory(engine, { clusterId }, root, work.signal);
     return { scopes: networks.length > 0 ? [name] : [], unreachable: [] };
   } catch (error) {
-    signal.throwIfAborted();
+    work.signal.throwIfAborted();
     const reason = messageOf(error);
     return { scopes: [], unreachable: isPresent(error) ? [{ scope: name, reason }] : [] };
   }

@@ -22,15 +22,15 @@ export const containerKind = defineBackend({
     lifetimes: lifetimeSummary,
   },
   selinuxProblem,
-  open: async ({ engine }, runtime, signal) => {
+  open: async (work, { engine }) => {
     const { openContainerBackend } = await import("./container-backend.ts");
-    return openContainerBackend({ engine }, runtime, signal);
+    return openContainerBackend(work, { engine });
   },
   doctor: {
     subject: "this computer and its container engine",
-    checks: async ({ engine }, runtime, signal) => {
+    checks: async (work, { engine }) => {
       const { containerChecks } = await import("./checks.ts");
-      return containerChecks(engine, runtime, signal);
+      return containerChecks(work, engine);
     },
   },
 });

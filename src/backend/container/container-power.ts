@@ -24,7 +24,7 @@ export function containerPower(engine: Engine, root: string, runtime: Runtime): 
     words: readonly string[],
     signal: AbortSignal,
   ): Promise<void> => {
-    await using _ = await lockMachines(cluster.directory, runtime, signal);
+    await using _ = await lockMachines({ ...runtime, signal }, cluster.directory);
     const ids = nodes.map(({ id }) => id);
     await engine.change({ words: [...words, ...ids], limitMs: (shutDownSeconds + 60) * 1000 });
   };
@@ -37,7 +37,7 @@ export function containerPower(engine: Engine, root: string, runtime: Runtime): 
       change(cluster, nodes, ["stop", `--time=${shutDownSeconds}`], signal),
     cutPower: async (cluster, nodes, signal) => change(cluster, nodes, ["kill"], signal),
     start: async (cluster, nodes, signal) => {
-      await using _ = await lockMachines(cluster.directory, runtime, signal);
+      await using _ = await lockMachines({ ...runtime, signal }, cluster.directory);
       await startAgain(engine, { cluster, nodes, root, clock: runtime.clock }, signal);
     },
   };

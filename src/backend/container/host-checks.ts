@@ -10,7 +10,7 @@ import { isAccessible } from "../../system/files/private-file.ts";
 import { ownedFolder } from "../../system/files/owned-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import { outsideLine } from "../../system/printable.ts";
-import type { Environment, Runtime } from "../../system/runtime.ts";
+import type { Environment, Work } from "../../system/runtime.ts";
 import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
@@ -247,21 +247,20 @@ export interface ContainerFacts {
 }
 
 export function containerFacts(
+  work: Work,
   named: EngineName | undefined,
-  runtime: Runtime,
   platform: NodeJS.Platform,
-  signal: AbortSignal,
 ): ContainerFacts {
-  const engine = once(async () => chooseEngine(named, runtime, signal));
-  const engineFacts = once(async () => readEngineFacts(await engine(), signal));
-  const root = once(async () => creationsRoot(await engine(), runtime));
+  const engine = once(async () => chooseEngine(work, named));
+  const engineFacts = once(async () => readEngineFacts(await engine(), work.signal));
+  const root = once(async () => creationsRoot(await engine(), work));
   return {
     engine,
     engineFacts,
     root,
-    way: once(async () => findReach(await engine(), await engineFacts(), platform, signal)),
-    machine: once(async () => lookAtMachine(await engine(), signal)),
-    inventory: once(async () => readInventory(await engine(), "all", await root(), signal)),
+    way: once(async () => findReach(await engine(), await engineFacts(), platform, work.signal)),
+    machine: once(async () => lookAtMachine(await engine(), work.signal)),
+    inventory: once(async () => readInventory(await engine(), "all", await root(), work.signal)),
   };
 }
 

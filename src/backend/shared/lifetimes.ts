@@ -5,7 +5,7 @@ import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
 import { endRemovedCreation, isCreationUnderWay } from "../../store/creation-folder.ts";
 import { endText } from "../../system/amounts.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Clock, Work } from "../../system/runtime.ts";
 import type { Backend } from "../contract.ts";
 
 /** Clusters on this computer, whose machines have its clock. */
@@ -45,10 +45,9 @@ export const isOver = (
 ): boolean => expiresAt !== undefined && expiresAt.getTime() <= clock.now();
 
 export async function removeExpired(
+  { clock, environment, progress, signal }: Work,
   clusters: readonly ClusterRecord[],
   remove: Backend<never>["remove"],
-  { clock, environment, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const expired = clusters.filter((cluster) => isOver(cluster, clock));
   const attempt = async (cluster: ClusterRecord): Promise<void> => {

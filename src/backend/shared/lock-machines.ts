@@ -1,13 +1,13 @@
 import { ClusterError } from "../../errors.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Clock, Work } from "../../system/runtime.ts";
 
 const lockOf = (directory: string): string => `${directory}.lock`;
 
 /** Starting many machines takes time. A lock that was left behind under another host name seems to be held for ever. */
 const graceMs = 5 * 60_000;
 
-export type MachinesRuntime = Pick<Runtime, "clock" | "progress">;
+export type MachinesWork = Pick<Work, "clock" | "progress" | "signal">;
 
 /**
  * Holds a lock while a cluster's machines are started, saved, restored or removed. Otherwise one process could remove
@@ -15,9 +15,8 @@ export type MachinesRuntime = Pick<Runtime, "clock" | "progress">;
  * unnoticed. The lock is beside the cluster's folder, since the folder may be removed as well.
  */
 export async function lockMachines(
+  { clock, progress, signal }: MachinesWork,
   directory: string,
-  { clock, progress }: MachinesRuntime,
-  signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const path = lockOf(directory);
   const error = new ClusterError(

@@ -5,7 +5,7 @@ import { isAccessible, isFile, makePrivateFolder } from "../../system/files/priv
 import { maskUrl } from "../../system/mask-url.ts";
 import { mostBytes, resumeDownload } from "../../system/network.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
-import type { Environment, Runtime } from "../../system/runtime.ts";
+import type { Environment, Work } from "../../system/runtime.ts";
 import { inMegabytes, unusableFile } from "./cluster-file.ts";
 import type { FileCopyRequest } from "../contract.ts";
 import { cacheFolder } from "../../store/state-folder.ts";
@@ -22,10 +22,9 @@ const failure = {
  * downloaded or has another checksum.
  */
 export async function obtainFile(
+  { environment, clock, progress, signal }: Work,
   { location, sha256 }: FileCopyRequest["file"],
   folderIn: (environment: Environment) => string,
-  { environment, clock, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<{ readonly path: string; readonly shown: string }> {
   const shown = "url" in location ? maskUrl(location.url) : location.shown;
   const assertSum = async (path: string): Promise<void> => {

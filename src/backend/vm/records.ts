@@ -8,8 +8,8 @@ import {
 } from "../../model/cluster-record.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
-import { type MachinesRuntime, lockMachines } from "../shared/lock-machines.ts";
+import type { Clock, Work } from "../../system/runtime.ts";
+import { type MachinesWork, lockMachines } from "../shared/lock-machines.ts";
 import {
   type NodeFacts,
   type StoredCluster,
@@ -166,19 +166,18 @@ export async function stopCreation(
  * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
  */
 export async function removeCreation(
+  work: MachinesWork & Pick<Work, "environment" | "signal">,
   directory: string,
-  runtime: MachinesRuntime & Pick<Runtime, "environment">,
-  signal: AbortSignal,
 ): Promise<void> {
-  await using _ = await lockMachines(directory, runtime, signal);
-  const { clock, environment } = runtime;
+  await using _ = await lockMachines(work, directory);
+  const { clock, environment } = work;
   const facts = (await readCluster(directory))?.facts;
   const machines = await allProcessFiles(directory);
-  await endMachines(machines, clock, signal);
+  await endMachines(machines, clock, work.signal);
   // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it has already opened the disk, its process file
   // exists by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
-  await endMachines(machines, clock, signal);
+  await endMachines(machines, clock, work.signal);
   await removeSockets(directory);
   await rm(snapshotsFolder(directory), { recursive: true, force: true });
   await rm(machinesFolder(directory), { recursive: true, force: true });

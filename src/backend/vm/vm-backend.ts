@@ -34,7 +34,7 @@ export function createVmBackend(runtime: Runtime) {
   const readPresent = async (): Promise<readonly StoredCluster[]> =>
     (await readClusters(root)).filter(({ facts }) => !isOver(endOf(facts), clock));
   const remove = async ({ directory }: ClusterName, signal: AbortSignal): Promise<void> =>
-    removeCreation(directory, runtime, signal);
+    removeCreation({ ...runtime, signal }, directory);
   return {
     name: "vm" as const,
     nodes: {
@@ -72,10 +72,9 @@ export function createVmBackend(runtime: Runtime) {
         const clusters = await readClusters(root);
         const expired = clusters.filter(({ facts }) => isOver(endOf(facts), clock));
         await removeExpired(
+          { ...runtime, signal },
           await Promise.all(expired.map(observeCluster)),
           remove,
-          runtime,
-          signal,
         );
       },
     },

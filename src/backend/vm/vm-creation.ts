@@ -119,7 +119,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
     const { qemu, root, request, resolved } = this.#plan;
-    const path = await obtainImage(resolved.image, this.runtime, signal);
+    const path = await obtainImage({ ...this.runtime, signal }, resolved.image);
     const { diskMegabytes } = request.options;
     const image = await checkImage(qemu, { path, diskMegabytes }, signal);
     const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
@@ -137,7 +137,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     claimed.areBooting ||= (await nameServerScripts()).length > 0;
     claimed.template = await this.#obtainTemplate(claimed, signal);
     using step = this.runtime.progress.start("Start virtual machines");
-    await using _ = await lockMachines(claimed.directory, this.runtime, signal);
+    await using _ = await lockMachines({ ...this.runtime, signal }, claimed.directory);
     await readOwnCluster(claimed.directory);
     claimed.sockets ??= await makeSocketsFolder(claimed.directory);
     claimed.facts = { ...claimed.facts, base: await this.#describeLayers(claimed, signal) };
@@ -169,7 +169,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     signal: AbortSignal,
   ): Promise<Template | undefined> {
     const request = this.#templateRequest(claimed);
-    return request && (await obtainTemplate(this.#plan.qemu, request, this.runtime, signal));
+    return request && (await obtainTemplate({ ...this.runtime, signal }, this.#plan.qemu, request));
   }
 
   /** On macOS, nobody has tried whether machines can be copied. */
@@ -269,7 +269,11 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     if (template === undefined || request === undefined || this.#booted.size > 0) return false;
     if (hasErrorId(error, "capacity-lacking")) return false;
     claimed.facts = await this.#prepareRelaunch(claimed, signal);
-    await rejectTemplate(this.#plan.qemu, { request, template, error }, this.runtime, signal);
+    await rejectTemplate({ ...this.runtime, signal }, this.#plan.qemu, {
+      request,
+      template,
+      error,
+    });
     claimed.areBooting = true;
     return true;
   }
@@ -280,7 +284,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   ): Promise<ClaimedCreation["facts"]> {
     this.introduced.clear();
     this.#up.clear();
-    return prepareRelaunch(directory, this.runtime, signal);
+    return prepareRelaunch({ ...this.runtime, signal }, directory);
   }
 
   async #finishBoot(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void> {
@@ -288,7 +292,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     this.#up.add(node.id);
     const name = nodeReference(node);
     // A boot begins at a whole second, and what a copy's agent sets is late by the time until then.
-    await correctClock(shell, name, this.runtime, signal);
+    await correctClock({ ...this.runtime, signal }, shell, name);
     const hasDeadline = facts.expiresAt !== undefined;
     const machine = {
       name,

@@ -24,15 +24,15 @@ export const vmKind = defineBackend({
     lifetimes: lifetimeSummary,
   },
   selinuxProblem,
-  open: async (_, runtime) => {
+  open: async (work) => {
     const { createVmBackend } = await import("./vm-backend.ts");
-    return createVmBackend(runtime);
+    return createVmBackend(work);
   },
   doctor: {
     subject: "this computer and QEMU",
-    checks: async (_, runtime) => {
+    checks: async (work) => {
       const { vmChecks } = await import("./checks.ts");
-      return vmChecks(runtime);
+      return vmChecks(work);
     },
   },
 });

@@ -129,7 +129,7 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
 
   async remove(signal: AbortSignal): Promise<undefined> {
     const { claimed } = this.state;
-    if (claimed !== undefined) await removeCreation(claimed.directory, this.runtime, signal);
+    if (claimed !== undefined) await removeCreation({ ...this.runtime, signal }, claimed.directory);
   }
 
   remains(): CreationRemains | undefined {

@@ -37,7 +37,7 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
     execute: string,
     signal: AbortSignal,
   ): Promise<void> => {
-    await using _ = await lockMachines(directory, runtime, signal);
+    await using _ = await lockMachines({ ...runtime, signal }, directory);
     await Promise.all(
       nodes.map(async (node) =>
         runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal),
@@ -76,7 +76,7 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
       });
     },
     cutPower: async ({ directory }, nodes, signal) => {
-      await using _ = await lockMachines(directory, runtime, signal);
+      await using _ = await lockMachines({ ...runtime, signal }, directory);
       await endMachines(
         nodes.map((node) => machineFiles(directory, node)),
         clock,
@@ -84,7 +84,7 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
       );
     },
     start: async ({ directory }, nodes, signal) => {
-      await using _ = await lockMachines(directory, runtime, signal);
+      await using _ = await lockMachines({ ...runtime, signal }, directory);
       await startAgain(qemu, { directory, nodes, runtime }, signal);
     },
   };

@@ -7,7 +7,7 @@ import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact
 import { createKnownHosts } from "../../ssh/openssh-files.ts";
 import { creationFiles } from "../../store/creation-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 
 export interface FirstLogins {
   readonly directory: string;
@@ -58,7 +58,7 @@ export async function firstLogin(
       await first.finishBoot?.(node, connection, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw await explained(error, { name, logins }, runtime, signal);
+      throw await explained({ ...runtime, signal }, error, { name, logins });
     }
     step.done();
   };
@@ -66,10 +66,9 @@ export async function firstLogin(
 
 /** Explains why a machine never answered: something may block the way to it, or the creation's time is over. */
 async function explained(
+  { clock, signal }: Work,
   error: unknown,
   { name, logins }: { readonly name: string; readonly logins: FirstLogins },
-  { clock }: Runtime,
-  signal: AbortSignal,
 ): Promise<unknown> {
   if (!(error instanceof ClusterError) || error.id !== "connection-failed") return error;
   const cause = await logins.creation.firstLogin.whyUnreachable?.(signal);

@@ -15,7 +15,7 @@ import {
 } from "../../store/creation-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";
 import type { CreateRequest } from "./create-request.ts";
 
@@ -28,14 +28,13 @@ export interface LockedFolder extends CreationFolder {
 
 /** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
 export async function lockFolder(
+  { environment, signal, ...runtime }: Work,
   backend: Pick<Backend<never>, "name" | "scope">,
   {
     clusterId,
     ownKey,
     commandLine,
   }: Pick<CreateRequest<never>, "clusterId" | "ownKey" | "commandLine">,
-  { environment, ...runtime }: Runtime,
-  signal: AbortSignal,
 ): Promise<LockedFolder> {
   const [{ generateKeyPair }, { proveOpenSshReads, readKeyPair }] = await Promise.all([
     import("../../ssh/keys.ts"),
@@ -86,10 +85,9 @@ function folderRefused(directory: string, error: unknown): ClusterError {
  * it can't remove; the id may then be refused.
  */
 export async function removeLeftovers(
+  { progress, environment, signal }: Pick<Work, "progress" | "environment" | "signal">,
   backend: Pick<Backend<never>, "remove">,
   { root, clusterId }: { readonly root: string; readonly clusterId: string },
-  { progress, environment }: Pick<Runtime, "progress" | "environment">,
-  signal: AbortSignal,
 ): Promise<void> {
   const isGenerated = temporaryClusterIds.test(clusterId);
   const creations = await abandonedCreations(root, isGenerated ? temporaryClusterIds : clusterId);

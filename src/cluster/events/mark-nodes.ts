@@ -1,6 +1,6 @@
 import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 import { clusterKey, openConnections } from "../connections.ts";
 
@@ -14,14 +14,13 @@ export interface Mark {
 
 /** Leaves a line in the journals of running nodes, so that a platform's own logs show what was done to it. Nodes that don't answer soon get none. */
 export async function markNodes(
+  work: Work,
   cluster: ClusterRecord,
   { nodes, text }: Mark,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const running = nodes.filter(({ state }) => state === "running");
   if (running.length === 0 || !(await clusterKey(cluster)).isHere) return;
-  await using connections = openConnections(cluster.directory, runtime);
+  await using connections = openConnections(cluster.directory, work);
   const mark = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
     // Without a journal that reads, `logger` waits for ever, also after its login has ended.
     const argv = ["timeout", String(limitMs / 1000), "logger", "-t", "cluster-e2e", "--", text];
@@ -34,5 +33,5 @@ export async function markNodes(
       async (node) => mark(node, inner).catch(() => {}),
       inner,
     ));
-  await withinLimit(limitMs, markAll, () => {}, signal);
+  await withinLimit(limitMs, markAll, () => {}, work.signal);
 }

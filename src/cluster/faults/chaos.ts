@@ -3,7 +3,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
-import type { Clock, Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { assertKeyIsHere } from "../connections.ts";
 import { findCluster } from "../find-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
@@ -26,15 +26,14 @@ export interface ChaosRequest {
  * `cluster-busy` if this computer runs another chaos on the cluster: together, they could take nodes that it needs.
  */
 export async function runChaos(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, options, durationMs = Infinity, onFault, abandon }: ChaosRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
-  const cluster = await findCluster(backend, clusterId, signal);
+  const cluster = await findCluster(backend, clusterId, work.signal);
   await assertKeyIsHere(cluster);
-  await using _ = await lockChaos(cluster, runtime.clock, signal);
-  const { clock, progress } = runtime;
+  await using _ = await lockChaos(work, cluster);
+  const { clock, progress } = work;
   const beganMs = clock.now();
   const last = Math.max(...(options.only ?? [Infinity]));
   for (const step of chaosSteps(cluster, options)) {
@@ -42,27 +41,26 @@ export async function runChaos(
     const leftMs = beganMs + step.atMs - clock.now();
     if (leftMs > 0) {
       progress.waiting(`the next fault: ${stepText(step)}`);
-      await clock.sleep(leftMs, signal);
+      await clock.sleep(leftMs, work.signal);
       progress.waiting("");
     }
-    signal.throwIfAborted();
+    work.signal.throwIfAborted();
     progress.note(`Fault ${stepText(step)}`);
     onFault?.(step);
     const { request } = step;
-    const begun = await beginFault(backend, { clusterId, request, abandon }, runtime, signal);
-    await untilFaultEnds(backend, { clusterId, begun, abandon }, runtime, signal);
+    const begun = await beginFault(work, backend, { clusterId, request, abandon });
+    await untilFaultEnds(work, backend, { clusterId, begun, abandon });
     if (options.recoverMs !== undefined) {
       const recovery = { clusterId, limitMs: options.recoverMs };
-      await untilRecovered(backend, recovery, runtime, signal);
+      await untilRecovered(work, backend, recovery);
     }
     if (step.number >= last) return;
   }
 }
 
 async function lockChaos(
+  { clock, signal }: Work,
   { id, directory }: ClusterRecord,
-  clock: Clock,
-  signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const error = new ClusterError(
     "cluster-busy",

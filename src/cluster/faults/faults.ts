@@ -24,7 +24,7 @@ import type { Connection } from "../../ssh/connection/connection.ts";
 import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll } from "../../system/retry.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
@@ -72,59 +72,56 @@ interface BeginFault {
  * `node-not-found`, `machine-failed`, `remote-command-failed`, `deadline-passed` if the platform doesn't show it, and as connections do.
  */
 export async function beginFault(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, request, abandon }: BeginFault,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<BegunFault> {
-  await using work = await openWork(backend, clusterId, runtime, signal);
-  const planned = planFault(work.cluster, request);
+  await using session = await openSession(work, backend, clusterId);
+  const { clock, progress, signal } = work;
+  const planned = planFault(session.cluster, request);
   const id = randomBytes(4).toString("hex");
   const durationSeconds = Math.ceil(request.durationMs / 1000);
   const onEach = async <Result>(task: (part: PlannedPart) => Promise<Result>) =>
     mapConcurrently(planned, nodesAtOnce, task, signal);
   const observe = async ({ node, record }: PlannedPart): Promise<Observed> =>
-    work.observe(node, observationOf(record, request), signal);
+    session.observe(node, observationOf(record, request), signal);
   const description = planned[0]?.record.description ?? "";
+  const nodes = planned.map(({ node }) => nodeReference(node));
   const recordCourse = (course: "begun" | "shown" | "failed", text = description): void =>
     recordEvent(
-      work.cluster.directory,
-      {
-        kind: "fault",
-        id,
-        fault: request.kind,
-        text,
-        course,
-        seconds: durationSeconds,
-        nodes: planned.map(({ node }) => nodeReference(node)),
-      },
-      runtime,
+      session.cluster.directory,
+      { kind: "fault", id, fault: request.kind, text, course, seconds: durationSeconds, nodes },
+      work,
     );
-  using step = runtime.progress.start("Begin fault", description);
-  const effect = await planEffect(request, work, signal);
+  using step = progress.start("Begin fault", description);
+  const effect = await planEffect(request, session, signal);
   const before = await onEach(observe);
   let noticedMs = 0;
   recordCourse("begun");
   try {
     await onEach(async ({ node, values, record }) =>
-      startFault(await work.connect(node, signal), { id, durationSeconds, values, record }, signal),
+      startFault(
+        await session.connect(node, signal),
+        { id, durationSeconds, values, record },
+        signal,
+      ),
     );
-    const endMs = runtime.clock.now() + request.durationMs;
-    const looking = { request, before, observe: async () => onEach(observe), clock: runtime.clock };
+    const endMs = clock.now() + request.durationMs;
+    const looking = { request, before, observe: async () => onEach(observe), clock };
     const evidence = await awaitEvidence(looking, signal);
-    const noticed = await awaitEffect(effect, endMs, work, signal);
+    const noticed = await awaitEffect(effect, endMs, session, signal);
     noticedMs = noticed.ms;
     recordCourse("shown", `${description}: ${evidence}${noticed.text}`);
     step.done();
-    runtime.progress.note(`The fault shows (${description}): ${evidence}${noticed.text}.`);
+    progress.note(`The fault shows (${description}): ${evidence}${noticed.text}.`);
   } catch (error) {
-    if (!isAborted(abandon)) await healAfterFailure(work, planned, id, healingSignal(abandon));
+    if (!isAborted(abandon)) await healAfterFailure(session, planned, id, healingSignal(abandon));
     recordCourse("failed");
     throw error;
   }
   const secondsLeft = Math.max(0, durationSeconds - Math.floor(noticedMs / 1000));
-  const endsAt = new Date(runtime.clock.now() + secondsLeft * 1000);
-  await keepFaultNote(work.cluster.directory, { id, description, endsAt });
+  const endsAt = new Date(clock.now() + secondsLeft * 1000);
+  await keepFaultNote(session.cluster.directory, { id, description, endsAt });
   const parts = planned.map(({ node, record }) => ({
     node,
     fault: { ...record, id, secondsLeft },
@@ -142,16 +139,16 @@ const healingSignal = (abandon: Abandon): AbortSignal =>
 
 /** Heals the parts that have begun, and warns of nodes where that fails. */
 async function healAfterFailure(
-  work: Work,
+  session: FaultSession,
   planned: readonly PlannedPart[],
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
   const heal = async ({ node }: PlannedPart): Promise<void> => {
     try {
-      await healFaults(await work.connect(node, signal), [id], signal);
+      await healFaults(await session.connect(node, signal), [id], signal);
     } catch (error) {
-      work.runtime.progress.warn(
+      session.runtime.progress.warn(
         `${nodeReference(node)} may have the fault until its time is over: ${messageOf(error)}`,
       );
     }
@@ -162,13 +159,12 @@ async function healAfterFailure(
 
 /** Returns the faults of all nodes that answer, and warns of the others. */
 export async function listFaults(
+  work: Work,
   backend: Backend<unknown>,
   clusterId: string,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<readonly Fault[]> {
-  await using work = await openWork(backend, clusterId, runtime, signal);
-  return faultsOf(await survey(work, signal));
+  await using session = await openSession(work, backend, clusterId);
+  return faultsOf(await survey(session, work.signal));
 }
 
 /** Which faults to heal: all, or those that concern these nodes, or those with these ids. */
@@ -185,14 +181,13 @@ export interface Healing {
  * node's check passes if a fault awaits that. Warns of nodes that don't answer.
  */
 export async function endFaults(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, nodes = [], ids, isInterrupted = false }: Healing,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<readonly Fault[]> {
-  await using work = await openWork(backend, clusterId, runtime, signal);
-  const named = nodes.length === 0 ? undefined : findNodes(work.cluster, nodes);
-  const all = await survey(work, signal);
+  await using session = await openSession(work, backend, clusterId);
+  const named = nodes.length === 0 ? undefined : findNodes(session.cluster, nodes);
+  const all = await survey(session, work.signal);
   const isNamed = ({ node, fault }: FaultOnNode): boolean =>
     (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
   const chosen = new Set(all.filter(isNamed).map(({ fault }) => fault.id));
@@ -201,10 +196,10 @@ export async function endFaults(
   const byNode = Map.groupBy(ending, ({ node }) => node);
   const heal = async ([node, parts]: [NodeRecord, FaultOnNode[]]): Promise<void> => {
     const faultIds = parts.map(({ fault }) => fault.id);
-    await healFaults(await work.connect(node, signal), faultIds, signal);
+    await healFaults(await session.connect(node, work.signal), faultIds, work.signal);
   };
-  await mapConcurrently([...byNode], nodesAtOnce, heal, signal);
-  await showHealed(work, { ended: ending, staying, by: "command", isInterrupted }, signal);
+  await mapConcurrently([...byNode], nodesAtOnce, heal, work.signal);
+  await showHealed(session, { ended: ending, staying, by: "command", isInterrupted }, work.signal);
   return faultsOf(ending);
 }
 
@@ -216,35 +211,33 @@ interface Waiting {
 
 /** Resolves when no node has this fault any more. If this is interrupted, heals it first. */
 export async function untilFaultEnds(
+  work: Work,
   backend: Backend<unknown>,
   waiting: Waiting,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   try {
-    await awaitEnd(backend, waiting, runtime, signal);
+    await awaitEnd(work, backend, waiting);
   } catch (error) {
     const ids = [waiting.begun.fault.id];
     const healing = { clusterId: waiting.clusterId, ids, isInterrupted: true };
-    if (signal.aborted && !isAborted(waiting.abandon))
-      await endFaults(backend, healing, runtime, healingSignal(waiting.abandon));
+    if (work.signal.aborted && !isAborted(waiting.abandon))
+      await endFaults({ ...work, signal: healingSignal(waiting.abandon) }, backend, healing);
     throw error;
   }
 }
 
 async function awaitEnd(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, begun: { fault, parts } }: Waiting,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
-  await using work = await openWork(backend, clusterId, runtime, signal);
-  const { clock, progress } = runtime;
+  await using session = await openSession(work, backend, clusterId);
+  const { clock, progress, signal } = work;
   progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
   await clock.sleep(fault.secondsLeft * 1000, signal);
   const last = { names: "" };
   const look = async (inner: AbortSignal): Promise<readonly FaultOnNode[] | undefined> => {
-    const found = await survey(work, inner);
+    const found = await survey(session, inner);
     const having = found.filter((each) => each.fault.id === fault.id).map(({ node }) => node);
     last.names = listedNodes(having);
     return having.length === 0 ? found : undefined;
@@ -263,7 +256,7 @@ async function awaitEnd(
       },
     );
   }
-  await showHealed(work, { ended: parts, staying, by: "nodes" }, signal);
+  await showHealed(session, { ended: parts, staying, by: "nodes" }, work.signal);
 }
 
 interface Ended {
@@ -274,27 +267,27 @@ interface Ended {
 }
 
 async function showHealed(
-  work: Work,
+  session: FaultSession,
   { ended, staying, by, isInterrupted = false }: Ended,
   signal: AbortSignal,
 ): Promise<void> {
-  const { directory } = work.cluster;
+  const { directory } = session.cluster;
   const faults = faultsOf(ended);
   for (const { id } of faults) await removeFaultNote(directory, id);
   // Other faults may keep the check from passing.
   const isCheckDue = !isInterrupted && staying.length === 0;
   if (isCheckDue && faults.some(({ awaitsCheck }) => awaitsCheck))
-    await work.untilRecovered(signal);
+    await session.untilRecovered(signal);
   for (const { id, kind, description, nodes, awaitsCheck } of faults) {
-    using step = work.runtime.progress.start("Heal fault", outside(description));
+    using step = session.runtime.progress.start("Heal fault", outside(description));
     const observe = async ({ node, fault }: FaultOnNode): Promise<readonly Observed[]> => {
       const { links } = fault;
       const request = { ...noLinks, links, record: fault, limitSeconds: 5 };
       try {
-        return [await work.observe(node, request, signal)];
+        return [await session.observe(node, request, signal)];
       } catch (error) {
         if (!hasErrorId(error, "connection-failed")) throw error;
-        work.runtime.progress.warn(
+        session.runtime.progress.warn(
           `${nodeReference(node)} does not show that it is healed: ${messageOf(error)}`,
         );
         return [];
@@ -305,27 +298,29 @@ async function showHealed(
     recordEvent(
       directory,
       { kind: "fault", id, fault: kind, text: description, nodes, course: "healed", by },
-      work.runtime,
+      session.runtime,
     );
     const others =
       staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
     const state = observed.length === 0 ? "no node answers" : faultRows[kind].state(observed);
     const recovered = isCheckDue && awaitsCheck === true ? "; every node's check passes" : "";
-    work.runtime.progress.note(`Healed (${outside(description)}): ${state}${recovered}${others}.`);
+    session.runtime.progress.note(
+      `Healed (${outside(description)}): ${state}${recovered}${others}.`,
+    );
   }
 }
 
 /** Asks all nodes for their faults, and warns of those that don't answer. */
-async function survey(work: Work, signal: AbortSignal): Promise<readonly FaultOnNode[]> {
-  const running = work.cluster.nodes.filter(isReachable);
+async function survey(session: FaultSession, signal: AbortSignal): Promise<readonly FaultOnNode[]> {
+  const running = session.cluster.nodes.filter(isReachable);
   const ask = async (node: NodeRecord): Promise<readonly FaultOnNode[]> => {
     try {
-      const { faults } = await work.observe(node, noLinks, signal);
+      const { faults } = await session.observe(node, noLinks, signal);
       return faults.map((fault) => ({ node, fault }));
     } catch (error) {
       signal.throwIfAborted();
-      work.runtime.progress.warn(
+      session.runtime.progress.warn(
         `The faults of ${nodeReference(node)} are not known: ${messageOf(error)}`,
       );
       return [];
@@ -358,7 +353,7 @@ const observationOf = (record: FaultRecord, request: FaultRequest): ObserveReque
   record,
 });
 
-interface Work extends AsyncDisposable, EffectContext {
+interface FaultSession extends AsyncDisposable, EffectContext {
   untilRecovered(signal: AbortSignal): Promise<void>;
   connect(
     node: NodeRecord,
@@ -371,28 +366,28 @@ interface Work extends AsyncDisposable, EffectContext {
   ): Promise<Observation & Observed>;
 }
 
-async function openWork(
+async function openSession(
+  work: Work,
   backend: Backend<unknown>,
   clusterId: string,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<Work> {
-  const cluster = await findCluster(backend, clusterId, signal);
+): Promise<FaultSession> {
+  const cluster = await findCluster(backend, clusterId, work.signal);
   await assertKeyIsHere(cluster);
-  const connections: MaskedConnections = openMaskedConnections(cluster, runtime);
-  const connect: Work["connect"] = async (node, inner) => ({
+  const connections: MaskedConnections = openMaskedConnections(cluster, work);
+  const connect: FaultSession["connect"] = async (node, inner) => ({
     connection: await connections.connect(node, inner),
     reference: nodeReference(node),
   });
   return {
     cluster,
-    runtime,
+    runtime: work,
     connections,
     connect,
-    untilRecovered: async (inner) => untilRecovered(backend, { clusterId }, runtime, inner),
+    untilRecovered: async (inner) =>
+      untilRecovered({ ...work, signal: inner }, backend, { clusterId }),
     observe: async (node, request, inner) => {
       const found = await observeNode(await connect(node, inner), request, inner);
-      return { ...found, hereMs: runtime.clock.now() };
+      return { ...found, hereMs: work.clock.now() };
     },
     [Symbol.asyncDispose]: async () => connections[Symbol.asyncDispose](),
   };

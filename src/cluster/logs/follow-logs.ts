@@ -4,7 +4,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { outsideReason } from "../../system/printable.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 import { eitherSignal } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections } from "../connections.ts";
@@ -36,9 +36,8 @@ const notFound = 127;
  * that restarts, goes on where it was. Throws `node-not-found`, `node-stopped`, and the first failure of a node that was never reached.
  */
 export async function followLogs(
+  work: Work,
   { cluster, nodes: selectors, agoMs, onLine, isOutputClosed }: FollowRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const chosen = findNodes(cluster, selectors);
   const nodes = chosen.filter(({ state }) => state === "running");
@@ -46,16 +45,16 @@ export async function followLogs(
   if (nodes.length === 0 && first !== undefined) assertRuns(cluster, first);
   for (const node of chosen)
     if (!nodes.includes(node))
-      runtime.progress.warn(`${nodeReference(node)} is ${node.state}: it is left out`);
-  await using connections = openMaskedConnections(cluster, runtime);
+      work.progress.warn(`${nodeReference(node)} is ${node.state}: it is left out`);
+  await using connections = openMaskedConnections(cluster, work);
   const closed = new AbortController();
-  using either = eitherSignal([signal, closed.signal]);
+  using either = eitherSignal([work.signal, closed.signal]);
   const pass = (node: NodeRecord, line: string): void | Promise<void> => {
     if (isOutputClosed()) closed.abort(new Error("nobody reads the output"));
     else return onLine(node, line);
   };
   const follow = async (node: NodeRecord): Promise<void> =>
-    followNode({ node, agoMs, connections, pass, runtime }, either.signal);
+    followNode({ node, agoMs, connections, pass, runtime: work }, either.signal);
   try {
     await mapConcurrently(nodes, nodes.length, follow, either.signal);
   } catch (error) {

@@ -10,7 +10,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
 import { maskedPrintable, outsideLine } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
-import type { Progress, Runtime } from "../../system/runtime.ts";
+import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { hideSecrets, openMaskedConnections } from "../connections.ts";
 
@@ -33,23 +33,22 @@ export const nodesLimitMs = 120_000;
 
 /** Saves all logs of a cluster as files that only this user can read, with secrets masked. Skips logs that it can't get. */
 export async function saveLogs(
+  work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, folder: chosen, agoMs }: LogsRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<SavedLogs> {
-  const { clock, progress } = runtime;
+  const { clock, progress } = work;
   const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
   const folder = chosen ?? join(cluster.directory, `logs-${stamp}`);
   await makeLogsFolder(folder);
   using step = progress.start("Collect logs");
-  await using connections = openMaskedConnections(cluster, runtime);
+  await using connections = openMaskedConnections(cluster, work);
   const texts = await collectLogs(
     backend,
     { cluster, connections, limitMs: nodesLimitMs, agoMs },
-    signal,
+    work.signal,
   );
-  signal.throwIfAborted();
+  work.signal.throwIfAborted();
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
   const files = await saveTexts(folder, texts, progress);
@@ -122,10 +121,9 @@ const failureLimitMs = 15_000;
 
 /** Saves logs that explain why a creation failed. Skips logs that it can't get, and never throws. */
 export async function saveFailureLogs(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, connections, directory }: FailureLogsRequest,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<void> {
   using step = progress.start("Save failure logs");
   using limit = watchdog(failureLimitMs, signal);
@@ -156,7 +154,7 @@ async function tryToHideSecrets(
   );
   if (master === undefined) return undefined;
   try {
-    await hideSecrets(await connections.connect(master, signal), { progress }, signal);
+    await hideSecrets({ progress, signal }, await connections.connect(master, signal));
     return undefined;
   } catch (error) {
     return error;

@@ -2,7 +2,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import { numbered } from "../../system/amounts.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import type { LogLine } from "./log-lines.ts";
 import { clockOf, mergedLines, preciseTime } from "./merged-lines.ts";
@@ -26,18 +26,17 @@ const mostBytesOfAll = 64_000_000;
 
 /** Writes all logs into one file, which only this user can read: ordered by this computer's clock, each line with its node, with secrets masked. */
 export async function saveMergedLogs(
+  work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, file, agoMs }: MergeRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<MergedLogs> {
-  const { clock, progress } = runtime;
+  const { clock, progress } = work;
   using step = progress.start("Collect logs");
-  await using connections = openMaskedConnections(cluster, runtime);
+  await using connections = openMaskedConnections(cluster, work);
   const mostBytes = Math.ceil(mostBytesOfAll / Math.max(1, cluster.nodes.length));
   const limits = { cluster, connections, limitMs: nodesLimitMs, agoMs, mostBytes };
-  const texts = await collectLogs(backend, limits, signal);
-  signal.throwIfAborted();
+  const texts = await collectLogs(backend, limits, work.signal);
+  work.signal.throwIfAborted();
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
   const nowMs = clock.now();

@@ -11,7 +11,7 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { readTail } from "../../system/files/read-text.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { collectLogs, maskedTexts, warnOfSecrets } from "../logs/save-logs.ts";
@@ -45,47 +45,43 @@ const [mostFiles, mostLogBytes] = [2000, 128_000_000];
 
 /** Writes the report, which only this user can read. Throws the errors of the file system. */
 export async function writeReport(
+  work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   request: ReportRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   const { cluster, directory, file } = request;
-  using step = runtime.progress.start("Write report");
+  using step = work.progress.start("Write report");
   const texts =
-    cluster === undefined
-      ? await savedTexts(request)
-      : await nodeTexts(backend, cluster, runtime, signal);
+    cluster === undefined ? await savedTexts(request) : await nodeTexts(work, backend, cluster);
   const { result, facts, commands } = request;
   const own = { ...(result !== undefined && { result }), facts, commands };
   // An error may quote what a node printed.
   const shown = mapTexts(own, (text) =>
-    maskedPrintable(text, (given) => runtime.progress.mask(given)),
+    maskedPrintable(text, (given) => work.progress.mask(given)),
   ) as typeof own;
-  const found = { texts, events: await readEvents(directory), nowMs: runtime.clock.now() };
+  const found = { texts, events: await readEvents(directory), nowMs: work.clock.now() };
   const xml = request.junit === undefined ? "" : await readTail(request.junit, 16 * tailBytes);
   const parts = reportParts({ ...request, ...shown, ...found, xml });
-  const cases = parts.cases.map((each) => ({ ...each, name: runtime.progress.mask(each.name) }));
+  const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
   await writePrivateFile(file, renderReport({ ...parts, cases }));
   step.done();
 }
 
 async function nodeTexts(
+  work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   cluster: ClusterRecord,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<readonly NamedText[]> {
-  const { progress } = runtime;
-  await using connections = openMaskedConnections(cluster, runtime);
+  const { progress } = work;
+  await using connections = openMaskedConnections(cluster, work);
   const limits = { cluster, connections, limitMs: nodesLimitMs };
-  const texts = await collectLogs(backend, limits, signal);
+  const texts = await collectLogs(backend, limits, work.signal);
   const refusal = connections.refusal();
   if (refusal !== undefined) throw refusal;
   warnOfSecrets(connections.problem(), texts, progress);
   for (const { name, text } of texts) {
     const clock = clockOf({ name, text });
-    if (clock !== undefined) recordEvent(cluster.directory, { kind: "clock", ...clock }, runtime);
+    if (clock !== undefined) recordEvent(cluster.directory, { kind: "clock", ...clock }, work);
   }
   return maskedTexts(texts, progress);
 }

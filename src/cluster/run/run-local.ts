@@ -11,7 +11,7 @@ import { isLoopback } from "../../ssh/openssh-files.ts";
 import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { type ForegroundRun, runForeground } from "../../system/processes/run-foreground.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import { runRecorder } from "../events/record-event.ts";
 import { type RunRequest, hideOwnValues, writeConfiguration } from "../run-on-node.ts";
@@ -32,23 +32,22 @@ export interface LocalRun
  * files that the variables name are those of the moment when it begins.
  */
 export async function runLocal(
+  work: Work,
   cluster: ClusterRecord,
   request: LocalRun,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<number> {
   const { words, login, checkout, json } = request;
-  hideOwnValues(request, runtime);
+  hideOwnValues(request, work);
   await using configuration = await writeConfiguration(cluster);
   if (checkout !== undefined) {
-    await using connections = openMaskedConnections(cluster, runtime);
-    await syncCheckout(cluster, checkout, { ...runtime, connections }, signal);
+    await using connections = openMaskedConnections(cluster, work);
+    await syncCheckout({ ...work, connections }, cluster, checkout);
   }
   await using folder = await ownedTemporaryFolder();
   const jsonFile = join(folder.path, "cluster.json");
   await writePrivateFile(jsonFile, json);
   const environment = {
-    ...runtime.environment,
+    ...work.environment,
     ...localVariables(cluster),
     CLUSTER_PROGRAM: request.program,
     CLUSTER_SSH_CONFIG: configuration.path,
@@ -58,8 +57,8 @@ export async function runLocal(
   };
   const line = words.length === 1 ? words : ['exec "$@"', "sh", ...words];
   const argv: ForegroundRun["argv"] = ["/bin/sh", "-c", ...line];
-  using recorder = runRecorder(cluster, words, [], runtime);
-  const status = await runForeground({ ...request, argv, environment }, signal);
+  using recorder = runRecorder(cluster, words, [], work);
+  const status = await runForeground({ ...request, argv, environment }, work.signal);
   recorder.end(status);
   return status;
 }

@@ -10,7 +10,7 @@ import type { InstallPlan } from "../../platform/install/install-plan.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { folderLayout } from "../../platform/layouts/folder.ts";
 import type { Layout, LayoutUpgrade } from "../../platform/layouts/layout.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Work } from "../../system/runtime.ts";
 import { checkedArtifact, readCheckedHead } from "../plan-installation.ts";
 import type { SurveyedNode } from "./upgrade-order.ts";
 
@@ -34,11 +34,10 @@ export interface UpgradeRequest {
  * upgrade anything.
  */
 export async function checkedHead(
+  work: Pick<Work, "clock" | "progress" | "signal">,
   { artifact, sha256 }: Pick<UpgradeRequest, "artifact" | "sha256">,
-  runtime: Pick<Runtime, "clock" | "progress">,
-  signal: AbortSignal,
 ): Promise<ArtifactHead> {
-  const head = await readCheckedHead({ artifact, sha256 }, runtime, signal);
+  const head = await readCheckedHead(work, { artifact, sha256 });
   if (head.hasUpgrade !== false) return head;
   const { platform } = head;
   const facts = { artifact: artifact.shown };

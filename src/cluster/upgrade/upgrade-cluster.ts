@@ -33,7 +33,7 @@ import {
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently, once } from "../../system/concurrency.ts";
 import { plainLine } from "../../system/printable.ts";
-import type { Progress, Runtime } from "../../system/runtime.ts";
+import type { Progress, Work } from "../../system/runtime.ts";
 import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recording } from "../events/record-event.ts";
@@ -69,29 +69,29 @@ export interface UpgradedCluster {
  * and of the steps, `upgrade-failed`, `cluster-busy` and `deadline-passed`.
  */
 export async function upgradeCluster(
+  work: Work,
   backend: Backend<unknown>,
   request: UpgradeRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<UpgradedCluster> {
   const { clusterId, artifact, deadlineMs } = request;
-  const { clock } = runtime;
+  const { clock } = work;
   using limit = timeLimit(deadlineMs - clock.now(), upgradeTooSlow(clusterId));
-  const inTime = AbortSignal.any([signal, limit.signal]);
-  const readHead = async () => checkedHead(request, runtime, inTime);
+  const inTime = AbortSignal.any([work.signal, limit.signal]);
+  const readHead = async () => checkedHead({ ...work, signal: inTime }, request);
   const head = await whileWaitingFor(() => `the artifact ${artifact.shown}`, readHead, inTime);
   const cluster = await findCluster(backend, clusterId, inTime);
   await assertKeyIsHere(cluster);
   assertComplete(cluster);
-  await using connections = openMaskedConnections(cluster, runtime);
+  await using connections = openMaskedConnections(cluster, work);
   const lock = { cluster, firstMaster: firstMasterOf(cluster), connections, clock };
   const upgrade = async (inner: AbortSignal) =>
-    upgradeNodes(
-      backend,
-      { request, head, cluster, connections, isInterrupted: () => signal.aborted },
-      runtime,
-      inner,
-    );
+    upgradeNodes({ ...work, signal: inner }, backend, {
+      request,
+      head,
+      cluster,
+      connections,
+      isInterrupted: () => work.signal.aborted,
+    });
   return await withUpgradeLock(lock, upgrade, inTime);
 }
 
@@ -106,43 +106,37 @@ interface CheckedUpgrade {
 
 /** The part of an upgrade that only one process at a time may do. */
 async function upgradeNodes(
+  work: Work,
   backend: Backend<unknown>,
   { request, head, cluster, connections, isInterrupted }: CheckedUpgrade,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<UpgradedCluster> {
-  const { clock, progress } = runtime;
+  const { clock, progress } = work;
   const describe = async (inner: AbortSignal) => findCluster(backend, cluster.id, inner);
   const watch = createMachineWatch({ cluster, describe, deadlineMs: request.deadlineMs, clock });
   const observers = { connections, watch, waits: openWaits(progress) };
-  const surveyed = await survey(cluster, observers, runtime, signal);
+  const surveyed = await survey(work, cluster, observers);
   const layout = assertFits(head, request, { cluster, surveyed });
   const plan = planOf(request, head, { cluster, layout });
-  const installation = openInstallation(
-    plan,
-    backend.nodes,
-    { ...runtime, connections },
-    upgradeWork,
-  );
-  const artifactOnNode = once(async () => transferArtifact(installation, cluster, signal));
+  const installation = openInstallation(plan, backend.nodes, { ...work, connections }, upgradeWork);
+  const artifactOnNode = once(async () => transferArtifact(installation, cluster, work.signal));
   const known = plainLine(head.platform?.version);
   const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
   const version = isKnownOnAll ? known : (await artifactOnNode()).version.version;
-  const work = await remaining(surveyed, { version, layout, connections }, signal);
-  if (work.length > 0) {
+  const pending = await remaining(surveyed, { version, layout, connections }, work.signal);
+  if (pending.length > 0) {
     const roll = {
       ...observers,
       cluster,
       layout,
-      work,
+      pending,
       artifact: await artifactOnNode(),
       ledger: openLedger(surveyed),
     };
     using _state = request.onAbandon(() => stateText(roll));
     const eventOf = (course: Course): NewEvent => ({ kind: "upgrade", version, course });
     try {
-      await recording(cluster.directory, eventOf, runtime, async () =>
-        rollOut(installation, roll, request, signal),
+      await recording(cluster.directory, eventOf, work, async () =>
+        rollOut(installation, roll, request, work.signal),
       );
     } catch (error) {
       if (!isInterrupted()) {
@@ -153,8 +147,8 @@ async function upgradeNodes(
       throw error;
     }
   }
-  await runPhase(cleanUp, firstMasterOf(cluster), installation.runtime, signal);
-  return { cluster, version, upgraded: work.map(({ node }) => nodeReference(node)) };
+  await runPhase({ ...installation.runtime, signal: work.signal }, cleanUp, firstMasterOf(cluster));
+  return { cluster, version, upgraded: pending.map(({ node }) => nodeReference(node)) };
 }
 
 async function transferArtifact(
@@ -194,10 +188,9 @@ const nodesAtOnce = 32;
 
 /** Asks every node for its version. Waits for upgrades that an earlier run of the program has left running. */
 async function survey(
+  { progress, signal, ...rest }: Work,
   cluster: ClusterRecord,
   { connections, watch, waits }: Observers,
-  { progress, ...rest }: Runtime,
-  signal: AbortSignal,
 ): Promise<readonly SurveyedNode[]> {
   using step = progress.start("Read versions");
   const observer: NodeObserver = { watch, waiting: waits.set, seen: () => {} };
@@ -248,7 +241,7 @@ async function remaining(
 interface Roll extends Observers {
   readonly cluster: ClusterRecord;
   readonly layout: UpgradableLayout;
-  readonly work: readonly NodeWork[];
+  readonly pending: readonly NodeWork[];
   readonly artifact: FoundArtifact;
   readonly ledger: UpgradeLedger;
 }
@@ -259,11 +252,11 @@ const serverGraceSeconds = 60 * 60;
 /** Generates and serves what the nodes need, and upgrades them in their order. The first failure ends the upgrade, when the others at work have ended. */
 async function rollOut(
   installation: Installation,
-  { cluster, layout, work, artifact, watch, waits, ledger }: Roll,
+  { cluster, layout, pending, artifact, watch, waits, ledger }: Roll,
   { deadlineMs, parallel }: UpgradeRequest,
   signal: AbortSignal,
 ): Promise<void> {
-  const scripted = work.filter(({ runsScript }) => runsScript);
+  const scripted = pending.filter(({ runsScript }) => runsScript);
   const installed = scripted.map(({ from }) => from);
   const scripts = await configureUpgrade(
     installation,
@@ -287,7 +280,7 @@ async function rollOut(
     ledger.end(node);
   };
   try {
-    for (const { nodes: each, atOnce } of roundsOf(work, parallel))
+    for (const { nodes: each, atOnce } of roundsOf(pending, parallel))
       await whileWaitingFor(
         waits.text,
         async () => mapConcurrently(each, atOnce, upgrade, signal),

@@ -5,7 +5,7 @@ import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { readEvents } from "../../store/events.ts";
 import { once } from "../../system/concurrency.ts";
 import { outsideLine } from "../../system/printable.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import type { Runtime, Work } from "../../system/runtime.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections } from "../connections.ts";
@@ -58,32 +58,29 @@ const mostOfKind = 500;
  * Watches all nodes that run, until it is disposed of: their journals, clocks, boots, and the platform's own program. Resolves when that has begun on
  * every node; a node that can't be watched only causes a warning, and is tried again.
  */
-export async function startWatch(
-  request: WatchRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<Watch> {
+export async function startWatch(work: Work, request: WatchRequest): Promise<Watch> {
+  const { progress } = work;
   const { cluster } = request;
   const disposal = new AbortController();
-  const inner = AbortSignal.any([signal, disposal.signal]);
-  const connections = openMaskedConnections(cluster, runtime);
-  const judge = findingJudge(request, runtime);
+  const inner = AbortSignal.any([work.signal, disposal.signal]);
+  const connections = openMaskedConnections(cluster, work);
+  const judge = findingJudge(request, work);
   const ended = Promise.withResolvers<void>();
   const mark = `cluster-e2e-mark-${crypto.randomUUID()}`;
   const nodes = cluster.nodes.filter(({ state }) => state === "running");
   const shared = { connections, mark, ended: ended.promise, onFinding: judge.add };
-  const watched = nodes.map((node) => watchedNode(node, shared, runtime, inner));
-  const look = nodesLooker(request, watched, judge.add, runtime);
+  const watched = nodes.map((node) => watchedNode({ ...work, signal: inner }, node, shared));
+  const look = nodesLooker(work, request, watched, judge.add);
   const begun = untilAll(
     watched.map((each) => each.begun),
     beginLimitMs,
-    signal,
+    work.signal,
   );
-  const looking = begun.then(async () => lookAgain(watched, look, runtime, inner));
+  const looking = begun.then(async () => lookAgain({ ...work, signal: inner }, watched, look));
   looking.catch(() => {});
   const warn = (text: (problem: string) => string): void => {
     for (const { status } of watched.filter((each) => !each.status.isOn && !isOff(each.status)))
-      runtime.progress.warn(`${nodeReference(status.node)} ${text(status.problem)}`);
+      progress.warn(`${nodeReference(status.node)} ${text(status.problem)}`);
   };
   const dispose = once(async () => {
     disposal.abort(new Error("The command has ended."));
@@ -96,7 +93,7 @@ export async function startWatch(
       const present = watched.filter(({ status }) => status.isOn);
       const marked = present.map((each) => each.marked);
       if (present.length < watched.length) marked.push(look(inner));
-      await untilAll(marked, endLimitMs, signal);
+      await untilAll(marked, endLimitMs, work.signal);
       warn((problem) => `was not watched until the end: ${problem}`);
       const troubles = await judge.end();
       await dispose();
@@ -128,20 +125,20 @@ type Shared = Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
 type Watched = ReturnType<typeof watchedNode>;
 
 /** Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything, or can't be watched. */
-function watchedNode(node: NodeRecord, shared: Shared, runtime: Runtime, signal: AbortSignal) {
+function watchedNode(work: Work, node: NodeRecord, shared: Shared) {
   const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const status: Status = { node, isOn: false, problem: "it does not answer" };
   const own = {
     ...shared,
-    state: { heardMs: runtime.clock.now() },
-    now: () => runtime.clock.now(),
+    state: { heardMs: work.clock.now() },
+    now: () => work.clock.now(),
     onMarked: marked.resolve,
     onBegun: () => {
       status.isOn = true;
       begun.resolve();
     },
   };
-  const watching = watchOn(own, status, runtime, signal);
+  const watching = watchOn(work, own, status);
   const finish = (): void => [begun, marked].forEach(({ resolve }) => resolve());
   watching.then(finish, finish);
   return { state: own.state, status, begun: begun.promise, marked: marked.promise, watching };
@@ -149,10 +146,10 @@ function watchedNode(node: NodeRecord, shared: Shared, runtime: Runtime, signal:
 
 /** Returns what asks the backend where the nodes are now, and reports those that are off though nobody has stopped them. */
 function nodesLooker(
+  { clock }: Work,
   { cluster: { directory }, find }: WatchRequest,
   watched: readonly Watched[],
   onFinding: WatchedNode["onFinding"],
-  { clock }: Runtime,
 ): (signal: AbortSignal) => Promise<void> {
   return async (signal) => {
     const found = await find(signal).catch(() => undefined);
@@ -175,10 +172,9 @@ function nodesLooker(
 
 /** Looks while a node isn't watched or says nothing, because the connection to one that is off may stay open. */
 async function lookAgain(
+  { clock, signal }: Work,
   watched: readonly Watched[],
   look: (signal: AbortSignal) => Promise<void>,
-  { clock }: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   for (let looks = 0; ;) {
     await clock.sleep(waits.followedNode.pauseMs(looks + 1), signal);
@@ -213,10 +209,9 @@ const aborted = (signal: AbortSignal): Promise<never> =>
 
 /** Watches a node again and again, because its connection is lost when it restarts. */
 async function watchOn(
+  { clock, progress, signal }: Work,
   own: Omit<WatchedNode, "node">,
   status: Status,
-  { clock, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   for (let failures = 1; ; failures += 1) {
     try {

@@ -60,7 +60,7 @@ export async function executeCopy(
 ): Promise<void> {
   const { progress, signal } = context;
   const plan = accepted(await planCopy(kind, input.paths, context));
-  const backend = await kind.open(input, context, signal);
+  const backend = await kind.open(context, input);
   const cluster = await findCluster(backend, input.clusterId, signal);
   const tasks = await plan(cluster);
   await using connections = openMaskedConnections(cluster, context);

@@ -99,7 +99,7 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
   if (input.dryRun) return await showPlan(prepared, context);
   if (input.replace) await removeForReplacement(backend, input.clusterId, context);
   const { createOpenCluster } = await import("../../cluster/create.ts");
-  await using created = await createOpenCluster(request, prepared, context, context.signal);
+  await using created = await createOpenCluster(context, request, prepared);
   const { cluster } = created;
   const { describeCreated, finishCreated } = await import("./report-created.ts");
   describeCreated(cluster, progressText(input.from), context);
@@ -107,7 +107,7 @@ async function runCreate(kind: BackendKind, input: CreateInput, context: Context
     const { waitForCluster } = await import("../../cluster/wait-for-cluster.ts");
     const { deadlineMs } = request;
     const waiting = { clusterId: cluster.id, login, skipHttpChecks: false, deadlineMs, created };
-    return waitForCluster(backend, waiting, context, context.signal);
+    return waitForCluster(context, backend, waiting);
   };
   await finishCreated({ kind, cluster, input }, wait, context);
 }
@@ -122,7 +122,7 @@ async function removeForReplacement(
   const cluster = await backend.find(clusterId, signal);
   if (cluster === undefined) return;
   await assertNoSnapshots(backend, cluster, signal);
-  await destroyCluster(backend, clusterId, context, signal);
+  await destroyCluster(context, backend, clusterId);
 }
 
 function progressText(from: CreateInput["from"]): string {
@@ -158,7 +158,7 @@ export async function prepareCreate(
   (await import("../../store/state-folder.ts")).stateFolder(context.environment);
   const [install, backend] = await Promise.all([
     installation && checkedInstallation(installation, context, signal),
-    kind.open(input, context, signal),
+    kind.open({ ...context, signal }, input),
   ]);
   const request = {
     clusterId: input.clusterId,
@@ -204,7 +204,7 @@ async function checkedInstallation(
     import("../../cluster/plan-installation.ts"),
     import("../../system/time-limit.ts"),
   ]);
-  const check = async () => planInstallation(installation, context, signal);
+  const check = async () => planInstallation({ ...context, signal }, installation);
   const [install] = await Promise.all([
     whileWaitingFor(() => `the artifact ${installation.artifact.shown}`, check, signal),
     assertWorkspace(installation.workspaceFolder),

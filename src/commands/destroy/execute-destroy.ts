@@ -22,12 +22,12 @@ export async function executeDestroy(
   input: DestroyInput,
   context: Context,
 ): Promise<number | void> {
-  const backend = await kind.open(input, context, context.signal);
+  const backend = await kind.open(context, input);
   if (!input.all) {
     const id = orDefaultClusterId(input.clusterId);
     try {
       if (!input.yes && !(await areSnapshotsMeant(backend, id, context))) return refused(context);
-      await destroyCluster(backend, id, context, context.signal);
+      await destroyCluster(context, backend, id);
       return report([id], context);
     } catch (error) {
       if (!input.ifExists || !isNowhere(error)) throw error;
@@ -39,7 +39,7 @@ export async function executeDestroy(
   if (clusters.length === 0) context.progress.note("No clusters.");
   if (clusters.length > 0 && !input.yes && !(await areMeant(backend, clusters, context)))
     return refused(context);
-  await destroyEach(backend, clusters, context, context.signal);
+  await destroyEach(context, backend, clusters);
   return report(
     clusters.map((cluster) => cluster.id),
     context,

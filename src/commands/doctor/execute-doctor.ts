@@ -6,7 +6,7 @@ import { type CheckResult, type Check, type Outcome, fail } from "../../model/ch
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { ClusterError, hintOf, messageOf } from "../../errors.ts";
-import type { Progress, Runtime } from "../../system/runtime.ts";
+import type { Progress, Work } from "../../system/runtime.ts";
 import type { CheckView, JsonResults } from "../json-results.ts";
 
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
@@ -21,8 +21,14 @@ export async function executeDoctor(
   const ended = new AbortController();
   const shared = AbortSignal.any([context.signal, ended.signal]);
   try {
-    const checks = machineChecks(context, await kind.doctor.checks(input, context, shared));
-    const found = await runChecks(checks, { ...context, limitMs: allChecksMs }, context.signal);
+    const checks = machineChecks(
+      context,
+      await kind.doctor.checks({ ...context, signal: shared }, input),
+    );
+    const found = await runChecks(
+      { ...context, limitMs: allChecksMs, signal: context.signal },
+      checks,
+    );
     const results = found.map((result) => withFlags(result, context));
     context.output.result({
       text: reportText(results, { isVerbose, columns: context.columns }),
@@ -123,22 +129,21 @@ function summary(results: readonly CheckResult[]): string {
   return `${numbered(results.length, "check")}: ${shown.length === 0 ? "no problems found" : shown.join(", ")}.`;
 }
 
-type CheckRuntime = Pick<Runtime, "clock" | "progress">;
+type CheckWork = Pick<Work, "clock" | "progress" | "signal">;
 
 /**
  * Runs all checks at once, and resolves with their results in the given order. It takes at most `limitMs`, and rejects only if the signal is aborted.
  */
 export async function runChecks(
+  { clock, progress, limitMs, signal }: CheckWork & { readonly limitMs: number },
   checks: readonly Check[],
-  { clock, progress, limitMs }: CheckRuntime & { readonly limitMs: number },
-  signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   return await Promise.all(
     checks.map(async (check) => {
       using step = progress.start("Check", check.name);
       const startedMs = clock.now();
       const bounded = { ...check, limitMs: Math.min(check.limitMs, limitMs) };
-      const outcome = await answerWithin(bounded, { clock, progress }, signal);
+      const outcome = await answerWithin({ clock, progress, signal }, bounded);
       step.done(outcome.status);
       return { name: check.name, ...outcome, ms: clock.now() - startedMs };
     }),
@@ -147,14 +152,13 @@ export async function runChecks(
 
 /** A check that continues after its limit, or after an abort, is left alone: its result no longer matters. */
 async function answerWithin(
+  { clock, progress, signal }: CheckWork,
   check: Check,
-  runtime: CheckRuntime,
-  signal: AbortSignal,
 ): Promise<Outcome> {
   const over = new AbortController();
   const bounded = AbortSignal.any([signal, over.signal]);
   const limit = async (): Promise<Outcome> => {
-    await runtime.clock.sleep(check.limitMs, bounded);
+    await clock.sleep(check.limitMs, bounded);
     return fail(
       `The check did not finish within ${check.limitMs / 1000} s.`,
       "Try again with -vv to see every request and command.",
@@ -164,7 +168,7 @@ async function answerWithin(
     return await Promise.race([check.run(bounded), limit()]);
   } catch (error) {
     signal.throwIfAborted();
-    return failureOf(error, check, runtime.progress);
+    return failureOf(error, check, progress);
   } finally {
     over.abort();
   }

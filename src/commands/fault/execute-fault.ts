@@ -25,10 +25,10 @@ export async function executeFault(
   context: Context,
 ): Promise<void> {
   const { action, clusterId, nodes = [] } = input;
-  const { output, progress, signal } = context;
-  const backend: Backend<unknown> = await kind.open(input, context, signal);
+  const { output, progress } = context;
+  const backend: Backend<unknown> = await kind.open(context, input);
   if (action === "list") {
-    const faults = (await listFaults(backend, clusterId, context, signal)).map(viewOf);
+    const faults = (await listFaults(context, backend, clusterId)).map(viewOf);
     if (faults.length === 0) progress.note("There are no faults.");
     return output.result({
       text: faults.length === 0 ? "" : tableOf(faults, context.columns),
@@ -36,7 +36,7 @@ export async function executeFault(
     });
   }
   if (action === "heal") {
-    const faults = (await endFaults(backend, { clusterId, nodes }, context, signal)).map(viewOf);
+    const faults = (await endFaults(context, backend, { clusterId, nodes })).map(viewOf);
     if (faults.length === 0) progress.note("There is no fault to heal.");
     return output.result({
       text: faults.map(({ id }) => id).join("\n"),
@@ -61,8 +61,11 @@ async function begin(
   using _left = context.onAbandon(
     () => `A fault may be left; the nodes heal it by themselves within ${length}.`,
   );
-  const begun = await beginFault(backend, { clusterId, request }, context, context.signal);
-  if (wait) await untilFaultEnds(backend, { clusterId, begun }, context, context.signal);
+  const begun = await beginFault(context, backend, {
+    clusterId,
+    request,
+  });
+  if (wait) await untilFaultEnds(context, backend, { clusterId, begun });
   else
     context.progress.note(`The nodes heal fault ${begun.fault.id} by themselves after ${length}.`);
   return begun.fault;

@@ -37,7 +37,7 @@ export async function executeRandom(
     () => "A fault may be left; the nodes heal it by themselves when its time is over.",
   );
   try {
-    await runChaos(backend, { clusterId, options, durationMs }, context, signal);
+    await runChaos({ ...context, signal }, backend, { clusterId, options, durationMs });
   } finally {
     progress.note(
       `Seed ${options.seed}. Repeat this plan: ${repeating({ options, durationMs }, context)}`,

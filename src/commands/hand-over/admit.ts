@@ -49,7 +49,7 @@ export const admitCommand = (kind: CloudKind) =>
       ]);
       const { clusterId, range, list: isList, remove } = input;
       const { output, columns, progress, signal } = context;
-      const backend = await kind.open(input, context, signal);
+      const backend = await kind.open(context, input);
       const { admission } = backend.cloud;
       const cluster = await findCluster(backend, clusterId, signal);
       if (isList) {

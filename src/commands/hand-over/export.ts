@@ -50,7 +50,7 @@ export const exportCommand = (kind: BackendKind) =>
         await import("../../cluster/export-cluster.ts");
       const { outputFile, recipients } = input;
       const { environment, signal } = context;
-      const backend = await kind.open(input, context, signal);
+      const backend = await kind.open(context, input);
       const plain = await exportCluster(backend, input.clusterId, signal);
       const exported =
         recipients.length === 0 ? plain : await encrypt(plain, recipients, environment, signal);

@@ -31,8 +31,8 @@ export const importCommand = (kind: BackendKind) =>
         file === "-" ? "stdin" : file,
       );
       const { region } = handOver;
-      const backend = await kind.open({ region }, context, context.signal);
-      const { id } = await importCluster(backend, handOver, context, context.signal);
+      const backend = await kind.open(context, { region });
+      const { id } = await importCluster(context, backend, handOver);
       context.output.result({
         text: id,
         data: { cluster: id, region } satisfies JsonResults["import"],

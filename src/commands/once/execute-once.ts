@@ -145,7 +145,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
     },
   };
   try {
-    await createCluster(request, prepared, context, context.signal);
+    await createCluster(context, request, prepared);
   } catch (error) {
     await writeReport(undefined, error);
     throw error;
@@ -227,7 +227,7 @@ async function untilReady(
     deadlineMs,
     onAnswers: tests.onAnswers,
   };
-  await waitForCluster(backend, wait, context, context.signal);
+  await waitForCluster(context, backend, wait);
   context.progress.waiting("");
   context.progress.note(`Cluster "${cluster.id}" is ready.`);
 }

@@ -32,7 +32,7 @@ export async function withChaos(
   const ending = new AbortController();
   const signal = AbortSignal.any([context.signal, ending.signal]);
   const failures: unknown[] = [];
-  const running = runChaos(backend, chaos, { ...context, progress: own }, signal);
+  const running = runChaos({ ...context, progress: own, signal }, backend, chaos);
   const ended = running.catch((error: unknown) => {
     if (signal.aborted) return;
     failures.push(error);

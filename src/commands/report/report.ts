@@ -37,7 +37,7 @@ export const reportCommand = (kind: BackendKind) =>
     ],
     run: async ({ file, junitFrom: junit, ...input }, context) => {
       const { writeClusterReport } = await import("./write-cluster-report.ts");
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const cluster = await backend.find(input.clusterId, context.signal);
       const given = { clusterId: input.clusterId, file, cluster, junit };
       const opened = { kind, backend, scope: input };

@@ -42,27 +42,22 @@ export async function writeClusterReport(
   );
   const words = scopeWords(kind, scope);
   const program = context.programName;
-  await writeReport(
-    backend,
-    {
-      ...given,
-      directory,
-      facts: [
-        ["Cluster", clusterId],
-        ["Program", `${program} ${version}`],
-        ...(cluster === undefined ? [] : factsOf(cluster)),
-        ["Folder", directory],
-      ],
-      commands: [
-        ...lines.map((line) => ["Make this cluster again", line] as const),
-        ...(saved === undefined
-          ? []
-          : [["Bring it back as it was", `${program} create --from ${saved}${words}`] as const]),
-      ],
-    },
-    context,
-    signal,
-  );
+  await writeReport({ ...context, signal }, backend, {
+    ...given,
+    directory,
+    facts: [
+      ["Cluster", clusterId],
+      ["Program", `${program} ${version}`],
+      ...(cluster === undefined ? [] : factsOf(cluster)),
+      ["Folder", directory],
+    ],
+    commands: [
+      ...lines.map((line) => ["Make this cluster again", line] as const),
+      ...(saved === undefined
+        ? []
+        : [["Bring it back as it was", `${program} create --from ${saved}${words}`] as const]),
+    ],
+  });
 }
 
 const factsOf = (cluster: ClusterRecord): readonly (readonly [string, string])[] => [

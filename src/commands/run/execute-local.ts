@@ -35,7 +35,7 @@ export async function executeLocal(
       isTerminal: hasOwnStreams && (stdin || stdout || stderr),
       signalOf: (reason) => (reason instanceof Interrupted ? reason.signalName : "SIGTERM"),
     };
-    return await runLocal(cluster, local, context, inner);
+    return await runLocal({ ...context, signal: inner }, cluster, local);
   };
   if (untilMs === undefined) {
     const status = await run(hasOwnStreams ? undefined : print.onOutput, signal);

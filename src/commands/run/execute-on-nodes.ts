@@ -60,12 +60,12 @@ export async function executeOnNodes(
       ...(output.format === "text" && untilMs === undefined && { onLine: print }),
     };
     const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-    return await runOnNodes(cluster, run, runtime, inner);
+    return await runOnNodes({ ...runtime, signal: inner }, cluster, run);
   };
   const nodesOf = async (cluster: ClusterRecord, inner: AbortSignal) =>
     selectors.length > 0
       ? findNodes(cluster, selectors)
-      : [await firstMaster(cluster, context, inner)];
+      : [await firstMaster({ ...context, signal: inner }, cluster)];
   const cluster = await find(signal);
   const outcomes =
     untilMs === undefined

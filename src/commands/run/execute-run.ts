@@ -46,7 +46,7 @@ export async function executeRun(
   context: Context,
 ): Promise<number> {
   const { clusterId, watch } = input;
-  const opening: Promise<Backend<unknown>> = kind.open(input, context, context.signal);
+  const opening: Promise<Backend<unknown>> = kind.open(context, input);
   const backend = await sparingCommandStatus(context, opening);
   if (!watch) return await execute(backend, input, context);
   const { withWatch } = await import("./with-watch.ts");
@@ -101,9 +101,8 @@ async function execute(
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
   const run = runOnCluster(
+    { ...runtime, signal: context.signal },
     { backend, clusterId, find, request: { ...request, node, isTerminal } },
-    runtime,
-    context.signal,
   );
   const status = await sparingCommandStatus(context, run);
   if (repetition.wanted.fails && status === 0) context.progress.note("The command succeeded.");

@@ -38,7 +38,7 @@ export async function withWatch(
       onTrouble?.(trouble);
     },
   };
-  await using watch = await startWatch(request, context, context.signal);
+  await using watch = await startWatch(context, request);
   const status = await command(watch.end);
   const troubles = await watch.end();
   if (status !== 0 || troubles.length === 0) return status;

@@ -85,7 +85,7 @@ export const snapshotCommand = (kind: LocalKind) => {
       if (action !== undefined && action !== "save") checkUnsaved(given, problems);
     },
     run: async (input, context) => {
-      const backend = await kind.open(input, context, context.signal);
+      const backend = await kind.open(context, input);
       const { action, name = "" } = input;
       if (action === "list") return await list(backend, input, context);
       if (action === "save")
@@ -156,7 +156,7 @@ async function change(
     case "delete":
       return await deleteSnapshot(backend, given, context.signal);
     case "restore":
-      await restoreSnapshot(backend, given, context, context.signal);
+      await restoreSnapshot(context, backend, given);
       if (backend.local.snapshots.holdsMemory) return;
       context.progress.note(
         `The nodes boot. ${runCommand("wait")} to find out when the platform is ready.`,

@@ -35,7 +35,7 @@ export const templatesCommand = (kind: LocalKind) =>
         import("../../cli/layout.ts"),
         import("../../system/amounts.ts"),
       ]);
-      const { templates } = (await kind.open(input, context, signal)).local;
+      const { templates } = (await kind.open(context, input)).local;
       if (templates === undefined)
         throw new TypeError("Only backends with templates have this command");
       if (input.action === "remove") {

@@ -27,7 +27,7 @@ export async function executeUpgrade(
   const deadlineMs = startMs + input.timeout;
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
   const [backend] = await Promise.all([
-    kind.open(input, context, AbortSignal.any([context.signal, limit.signal])),
+    kind.open({ ...context, signal: AbortSignal.any([context.signal, limit.signal]) }, input),
     assertWorkspace(input.workspaceDir),
   ]);
   const request = {
@@ -39,12 +39,7 @@ export async function executeUpgrade(
     deadlineMs,
     onAbandon: (describe: () => string) => context.onAbandon(describe),
   };
-  const { cluster, version, upgraded } = await upgradeCluster(
-    backend,
-    request,
-    context,
-    context.signal,
-  );
+  const { cluster, version, upgraded } = await upgradeCluster(context, backend, request);
   const seconds = Math.round((context.clock.now() - startMs) / 1000);
   context.progress.note(
     upgraded.length === 0

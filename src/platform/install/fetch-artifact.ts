@@ -25,7 +25,7 @@ export interface FetchArtifact {
   ) => Promise<LocalArtifact>;
   /** Resolves once the node is prepared: only then is curl certain to be there, and the session of the preparation free. */
   readonly untilPrepared: () => Promise<void>;
-  readonly work: WorkPaths;
+  readonly paths: WorkPaths;
 }
 
 const limitMs = 60 * 60_000;
@@ -56,14 +56,14 @@ export const fetchScript = (
 /** Resolves with the reason for a failure, or `undefined`. */
 async function fetchOnNode(
   url: string,
-  { untilPrepared, work }: Pick<FetchArtifact, "untilPrepared" | "work">,
+  { untilPrepared, paths }: Pick<FetchArtifact, "untilPrepared" | "paths">,
   { connection, step }: PhaseContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const fetchOnce = async () =>
     connection.run(
       {
-        argv: ["sh", "-c", fetchScript(work), "e2e-fetch"],
+        argv: ["sh", "-c", fetchScript(paths), "e2e-fetch"],
         sudo: true,
         stdin: curlConfig(url),
         limitMs,
@@ -98,7 +98,7 @@ async function sendFromHere(
     {
       name: "e2e-artifact-folder",
       errorId: "remote-command-failed",
-      paths: [request.work.folder],
+      paths: [request.paths.folder],
       what: "the installer's folder",
     },
     signal,
@@ -106,7 +106,7 @@ async function sendFromHere(
   await connection.upload(
     { file },
     {
-      path: request.work.artifact,
+      path: request.paths.artifact,
       mode: 0o600,
       sudo: true,
       onProgress: (sent, total) => {
@@ -163,7 +163,7 @@ export interface CheckVersion {
   readonly sha256: string | undefined;
   /** The artifact's location, safe to show. */
   readonly shown: string;
-  readonly work: WorkPaths;
+  readonly paths: WorkPaths;
 }
 
 // The first run of some artifacts unpacks and loads a container image.
@@ -192,7 +192,7 @@ async function askVersion(
   const sum = request.sha256?.toLowerCase() ?? "";
   const result = await connection.run(
     {
-      argv: ["sh", "-c", versionScript(request.work), "e2e-version", sum],
+      argv: ["sh", "-c", versionScript(request.paths), "e2e-version", sum],
       sudo: true,
       limitMs: versionLimitMs,
       task: "the artifact's --version",

@@ -53,7 +53,7 @@ const mostLogBytes = 64_000;
 
 /** One run of the artifact that reads `genconf/`. */
 export interface GenconfRun {
-  readonly work: WorkPaths;
+  readonly paths: WorkPaths;
   /** The artifact's words, without spaces or other characters that shells know. */
   readonly words: readonly [option: string, value?: string];
   /** Names of files in `genconf/serve`. The script prints those that exist. */
@@ -64,9 +64,9 @@ export interface GenconfRun {
   readonly hint: string;
 }
 
-export const genconfScript = ({ work, words, linePrefix }: GenconfRun): string =>
+export const genconfScript = ({ paths, words, linePrefix }: GenconfRun): string =>
   shellText(genconfFile, {
-    FOLDER: work.folder,
+    FOLDER: paths.folder,
     COMMAND: ["artifact.sh", ...words].join(" "),
     LINE_PREFIX: linePrefix,
     DISK_FULL: diskFull,
@@ -95,7 +95,7 @@ export async function runGenconf(
 }
 
 export const plainGenconf: GenconfRun = {
-  work: installWork,
+  paths: installWork,
   words: ["--genconf"],
   names: layouts.map((layout) => layout.installScript),
   linePrefix: "",

@@ -4,7 +4,7 @@ import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Progress, Runtime, Step } from "../../system/runtime.ts";
+import type { Progress, Runtime, Step, Work } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
@@ -35,26 +35,27 @@ export interface PhaseRuntime extends Pick<Runtime, "clock" | "progress"> {
   readonly connections: ConnectionPool;
 }
 
+export type PhaseWork = PhaseRuntime & Pick<Work, "signal">;
+
 /** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
 export async function runPhase<Result>(
+  work: PhaseWork,
   phase: Phase<Result>,
   node: NodeRecord,
-  runtime: PhaseRuntime,
-  signal: AbortSignal,
 ): Promise<Result> {
-  const { connections, clock, progress } = runtime;
+  const { connections, clock, progress } = work;
   const reference = nodeReference(node);
   using step = progress.start(phase.title, reference);
   const attempt = async (): Promise<Result> => {
-    const connection = await connections.connect(node, signal);
-    return phase.run({ node, reference, connection, step, progress }, signal);
+    const connection = await connections.connect(node, work.signal);
+    return phase.run({ node, reference, connection, step, progress }, work.signal);
   };
   const result = await attempt().catch((error: unknown) => {
-    signal.throwIfAborted();
+    work.signal.throwIfAborted();
     if (!isConnectionLoss(error)) throw error;
     step.update(messageOf(error));
     const onFailure = (failure: ClusterError): void => step.update(messageOf(failure));
-    return retry(attempt, { ...ruleOf(waits.reconnection, clock), onFailure }, signal);
+    return retry(attempt, { ...ruleOf(waits.reconnection, clock), onFailure }, work.signal);
   });
   step.done();
   return result;

@@ -47,7 +47,7 @@ export interface Installation {
   /** The layout for which nodes are prepared first. genconf's output shows the true one. */
   readonly firstLayout: Layout;
   /** Where the artifact is on the first master. */
-  readonly work: WorkPaths;
+  readonly paths: WorkPaths;
 }
 
 const nodesAtOnce = 32;
@@ -57,7 +57,7 @@ export function openInstallation(
   plan: InstallPlan,
   traits: NodeTraits,
   runtime: PhaseRuntime,
-  work: WorkPaths = installWork,
+  paths: WorkPaths = installWork,
 ): Installation {
   const secret = randomBytes(16).toString("hex");
   runtime.progress.hide(secret);
@@ -68,7 +68,7 @@ export function openInstallation(
     slots: createSemaphore(nodesAtOnce),
     secret,
     firstLayout,
-    work,
+    paths,
   };
 }
 
@@ -83,15 +83,18 @@ export async function prepare(
   { node, layout }: { readonly node: NodeRecord; readonly layout: Layout },
   signal: AbortSignal,
 ): Promise<void> {
-  await slots.run(async () => runPhase(prepareNode(layout, plan), node, runtime, signal), signal);
-  if (plan.selinuxEnforcing) await runPhase(enforceSelinux, node, runtime, signal);
+  await slots.run(
+    async () => runPhase({ ...runtime, signal }, prepareNode(layout, plan), node),
+    signal,
+  );
+  if (plan.selinuxEnforcing) await runPhase({ ...runtime, signal }, enforceSelinux, node);
   if (node.role === "master" && plan.copyToMaster.length > 0)
-    await runPhase(copyFiles(plan.copyToMaster), node, runtime, signal);
+    await runPhase({ ...runtime, signal }, copyFiles(plan.copyToMaster), node);
 }
 
 /** Transfers the artifact to the first master. It may run while that node is being prepared. */
 export async function fetchArtifact(
-  { plan, runtime, work }: Installation,
+  { plan, runtime, paths }: Installation,
   { node, untilPrepared }: { readonly node: NodeRecord } & Pick<FetchArtifact, "untilPrepared">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -100,9 +103,9 @@ export async function fetchArtifact(
     artifact: plan.artifact,
     download: local.download,
     untilPrepared,
-    work,
+    paths,
   });
-  await runPhase(phase, node, runtime, signal);
+  await runPhase({ ...runtime, signal }, phase, node);
 }
 
 /** An artifact on the first master whose version is known. */
@@ -117,7 +120,7 @@ export interface FoundArtifact {
  * artifacts can't even print their version without Docker. In that case, this prepares the node for a layout with Docker and runs the artifact again.
  */
 export async function checkVersion(
-  { plan, runtime, firstLayout, work }: Installation,
+  { plan, runtime, firstLayout, paths }: Installation,
   { node }: { readonly node: NodeRecord },
   signal: AbortSignal,
 ): Promise<FoundArtifact> {
@@ -125,16 +128,16 @@ export async function checkVersion(
     variant: plan.variant,
     sha256: plan.sha256,
     shown: plan.artifact.shown,
-    work,
+    paths,
   });
   try {
-    return { layout: firstLayout, version: await runPhase(phase, node, runtime, signal) };
+    return { layout: firstLayout, version: await runPhase({ ...runtime, signal }, phase, node) };
   } catch (error) {
     if (plan.layout !== undefined || !endedBadly(error)) throw error;
     const layout = layouts.find((each) => layoutNeeds(each, "docker"));
     if (layout === undefined) throw error;
-    await runPhase(prepareNode(layout, plan), node, runtime, signal);
-    return { layout, version: await runPhase(phase, node, runtime, signal) };
+    await runPhase({ ...runtime, signal }, prepareNode(layout, plan), node);
+    return { layout, version: await runPhase({ ...runtime, signal }, phase, node) };
   }
 }
 
@@ -161,10 +164,9 @@ export async function configure(
   const generateFor = async (layout: Layout): Promise<Layout> => {
     const facts: GenconfFacts = { resolvers, bootstrapUrl, layout, release };
     const found = await runPhase(
+      { ...runtime, signal },
       generate(await genconfFiles(plan, cluster, facts)),
       node,
-      runtime,
-      signal,
     );
     // The artifact's head may say more about the layout than its name does.
     return found.name === layout.name ? layout : found;
@@ -215,10 +217,10 @@ export async function serveTo(
     nodeAddresses: served.cluster.nodes.map(privateAddressOf),
     expectedAddresses: served.nodes.map(privateAddressOf),
     installScript: served.script,
-    folder: installation.work.serve,
+    folder: installation.paths.serve,
     longestSeconds: served.longestSeconds,
   };
-  await runPhase(servePhase(server), node, installation.runtime, signal);
+  await runPhase({ ...installation.runtime, signal }, servePhase(server), node);
   return bootstrapUrlOf(installation, node);
 }
 
@@ -233,7 +235,7 @@ export async function startInstallation(
   signal: AbortSignal,
 ): Promise<void> {
   const phase: Phase = startInstall(source.layout, source);
-  await slots.run(async () => runPhase(phase, node, runtime, signal), signal);
+  await slots.run(async () => runPhase({ ...runtime, signal }, phase, node), signal);
 }
 
 export function bootstrapUrlOf(

@@ -34,10 +34,9 @@ export async function configureUpgrade(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   return runPhase(
+    { ...installation.runtime, signal },
     generateUpgrade(installation, request),
     firstMasterOf(request.cluster),
-    installation.runtime,
-    signal,
   );
 }
 
@@ -139,7 +138,7 @@ async function generateScript(
 ): Promise<string> {
   const { script, words } = layout.upgrade;
   const run = {
-    work: upgradeWork,
+    paths: upgradeWork,
     words: words(version),
     names: "file" in script ? [script.file] : [],
     linePrefix: "linePrefix" in script ? script.linePrefix : "",

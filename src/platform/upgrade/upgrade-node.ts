@@ -59,8 +59,12 @@ async function runUpgrade(
   const { plan, runtime } = installation;
   // The node's services are running. What they occupy is no obstacle.
   if (layout.upgrade.preparesNodes)
-    await runPhase(prepareNode({ ...layout, conditions: () => [] }, plan), node, runtime, signal);
-  await runPhase(startUpgrade(layout.upgrade, source), node, runtime, signal);
+    await runPhase(
+      { ...runtime, signal },
+      prepareNode({ ...layout, conditions: () => [] }, plan),
+      node,
+    );
+  await runPhase({ ...runtime, signal }, startUpgrade(layout.upgrade, source), node);
   const after = await untilUpgradeEnds(installation, request, signal);
   seen(node, after.version);
   if (after.upgrade.state !== "succeeded")

@@ -27,7 +27,9 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
     const begun: number[] = [];
     const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
     const request = { ...named, options: chaos, onFault };
-    const failing = failureOf(runChaos(backend, request, runtime, interruption.signal));
+    const failing = failureOf(
+      runChaos({ ...runtime, signal: interruption.signal }, backend, request),
+    );
     await until("a fault shows", () => told.some((text) => text.startsWith("The fault shows")), {
       limitMs: 100_000,
     });
@@ -41,11 +43,15 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
     await using _ = stack;
     const interruption = new AbortController();
     const request = { ...named, options: chaos };
-    const first = failureOf(runChaos(backend, request, runtime, interruption.signal));
+    const first = failureOf(
+      runChaos({ ...runtime, signal: interruption.signal }, backend, request),
+    );
     await until("a fault shows", () => told.some((text) => text.startsWith("The fault shows")), {
       limitMs: 100_000,
     });
-    expect((await failureOf(runChaos(backend, request, runtime, signal))).id).toBe("cluster-busy");
+    expect((await failureOf(runChaos({ ...runtime, signal }, backend, request))).id).toBe(
+      "cluster-busy",
+    );
     interruption.abort(new Error("Enough"));
     expect([(await first).message, await list()]).toEqual(["Enough", []]);
   });
@@ -58,7 +64,7 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
       if (state === "dead") await machines[2]!.close();
       else for (const machine of machines) await machine.write(state, "");
       const failure = await failureOf(
-        runChaos(backend, { ...named, options: chaos }, runtime, signal),
+        runChaos({ ...runtime, signal }, backend, { ...named, options: chaos }),
       );
       expect(failure.id).toBe(state === "dead" ? "connection-failed" : "remote-command-failed");
       expect([await cuts(), await list()]).toEqual([[false, false, false], []]);

@@ -206,7 +206,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     for (const machine of machines) await machine.write("timed", "");
     const begun = await begin({ durationMs: 1_000 });
     for (const { folder } of machines) await Bun.file(join(folder, "timed")).delete();
-    await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
+    await untilFaultEnds({ ...runtime, signal }, backend, { ...named, begun });
     expect(await list()).toEqual([]);
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
   });
@@ -218,7 +218,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const begun = await begin({ durationMs: 1_000 });
     for (const { folder } of machines.slice(0, 2)) await Bun.file(join(folder, "timed")).delete();
     await machines[2]!.close();
-    await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
+    await untilFaultEnds({ ...runtime, signal }, backend, { ...named, begun });
     expect(told).toContainEqual(
       expect.stringMatching(/agent_0 does not show .*Cannot reach agent_0/),
     );
@@ -231,7 +231,7 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     const begun = await begin();
     const interruption = new AbortController();
     const failing = failureOf(
-      untilFaultEnds(backend, { ...named, begun }, runtime, interruption.signal),
+      untilFaultEnds({ ...runtime, signal: interruption.signal }, backend, { ...named, begun }),
     );
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");

@@ -63,7 +63,7 @@ test.skipIf(machinesLack !== undefined)(
         void lines.push(`${nodeReference(node)} ${line}`),
       isOutputClosed: () => false,
     };
-    const following = followLogs(request, runtime, stop.signal);
+    const following = followLogs({ ...runtime, signal: stop.signal }, request);
     following.catch(() => {});
     await until("one");
     await write(1, at(2, "two"));
@@ -89,6 +89,7 @@ test.skipIf(machinesLack !== undefined)(
     await using opened = await openCluster();
     await opened.write(1, at(1, "one"));
     await followLogs(
+      { ...opened.runtime, signal: neverAborted },
       {
         cluster: opened.cluster,
         nodes: ["agents"],
@@ -96,8 +97,6 @@ test.skipIf(machinesLack !== undefined)(
         onLine: () => {},
         isOutputClosed: () => true,
       },
-      opened.runtime,
-      neverAborted,
     );
   },
 );
@@ -112,7 +111,10 @@ test.skipIf(machinesLack !== undefined)(
     await write(0, at(4, "four"));
     const file = join(scratch.path, "all.log");
     const backend = { consoleOutput: async () => [] };
-    const saved = await saveMergedLogs(backend, { cluster, file }, runtime, neverAborted);
+    const saved = await saveMergedLogs({ ...runtime, signal: neverAborted }, backend, {
+      cluster,
+      file,
+    });
     expect(saved.file).toBe(file);
     const text = await readFile(file, "utf8");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -125,7 +127,7 @@ test.skipIf(machinesLack !== undefined)(
       "master_0 etcd: four",
     ]);
     const agoMs = 60_000;
-    await saveMergedLogs(backend, { cluster, file, agoMs }, runtime, neverAborted);
+    await saveMergedLogs({ ...runtime, signal: neverAborted }, backend, { cluster, file, agoMs });
     expect(await readFile(file, "utf8")).not.toContain("etcd");
   },
 );

@@ -48,7 +48,7 @@ async function openHandOver(): Promise<HandOverFixture> {
     ...fixture.runtime,
     environment: { ...fixture.runtime.environment, XDG_STATE_HOME: state },
   };
-  const backend = await createCloudBackend({ region }, runtime, neverAborted);
+  const backend = await createCloudBackend({ ...runtime, signal: neverAborted }, { region });
   return {
     fixture,
     cluster,
@@ -61,7 +61,8 @@ async function openHandOver(): Promise<HandOverFixture> {
 const importThere = async (
   { other }: HandOverFixture,
   handOver: HandOver,
-): Promise<ClusterRecord> => importCluster(other.backend, handOver, other.runtime, neverAborted);
+): Promise<ClusterRecord> =>
+  importCluster({ ...other.runtime, signal: neverAborted }, other.backend, handOver);
 
 /** The other computer has nothing. */
 const expectUntouched = async ({ other }: HandOverFixture): Promise<void> =>
@@ -101,7 +102,11 @@ test("another computer waits for the cluster and runs commands on it, strictly w
   expect(stdout).toBe(`ip-${imported.nodes[0]!.privateAddress?.replaceAll(".", "-")}\n`);
   // The cluster can be imported again, also on the computer that created it.
   await importThere(handedOver, handOver);
-  await importCluster(await fixture.open(region), handOver, fixture.runtime, neverAborted);
+  await importCluster(
+    { ...fixture.runtime, signal: neverAborted },
+    await fixture.open(region),
+    handOver,
+  );
   const files = ["events.jsonl", "id_ed25519", "ip-detect", "known_hosts", "last_record.json"];
   expect((await readdir(imported.directory)).toSorted()).toEqual(files);
 });

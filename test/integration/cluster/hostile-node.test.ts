@@ -126,10 +126,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     ];
     const lines: string[] = [];
     const { files } = await saveLogs(
+      { ...runtime(lines), signal },
       backendThatSays(...hostile.map((name) => ({ name, text: "owned" }))),
       { cluster: cluster(machines, directory), folder: directory },
-      runtime(lines),
-      signal,
     );
     expect(files).toEqual(["clock", "journal"].map((name) => `master_0.${name}.txt`));
     expect(await readFile(join(directory, "id_ed25519"), "utf8")).toBe(key);
@@ -169,10 +168,9 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
     await agent!.write("var/lib/cluster-e2e/install.log", leaks);
     const lines: string[] = [];
     const { folder, files } = await saveLogs(
+      { ...runtime(lines), signal },
       backendThatSays({ name: "agent_0.console.txt", text: leaks }),
       { cluster: change(cluster(machines, directory)), folder: join(scratch.path, "logs") },
-      runtime(lines),
-      signal,
     );
     const texts = await Promise.all(
       files.map(async (name) => readFile(join(folder, name), "utf8")),

@@ -29,9 +29,8 @@ test("the license, the configuration's secrets and the secret parts of the URL a
   });
 
   const checked = await planInstallation(
+    { environment: {}, clock: systemClock, progress, signal: neverAborted },
     { ...plan, configuration: { ...configuration, licenseFile } },
-    { environment: {}, clock: systemClock, progress },
-    neverAborted,
   );
 
   expect(checked.configuration).toMatchObject({ licenseKey: "the license" });
@@ -49,9 +48,8 @@ test("progress names an artifact whose server takes long", async () => {
   const notes: string[] = [];
   const progress = { ...silentProgress, note: (text: string) => void notes.push(text) };
   const planned = planInstallation(
+    { environment: {}, clock: systemClock, progress, signal: neverAborted },
     { ...examplePlan("/a", { artifact }), configuration: { ...added({}), licenseFile: undefined } },
-    { environment: {}, clock: systemClock, progress },
-    neverAborted,
   );
   expect((await failureOf(planned)).id).toBe("artifact-unreachable");
   expect(notes).toEqual(["Still reading the artifact."]);
@@ -65,7 +63,7 @@ test("a pipe with a checksum is refused like one without, because nobody may eve
   for (const sha256 of [undefined, "0".repeat(64)]) {
     const plan = examplePlan("/a", { artifact: { kind: "file", path, shown: path } });
     const request = { ...plan, configuration: { ...added({}), licenseFile: undefined }, sha256 };
-    const planned = planInstallation(request, runtime, neverAborted);
+    const planned = planInstallation({ ...runtime, signal: neverAborted }, request);
     expect(await failureOf(planned)).toMatchObject({ id: "artifact-invalid" });
   }
 });

@@ -91,7 +91,9 @@ describe.skipIf(machinesLack !== undefined)("what the platform makes of a fault"
     const begun = await begin({ until: isCut });
     const interruption = new AbortController();
     const waiting = { ...named, begun };
-    const failing = failureOf(untilFaultEnds(backend, waiting, runtime, interruption.signal));
+    const failing = failureOf(
+      untilFaultEnds({ ...runtime, signal: interruption.signal }, backend, waiting),
+    );
     interruption.abort(new Error("Enough"));
     expect((await failing).message).toBe("Enough");
     expect(await list()).toEqual([]);
@@ -103,7 +105,7 @@ describe.skipIf(machinesLack !== undefined)("what the platform makes of a fault"
     for (const machine of machines) await machine.write("timed", "");
     const begun = await begin({ until: isCut, durationMs: 1_000 });
     for (const { folder } of machines) await Bun.file(join(folder, "timed")).delete();
-    await untilFaultEnds(backend, { ...named, begun }, runtime, signal);
+    await untilFaultEnds({ ...runtime, signal }, backend, { ...named, begun });
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*; every node's check passes/));
   });
 

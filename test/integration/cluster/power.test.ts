@@ -73,13 +73,18 @@ async function openCluster(
   const environment = { PATH: process.env["PATH"] ?? "", HOME: scratch.path };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
   const change = async (action: PowerAction, nodes: readonly string[], isForced = false) =>
-    changePower(backend, { clusterId: cluster.id, action, nodes, isForced }, runtime, signal);
+    changePower({ ...runtime, signal }, backend, {
+      clusterId: cluster.id,
+      action,
+      nodes,
+      isForced,
+    });
   const rebooting = async (nodes: readonly string[], clock: Clock = systemClock) => {
     for (const machine of machines.machines)
       await machine.write("proc/1/stat", `${"x ".repeat(21)}7 x\n`);
     const request = { clusterId: cluster.id, action: "restart", nodes, isForced: false } as const;
     const inCloud = { ...backend, local: undefined } as unknown as Backend<unknown>;
-    await changePower(inCloud, request, { ...runtime, clock }, signal);
+    await changePower({ ...runtime, clock, signal }, inCloud, request);
   };
   const own = {
     cluster,
@@ -313,7 +318,7 @@ describe("a restart in the cloud", () => {
       isForced: false,
     } as const;
     const restart = async (clock: Clock = systemClock) =>
-      changePower(backend, request, { ...runtime, clock }, signal);
+      changePower({ ...runtime, clock, signal }, backend, request);
     const begins = async () =>
       until("the node restarts", async () =>
         cloud.answers.begun.some((each) => new RegExp(reboot).test(each)),

@@ -109,6 +109,13 @@ export async function runAt(
   onStart?.(file);
   const ended = await runOnCluster(
     {
+      environment: { ...process.env, XDG_STATE_HOME: scratch.path },
+      clock: systemClock,
+      progress: { ...silentProgress, note: (text) => void notes.push(text) },
+      onConnecting: () => (events.isConnecting = true),
+      signal: stop,
+    },
+    {
       backend: { name: "cloud", scope: exampleScope },
       clusterId: "demo",
       find: async (inner) => {
@@ -128,13 +135,6 @@ export async function runAt(
         isTerminal: false,
       },
     },
-    {
-      environment: { ...process.env, XDG_STATE_HOME: scratch.path },
-      clock: systemClock,
-      progress: { ...silentProgress, note: (text) => void notes.push(text) },
-      onConnecting: () => (events.isConnecting = true),
-    },
-    stop,
   ).catch((error: unknown) => error as ClusterError);
   for (const cluster of [known, clusterAt(0, "fedcba9876543210")]) {
     if (cluster !== undefined) await closeMasterConnections(directoryOf(cluster), process.env);

@@ -27,6 +27,13 @@ const nodes = [request.port, ...(request.otherPorts ?? [])].map((port, index): N
   web: { host: "127.0.0.1", httpPort: 80, httpsPort: 443 },
 }));
 process.exitCode = await runOnNode(
+  {
+    environment: process.env,
+    clock: systemClock,
+    progress: new LineProgress((line) => console.error(line)),
+    onConnecting: () => {},
+    signal,
+  },
   { ...exampleCluster(nodes, "oss"), directory: request.directory },
   {
     words: request.words,
@@ -39,11 +46,4 @@ process.exitCode = await runOnNode(
     fetches: request.fetches,
     isTerminal: false,
   },
-  {
-    environment: process.env,
-    clock: systemClock,
-    progress: new LineProgress((line) => console.error(line)),
-    onConnecting: () => {},
-  },
-  signal,
 );

@@ -47,7 +47,7 @@ async function openNodes() {
       progress: silentProgress,
       onConnecting: () => {},
     };
-    const outcomes = await runOnNodes(cluster, request, runtime, stop.signal);
+    const outcomes = await runOnNodes({ ...runtime, signal: stop.signal }, cluster, request);
     return { lines: lines.toSorted(), statuses: outcomes.map(({ status }) => status), outcomes };
   };
   return {

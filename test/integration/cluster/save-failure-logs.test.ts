@@ -31,10 +31,9 @@ test.skipIf(machinesLack !== undefined)(
     const request = { cluster, connections: machines.connections, directory: scratch.path };
     const save = async (lines: string[]) =>
       saveFailureLogs(
+        { progress: new LineProgress((line) => lines.push(line)), signal: neverAborted },
         { consoleOutput: async () => [] },
         request,
-        { progress: new LineProgress((line) => lines.push(line)) },
-        neverAborted,
       );
     const file = join(scratch.path, "agent_0.install.log");
     await save([]);
@@ -65,14 +64,13 @@ test.skipIf(machinesLack !== undefined)(
     const limit = new AbortController();
     const lines: string[] = [];
     const saving = saveFailureLogs(
+      { progress: new LineProgress((line) => lines.push(line)), signal: limit.signal },
       { consoleOutput: async () => [{ name: "master_0.console.txt", text: "Kernel panic\n" }] },
       {
         cluster: exampleCluster(machines.nodes, "oss"),
         connections: machines.connections,
         directory: scratch.path,
       },
-      { progress: new LineProgress((line) => lines.push(line)) },
-      limit.signal,
     );
     await until("the node was asked", () =>
       existsSync(join(machines.machines[0]!.folder, "run/asked")),

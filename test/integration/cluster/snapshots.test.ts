@@ -50,7 +50,7 @@ async function restore(
   const { progress, steps } = recordingProgress();
   const name = { clusterId: cluster.id, name: "installed" };
   const ended = await rejectionOf(
-    restoreSnapshot(backend, name, { environment: {}, clock: systemClock, progress }, signal),
+    restoreSnapshot({ environment: {}, clock: systemClock, progress, signal }, backend, name),
   );
   const read = async (file: string): Promise<readonly string[]> =>
     Promise.all(machines.machines.map((machine) => machine.read(file)));

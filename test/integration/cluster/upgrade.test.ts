@@ -203,7 +203,7 @@ describe.skipIf(machinesLack !== undefined)(`an upgrade (${machinesLack ?? "here
     await silent!.close();
     await rm(join(bare!.folder, "opt/mesosphere/etc/dcos-version.json"));
     const runtime = { environment: {}, clock: systemClock, progress: all.told.progress };
-    const versions = await readVersions(all.cluster, runtime, neverAborted);
+    const versions = await readVersions({ ...runtime, signal: neverAborted }, all.cluster);
     expect([...versions]).toEqual([["master_0", "1.0"]]);
     const warnings = all.told.told.filter((line) => line.startsWith("The version of "));
     expect(warnings).toEqual([

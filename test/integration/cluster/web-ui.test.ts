@@ -25,9 +25,8 @@ async function find(
   const node = { ...master!.node, web: { host: "192.0.2.1", httpPort: 80, httpsPort: 8443 } };
   const cluster = { ...exampleCluster([node], variant), directory };
   return await findWebUi(
+    { environment: {}, clock: systemClock, progress: silentProgress, signal },
     cluster,
-    { environment: {}, clock: systemClock, progress: silentProgress },
-    signal,
   );
 }
 

@@ -18,7 +18,7 @@ const mark = "demo-00000000-probe";
 async function open(cloud: LocalCloud, changes: Readonly<Record<string, string>> = {}) {
   const environment = { ...cloud.environment, AWS_EC2_METADATA_DISABLED: "true", ...changes };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
-  return (await openApi(cloud.region, runtime, neverAborted))(cloud.region);
+  return (await openApi({ ...runtime, signal: neverAborted }, cloud.region))(cloud.region);
 }
 
 async function observed(cloud: LocalCloud) {

@@ -32,7 +32,7 @@ async function destroy(found: readonly ClusterRecord[]) {
   const removed: string[] = [];
   const { progress, steps, told } = recordingProgress();
   const backend = backendWith(found, async ({ creationId }) => void removed.push(creationId));
-  await destroyCluster(backend, "example", { progress, environment: {} }, neverAborted);
+  await destroyCluster({ progress, environment: {}, signal: neverAborted }, backend, "example");
   return { removed, steps, told };
 }
 
@@ -59,7 +59,7 @@ async function fail(isInterrupted: boolean) {
   });
   expect(
     await failureOf(
-      destroyEach(backend, [creation("c1")], { progress, environment: {} }, stop.signal),
+      destroyEach({ progress, environment: {}, signal: stop.signal }, backend, [creation("c1")]),
     ),
   ).toBe(left);
   expect(steps).toEqual(["Destroy example: failed"]);

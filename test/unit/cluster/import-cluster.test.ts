@@ -36,7 +36,9 @@ async function failedImport(nodes: readonly NodeRecord[], parts: Partial<Backend
     find: async () => cluster,
     ...parts,
   } as unknown as Backend<unknown>;
-  const failure = await failureOf(importCluster(backend, handOver, runtime, neverAborted));
+  const failure = await failureOf(
+    importCluster({ ...runtime, signal: neverAborted }, backend, handOver),
+  );
   expect(existsSync(directory)).toBe(false);
   return { failure, told };
 }

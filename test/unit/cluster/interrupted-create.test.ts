@@ -61,7 +61,7 @@ test.each<[boolean, readonly string[]]>([
   await using _ = folder;
   const request = { login: {}, variables: {} } as unknown as RunRequest;
   const failure = await failureOf(
-    runOnNode(cluster, request, { ...runtime, onConnecting: () => {} }, signal),
+    runOnNode({ ...runtime, onConnecting: () => {}, signal }, cluster, request),
   );
   expect(failure.id).toBe("node-not-found");
   expect([failure.hint].filter((hint) => hint === says)).toEqual([...hints]);
@@ -109,7 +109,7 @@ test.each<[boolean, readonly string[]]>([
   const backend = { name: "cloud", find: async () => running } as unknown as Backend<unknown>;
   const deadlineMs = systemClock.now() + 200;
   const request = { clusterId: cluster.id, login: undefined, skipHttpChecks: true, deadlineMs };
-  expect((await failureOf(waitForCluster(backend, request, runtime, signal))).id).toBe(
+  expect((await failureOf(waitForCluster({ ...runtime, signal }, backend, request))).id).toBe(
     "deadline-passed",
   );
   expect(told.filter((text) => text === says)).toEqual([...warnings]);
@@ -120,7 +120,7 @@ test("run on all nodes says so, also if it works", async () => {
   await using _ = folder;
   const request = { words: ["true"], login: {}, nodes: [], fetches: [] } as unknown as NodesRun;
   expect(
-    await runOnNodes(cluster, request, { ...runtime, onConnecting: () => {} }, signal),
+    await runOnNodes({ ...runtime, onConnecting: () => {}, signal }, cluster, request),
   ).toEqual([]);
   expect(told).toEqual([says]);
 });

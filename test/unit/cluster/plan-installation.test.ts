@@ -38,7 +38,10 @@ const plainHttp =
 test("create and upgrade refuse plain http from another computer without a checksum before they request anything", async () => {
   const runtime = { clock: systemClock, progress: silentProgress, environment: {} };
   const failure = await failureOf(
-    checkedHead({ artifact: web("http://192.0.2.7/a.sh"), sha256: undefined }, runtime, signal),
+    checkedHead(
+      { ...runtime, signal },
+      { artifact: web("http://192.0.2.7/a.sh"), sha256: undefined },
+    ),
   );
   expect(failure).toMatchObject({ id: "bad-usage", exitCode: 2, message: plainHttp });
   const configuration = {
@@ -48,7 +51,7 @@ test("create and upgrade refuse plain http from another computer without a check
     licenseFile: undefined,
   } as const;
   const request = { ...examplePlan("", {}), configuration, artifact: web("http://192.0.2.7/a.sh") };
-  expect(await failureOf(planInstallation(request, runtime, signal))).toMatchObject({
+  expect(await failureOf(planInstallation({ ...runtime, signal }, request))).toMatchObject({
     id: "bad-usage",
   });
 });
@@ -137,7 +140,7 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
     licenseFile: undefined,
   } as const;
   const plan = async (changes: object, configuration = given) =>
-    planInstallation({ ...examplePlan(path, changes), configuration }, runtime, signal);
+    planInstallation({ ...runtime, signal }, { ...examplePlan(path, changes), configuration });
   const found = await plan({ variant: undefined });
   expect(found).toMatchObject({
     variant: "none",

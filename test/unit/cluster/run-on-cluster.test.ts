@@ -23,7 +23,7 @@ test("an interrupt ends the wait for the backend", async () => {
     progress: silentProgress,
     onConnecting: () => {},
   };
-  const ended = failureOf(runOnCluster(work, runtime, stop.signal));
+  const ended = failureOf(runOnCluster({ ...runtime, signal: stop.signal }, work));
   await asked.promise;
   stop.abort(new Error("interrupted"));
   expect((await ended).message).toBe("interrupted");

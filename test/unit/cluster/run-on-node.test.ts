@@ -17,7 +17,7 @@ async function maskedOf(request: Partial<RunRequest>): Promise<readonly string[]
   const runtime = { environment: {}, clock: systemClock, progress, onConnecting: () => {} };
   const { signal } = new AbortController();
   const failure = await failureOf(
-    runOnNode(exampleCluster([], "oss"), whole as RunRequest, runtime, signal),
+    runOnNode({ ...runtime, signal }, exampleCluster([], "oss"), whole as RunRequest),
   );
   expect(failure.id).toBe("node-not-found");
   return masked;

@@ -35,7 +35,7 @@ test("without the cluster's key, a restore ends when the nodes run, and says so"
   } as unknown as Backend<unknown>;
   const { progress, steps, told } = recordingProgress();
   const runtime = { environment: {}, clock: systemClock, progress };
-  expect(await restoreSnapshot(backend, snapshot, runtime, signal)).toBe(cluster);
+  expect(await restoreSnapshot({ ...runtime, signal }, backend, snapshot)).toBe(cluster);
   expect([restored, steps]).toEqual([["installed"], []]);
   expect(told).toEqual([
     "This computer doesn't have the cluster's key, so it does not wait for logins to the nodes.",
@@ -76,7 +76,7 @@ async function restoreSilentNode(
   };
   const clock = { now: () => time.ms, sleep };
   const failure = await failureOf(
-    restoreSnapshot(backend, snapshot, { environment: {}, clock, progress }, signal),
+    restoreSnapshot({ environment: {}, clock, progress, signal }, backend, snapshot),
   );
   expect(steps).toEqual(["Log in to the nodes: failed"]);
   return { failure, passedMs: time.ms };
@@ -138,9 +138,11 @@ test.each<[string, () => Promise<ClusterRecord | undefined>, string]>([
 test("clusters of a backend without snapshots can't be restored", async () => {
   const backend = { name: "cloud", find: async () => cluster } as unknown as Backend<unknown>;
   const runtime = { environment: {}, clock: systemClock, progress: recordingProgress().progress };
-  expect(await failureOf(restoreSnapshot(backend, snapshot, runtime, signal))).toMatchObject({
-    id: "bad-usage",
-  });
+  expect(await failureOf(restoreSnapshot({ ...runtime, signal }, backend, snapshot))).toMatchObject(
+    {
+      id: "bad-usage",
+    },
+  );
 });
 
 test("the backend makes, lists, saves and deletes snapshots of the cluster that it finds", async () => {

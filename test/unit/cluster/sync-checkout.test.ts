@@ -14,7 +14,9 @@ test.each([
   const { progress, steps } = recordingProgress();
   const cluster = exampleCluster(nodes as NodeRecord[], "oss");
   const runtime = { connections: {} as never, progress };
-  const failure = await failureOf(syncCheckout(cluster, {} as Checkout, runtime, neverAborted));
+  const failure = await failureOf(
+    syncCheckout({ ...runtime, signal: neverAborted }, cluster, {} as Checkout),
+  );
   expect(failure).toMatchObject({ id: "node-not-found", facts: { cluster: "example" } });
   expect(failure.message).toBe('Cluster "example" has no running master to sync to.');
   expect(steps).toEqual([]);

@@ -20,7 +20,7 @@ const node = (changes: object) =>
 
 /** For a cluster whose key is on another machine. */
 const find = (nodes: readonly NodeRecord[]) =>
-  findWebUi(exampleCluster(nodes, "oss"), runtime, signal);
+  findWebUi({ ...runtime, signal }, exampleCluster(nodes, "oss"));
 
 test.each([
   ["oss", undefined, "http://192.0.2.1/"],
@@ -105,7 +105,7 @@ test("a master whose host key was never pinned has no web UI that can be trusted
   await others.pin("192.0.2.2", 22, Buffer.alloc(51));
   const ssh = { host: "192.0.2.1", port: 22, user: "admin" };
   const cluster = { ...exampleCluster([node({ ssh })], "oss"), directory: folder.path };
-  expect(await failureOf(findWebUi(cluster, runtime, signal))).toMatchObject({
+  expect(await failureOf(findWebUi({ ...runtime, signal }, cluster))).toMatchObject({
     id: "key-missing",
     facts: { node: "master_0", address: "192.0.2.1" },
   });

@@ -72,7 +72,7 @@ test.each([
 ] as const)("a clock that is %s is set until it is right", async (_, given) => {
   const node: Node = { ...given, sets: 0 };
   const { connection, runtime } = open(node);
-  const found = await correctClock(connection, "master_0", runtime, neverAborted);
+  const found = await correctClock({ ...runtime, signal: neverAborted }, connection, "master_0");
   expect(Math.abs(node.offsetMs)).toBeLessThanOrEqual(25);
   expect(Math.abs(found.offsetMs - node.offsetMs)).toBeLessThanOrEqual(1);
 });
@@ -80,7 +80,9 @@ test.each([
 test("a clock that is right isn't touched", async () => {
   const node: Node = { offsetMs: 15, wayMs: 30, lateMs: [0], sets: 0 };
   const { connection, runtime } = open(node);
-  expect(await correctClock(connection, "master_0", runtime, neverAborted)).toMatchObject({
+  expect(
+    await correctClock({ ...runtime, signal: neverAborted }, connection, "master_0"),
+  ).toMatchObject({
     sets: 0,
   });
   expect([node.offsetMs, node.sets]).toEqual([15, 0]);
@@ -97,7 +99,11 @@ test.each([3_600, -3_600])(
       sets: 0,
     };
     const { connection, runtime } = open(node);
-    const { offsetMs } = await correctClock(connection, "master_0", runtime, neverAborted);
+    const { offsetMs } = await correctClock(
+      { ...runtime, signal: neverAborted },
+      connection,
+      "master_0",
+    );
     expect(Math.abs(offsetMs)).toBeLessThanOrEqual(20);
     expect(Math.abs(node.offsetMs - faultSeconds * 1000)).toBeLessThanOrEqual(25);
   },
@@ -116,7 +122,7 @@ test("a node that refuses is an error with its words, and so is one whose shell 
       return { status: 0, stdout: "", stderr: "" };
     };
     const runtime = { clock: { now: () => 0, sleep: async () => {} }, progress: silentProgress };
-    return await failureOf(correctClock({ run }, "master_0", runtime, neverAborted));
+    return await failureOf(correctClock({ ...runtime, signal: neverAborted }, { run }, "master_0"));
   };
   const id = "remote-command-failed";
   expect(await refusing()).toMatchObject({

@@ -2,7 +2,7 @@ import type { $Command, EC2ClientResolvedConfig } from "@aws-sdk/client-ec2";
 import { type ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Clock, Progress, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Progress, Runtime, Work } from "../../../system/runtime.ts";
 import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { CredentialSource } from "../credentials/credential-source.ts";
@@ -29,13 +29,9 @@ export type OpenRegion = (region: string) => CloudApi;
  * Finds and obtains credentials. Sends nothing to the API itself; `region` is the region of the services that issue credentials. Throws
  * `no-credentials`.
  */
-export async function openApi(
-  region: string,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<OpenRegion> {
+export async function openApi(work: Work, region: string): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");
-  const { environment, clock, progress } = runtime;
+  const { environment, clock, progress } = work;
   const profile = await readProfile(environment);
   const settings = await readSettings(environment, profile);
   const endpoint = settings.endpointOf("EC2");
@@ -51,15 +47,15 @@ export async function openApi(
   // The services that issue credentials answer in forms of their own.
   const inner = handle(async (response) => response);
   const request = { environment, profile, settings, region, requestHandler: inner };
-  const source = await findCredentials(request, signal);
+  const source = await findCredentials(request, work.signal);
   const provide = cachedUntilExpiry(async () => {
     const found = await source.provide();
     progress.hide(found.secretAccessKey);
     if (found.sessionToken !== undefined) progress.hide(found.sessionToken);
     return found;
   });
-  const resolve = async () => resolveCredentials(source, provide, signal);
-  const identity = await firstIdentity(source, resolve, progress, signal);
+  const resolve = async () => resolveCredentials(source, provide, work.signal);
+  const identity = await firstIdentity(source, resolve, progress, work.signal);
   progress.detail(1, `Credentials from ${source.name}`);
   const configuration = {
     retryMode: "adaptive",
@@ -81,7 +77,7 @@ export async function openApi(
         // The compiler doesn't see that the table has the command of this action.
         const Command = commands[action] as unknown as CommandOf<typeof action>;
         return await sendLogged(
-          { action, region: chosen, source, endpoint, offset, runtime },
+          { action, region: chosen, source, endpoint, offset, runtime: work },
           callSignal,
           async () => client.send(new Command(input), { abortSignal: callSignal }),
         );

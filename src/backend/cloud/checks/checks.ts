@@ -6,7 +6,7 @@ import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model
 import { creationDirectory, creationFiles } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
 import { isAccessible } from "../../../system/files/private-file.ts";
-import type { Clock, Environment, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Environment, Work } from "../../../system/runtime.ts";
 import { withForeignResources } from "../../shared/foreign-resource.ts";
 import { rangesOf } from "../admission.ts";
 import type { CloudApi } from "../api/api.ts";
@@ -29,18 +29,14 @@ import { launchChecks, permissionChecks } from "./permissions.ts";
  * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
  * sends the request; the signal ends them all.
  */
-export function cloudChecks(
-  defaults: CheckedDefaults,
-  runtime: Runtime,
-  signal: AbortSignal,
-): readonly Check[] {
+export function cloudChecks(work: Work, defaults: CheckedDefaults): readonly Check[] {
   const { region } = defaults;
-  const facts = cloudFacts(defaults, runtime, signal);
+  const facts = cloudFacts(work, defaults);
   return [
-    ...accessChecks(facts, region, runtime.clock),
+    ...accessChecks(facts, region, work.clock),
     ...permissionChecks(facts, defaults),
     ...launchChecks(facts, defaults),
-    adminAddressCheck(facts, { region, environment: runtime.environment }),
+    adminAddressCheck(facts, { region, environment: work.environment }),
     leftoversCheck(facts, region),
   ];
 }

@@ -4,7 +4,7 @@ import { ClusterError, hasErrorId } from "../../../errors.ts";
 import { moreDetail } from "../../../references.ts";
 import { type Check, type Outcome, skip } from "../../../model/check.ts";
 import { once } from "../../../system/concurrency.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Work } from "../../../system/runtime.ts";
 import { type CloudApi, collectPages, describeGroups, describeInstances } from "../api/api.ts";
 import { openApi } from "../api/open-api.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
@@ -71,19 +71,15 @@ const request: Limit = {
 };
 
 /** Requests each fact once, when the first check needs it, and keeps the result, even if it is a failure. */
-export function cloudFacts(
-  defaults: CheckedDefaults,
-  runtime: Runtime,
-  signal: AbortSignal,
-): CloudFacts {
+export function cloudFacts(work: Work, defaults: CheckedDefaults): CloudFacts {
   const { region } = defaults;
   const opened = once(() =>
-    within(opening, (bounded) => openApi(region, runtime, bounded), signal),
+    within(opening, (bounded) => openApi({ ...work, signal: bounded }, region), work.signal),
   );
   const api = once(async () => (await opened())(region));
   const inTime = async <Answer>(ask: Ask<Answer>): Promise<Answer> => {
     const here = await api();
-    return within(request, (bounded) => ask(here, bounded), signal);
+    return within(request, (bounded) => ask(here, bounded), work.signal);
   };
   const asked = <Answer>(ask: Ask<Answer>) => once(async () => inTime(ask));
   const defaultGroups = asked(async (here, bounded) => {
@@ -102,7 +98,7 @@ export function cloudFacts(
     image: asked((here, bounded) => findImage(here, defaults.distribution, undefined, bounded)),
     instanceType: asked((here, bounded) => findInstanceType(here, defaults.instanceType, bounded)),
     zones: asked((here, bounded) => offeredZones(here, defaults.instanceType, bounded)),
-    address: once(() => checkAddress(runtime, signal)),
+    address: once(() => checkAddress(work)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Image, InstanceTypeInfo } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Work } from "../../../system/runtime.ts";
 import { type CloudApi, collectPages } from "../api/api.ts";
 
 /** What decides whether an image boots on an instance type, in the API's words. */
@@ -34,10 +34,9 @@ export async function findInstanceType(
 
 /** Throws `bad-usage` if the region doesn't have the type. Undefined if the account may not ask: then only the launch can tell. */
 export async function describeInstanceType(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   api: CloudApi,
   instanceType: string,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<InstanceTypeInfo | undefined> {
   try {
     const type = await findInstanceType(api, instanceType, signal);

@@ -3,7 +3,7 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { Clock, Progress, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Progress, Work } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
 import { machineFailed } from "../../shared/machine-errors.ts";
 import { type CloudApi, describeInstances } from "../api/api.ts";
@@ -151,11 +151,10 @@ function assertAddresses(
 
 /** Explains that nodes don't answer because this machine's address isn't admitted; undefined if it is. */
 export async function whyUnreachableText(
-  runtime: Pick<Runtime, "environment" | "progress">,
+  work: Pick<Work, "environment" | "progress" | "signal">,
   cidrs: readonly string[],
-  signal: AbortSignal,
 ): Promise<string | undefined> {
-  const address = await checkAddress(runtime, signal).catch(() => undefined);
+  const address = await checkAddress(work).catch(() => undefined);
   if (address === undefined || isAllowedAddress(address, cidrs)) return undefined;
   return `This computer's public address is now ${address}, but the cluster allows only ${cidrs.join(", ")}.`;
 }

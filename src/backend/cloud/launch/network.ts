@@ -6,7 +6,7 @@ import { optionName } from "../../../references.ts";
 import { parseMoment } from "../../../model/parse-values.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { poll } from "../../../system/retry.ts";
-import type { Clock, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Work } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { slowNote } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
@@ -165,10 +165,11 @@ const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
 /** Returns this machine's public IPv4 address: nodes have no other. Throws `machine-not-set-up` with the option that makes it unnecessary. */
-export async function checkAddress(
-  { environment, progress }: Pick<Runtime, "environment" | "progress">,
-  signal: AbortSignal,
-): Promise<string> {
+export async function checkAddress({
+  environment,
+  progress,
+  signal,
+}: Pick<Work, "environment" | "progress" | "signal">): Promise<string> {
   const url = variable(environment, "CLUSTER_CHECK_ADDRESS_URL") ?? defaultUrl;
   using _slow = slowNote(() =>
     progress.note(`Waiting for ${url} to name this computer's public address.`),

@@ -2,7 +2,7 @@ import { limitsText } from "../limits.ts";
 import { platform } from "node:os";
 import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import type { Clock, Runtime } from "../../../system/runtime.ts";
+import type { Clock, Runtime, Work } from "../../../system/runtime.ts";
 import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../../contract.ts";
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
@@ -50,20 +50,19 @@ export class ContainerCopy extends ContainerMachines implements Creation {
 
   /** Creates nothing. Throws `cluster-exists`. */
   static async plan(
+    work: Work,
     { engine, root, request, origin }: Pick<CopyPlan, "engine" | "root" | "request" | "origin">,
-    runtime: Runtime,
-    signal: AbortSignal,
   ): Promise<ContainerCopy> {
     assertLimitsWork(engine.kind, origin.engineFacts, origin.settings.limits);
     const [{ reach }, { hasLeftovers }] = await Promise.all([
-      findReach(engine, origin.engineFacts, platform(), signal),
+      findReach(engine, origin.engineFacts, platform(), work.signal),
       assertIdCanBeClaimed(
         engine,
-        { root, clusterId: request.clusterId, clock: runtime.clock },
-        signal,
+        { root, clusterId: request.clusterId, clock: work.clock },
+        work.signal,
       ),
     ]);
-    return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, runtime);
+    return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, work);
   }
 
   protected get facts(): ClusterFacts {

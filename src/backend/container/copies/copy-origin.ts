@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Work } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
 import { type SnapshotOrigin, snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
@@ -42,15 +42,14 @@ export interface OpenOrigin {
 
 /** Throws `snapshot-not-found`, and `snapshot-unusable` if something that the nodes need is missing. */
 export async function snapshotOrigin(
+  work: Work,
   engine: Engine,
   request: CopyRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<CopyOrigin> {
   const { source, snapshot } = request;
   const [nodes, engineFacts] = await Promise.all([
-    findNodes(engine, request, signal),
-    readEngineFacts(engine, signal),
+    findNodes(engine, request, work.signal),
+    readEngineFacts(engine, work.signal),
   ]);
   const [{ counts, settings, labels }] = nodes;
   const { id: cluster, variant, distribution, webUi, platform } = source;
@@ -64,7 +63,7 @@ export async function snapshotOrigin(
     summary,
     open: async (_, inner) => {
       // Nobody may delete the snapshot until containers run, which keep the images.
-      const lock = await lockMachines(source.directory, runtime, inner);
+      const lock = await lockMachines({ ...work, signal: inner }, source.directory);
       try {
         const saved = await findNodes(engine, request, inner);
         const copiedFrom = [source.creationId, ...readCopiedFrom(saved[0].labels)];

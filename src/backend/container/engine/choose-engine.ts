@@ -13,7 +13,7 @@ import {
   engineNames,
 } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
-import { type Engine, type EngineRuntime, askJson, openEngine } from "./engine.ts";
+import { type Engine, type EngineWork, askJson, openEngine } from "./engine.ts";
 import { choosingVariables, dockerContext, ownInterfaces } from "./passage.ts";
 import { describeEach } from "../records/read-containers.ts";
 
@@ -29,23 +29,22 @@ const quietMs = 1_500;
  * do, and `deadline-passed` if an engine hangs: it may have the user's clusters, so no other engine takes its place.
  */
 export async function chooseEngine(
+  work: EngineWork,
   named: EngineName | undefined,
-  runtime: EngineRuntime,
-  signal: AbortSignal,
 ): Promise<Engine> {
-  if (named !== undefined) return openNamed(named, runtime, signal);
+  if (named !== undefined) return openNamed(work, named);
   const failures: Failure[] = [];
   for (const name of engineNames) {
     const kind = engineKinds[name];
-    const engine = openEngine(kind, "", runtime);
+    const engine = openEngine(kind, "", work);
     try {
-      if (!(await answers(engine, runtime, signal))) throw notOwn(kind);
-      for (const { error } of failures) reportFailure(error, kind, runtime);
+      if (!(await answers(work, engine))) throw notOwn(kind);
+      for (const { error } of failures) reportFailure(error, kind, work);
       return engine;
     } catch (error) {
-      signal.throwIfAborted();
+      work.signal.throwIfAborted();
       if (!(error instanceof ClusterError)) throw error;
-      const choice = isPresent(error) ? chosenBy(name, runtime.environment) : undefined;
+      const choice = isPresent(error) ? chosenBy(name, work.environment) : undefined;
       if (choice !== undefined) throw chosenFailure(error, kind, choice);
       if (error.id === "deadline-passed") throw hangs(error, kind);
       failures.push({ kind, error });
@@ -85,33 +84,25 @@ function chosenFailure(error: ClusterError, kind: EngineKind, choice: string): C
 }
 
 /** Users may look for the clusters of a skipped engine that is on this machine, so they get a note about it. */
-function reportFailure(error: ClusterError, used: EngineKind, { progress }: EngineRuntime): void {
+function reportFailure(error: ClusterError, used: EngineKind, { progress }: EngineWork): void {
   const text = `${messageOf(error)} Using ${used.title}.`;
   if (isPresent(error)) progress.note(text);
   else progress.detail(1, text);
 }
 
 /** Returns the engine of this name; undefined if the program belongs to another one. Throws the errors of `chooseEngine`. */
-export async function openOwn(
-  name: EngineName,
-  runtime: EngineRuntime,
-  signal: AbortSignal,
-): Promise<Engine | undefined> {
-  const engine = openEngine(engineKinds[name], `--engine ${name}`, runtime);
-  return (await answers(engine, runtime, signal)) ? engine : undefined;
+export async function openOwn(work: EngineWork, name: EngineName): Promise<Engine | undefined> {
+  const engine = openEngine(engineKinds[name], `--engine ${name}`, work);
+  return (await answers(work, engine)) ? engine : undefined;
 }
 
 /** Finds out which engine `docker` belongs to. Root's Podman isn't asked whether it is rootless, which takes half a second. */
-async function openNamed(
-  name: EngineName,
-  runtime: EngineRuntime,
-  signal: AbortSignal,
-): Promise<Engine> {
+async function openNamed(work: EngineWork, name: EngineName): Promise<Engine> {
   const open = (kind: EngineName): Engine =>
-    openEngine(engineKinds[kind], `--engine ${name}`, runtime);
-  if ((name === "podman" && ownUserId() === 0) || (await answers(open(name), runtime, signal)))
+    openEngine(engineKinds[kind], `--engine ${name}`, work);
+  if ((name === "podman" && ownUserId() === 0) || (await answers(work, open(name))))
     return open(name);
-  if (name === "docker") return openNamed("podman", runtime, signal);
+  if (name === "docker") return openNamed(work, "podman");
   throw notOwn(engineKinds[name]);
 }
 
@@ -131,9 +122,8 @@ function notOwn({ name, title, advice }: EngineKind): ClusterError {
  * error for rootless Podman under cgroups 1, which is never usable.
  */
 async function answers(
+  { progress, signal }: Pick<EngineWork, "progress" | "signal">,
   engine: Engine,
-  { progress }: Pick<EngineRuntime, "progress">,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const { kind } = engine;
   const timer = setTimeout(() => progress.waiting(`waiting for ${kind.title} to answer`), quietMs);

@@ -15,7 +15,7 @@ import {
   runWithin,
 } from "../../../system/processes/run-program.ts";
 import { outsideLine, outsideLines } from "../../../system/printable.ts";
-import type { Environment, Runtime } from "../../../system/runtime.ts";
+import type { Environment, Runtime, Work } from "../../../system/runtime.ts";
 import { variable } from "../../../system/variable.ts";
 import { watchdog, whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
@@ -89,7 +89,7 @@ export const removalCommand = ({ option }: Pick<Engine, "option">, clusterId: st
     .join(" ");
 
 /** The parts of the runtime that an engine uses. */
-export type EngineRuntime = Pick<Runtime, "environment" | "progress">;
+export type EngineWork = Pick<Work, "environment" | "progress" | "signal">;
 
 /** The engine would look for a missing image in a registry, such as a server on this computer for one of ours. */
 const withoutPulling = ([command = "", ...others]: readonly string[]): readonly string[] =>
@@ -101,7 +101,7 @@ const withoutPulling = ([command = "", ...others]: readonly string[]): readonly 
 export function openEngine(
   kind: EngineKind,
   option: string,
-  { environment, progress }: EngineRuntime,
+  { environment, progress }: Pick<Runtime, "environment" | "progress">,
 ): Engine {
   const programOf = (words: readonly string[], folder?: TemporaryFolder) => {
     const own = folder && { TMPDIR: folder.path };

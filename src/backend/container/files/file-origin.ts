@@ -8,7 +8,7 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import { checkedTar } from "../../../system/files/checked-tar.ts";
 import { ArchiveProblem } from "../../../system/files/tar.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Environment, Runtime } from "../../../system/runtime.ts";
+import type { Environment, Runtime, Work } from "../../../system/runtime.ts";
 import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
@@ -68,20 +68,19 @@ const fileFolder = (environment: Environment): string => join(cacheFolder(enviro
  * `image-not-found` if layers are neither in the file nor on this computer, and `capacity-lacking`.
  */
 export async function fileOrigin(
+  work: Work,
   engine: Engine,
   { request: { file: named }, root }: { readonly request: FileCopyRequest; readonly root: string },
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<CopyOrigin> {
-  using checking = runtime.progress.start("Check the file");
-  const obtained = await obtainFile(named, fileFolder, runtime, signal);
+  using checking = work.progress.start("Check the file");
+  const obtained = await obtainFile(work, named, fileFolder);
   const file = await openClusterFile({ ...obtained, sha256: named.sha256 }, "container");
   const facts = readContainerFacts(file);
-  const here = await readEngineFacts(engine, signal);
+  const here = await readEngineFacts(engine, work.signal);
   assertSnapshot(file.shown, named, facts.snapshot);
-  assertRunsHere({ file, facts }, here, runtime);
-  await assertFileSpace(engine, { file, here }, runtime, signal);
-  const bases = await findBases(engine, { file, facts }, signal);
+  assertRunsHere({ file, facts }, here, work);
+  await assertFileSpace(work, engine, { file, here });
+  const bases = await findBases(engine, { file, facts }, work.signal);
   checking.done();
   const {
     clusterId: cluster,
@@ -103,7 +102,7 @@ export async function fileOrigin(
     title: `${outside(file.shown)}: ${snapshotTitle(summary)}`,
     summary: { file: file.shown, ...summary },
     open: async (creation, inner) =>
-      open({ engine, root, runtime, file, facts, bases, here }, creation, inner),
+      open({ engine, root, runtime: work, file, facts, bases, here }, creation, inner),
   };
 }
 
@@ -141,10 +140,9 @@ function assertRunsHere(
 
 /** The engine keeps a copy of all layers while it unpacks them. */
 export async function assertFileSpace(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
   engine: Engine,
   { file: { manifest }, here }: Pick<Loading, "file" | "here">,
-  { progress }: Pick<Runtime, "progress">,
-  signal: AbortSignal,
 ): Promise<void> {
   const needed = 2 * manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const free = await freeSpace(engine, here, signal);

@@ -140,7 +140,7 @@ export class ContainerSnapshots implements Snapshots {
 
   async #lock({ directory }: ClusterName, signal: AbortSignal): Promise<AsyncDisposable> {
     await makePrivateFolder(this.#root);
-    return lockMachines(directory, this.#runtime, signal);
+    return lockMachines({ ...this.#runtime, signal }, directory);
   }
 
   async #read({ creationId }: ClusterName, signal: AbortSignal): Promise<readonly SavedSnapshot[]> {
@@ -188,15 +188,15 @@ export class ContainerSnapshots implements Snapshots {
 
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation> {
     const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
-    const origin = await snapshotOrigin(engine, request, runtime, signal);
-    return ContainerCopy.plan({ engine, root, request, origin }, runtime, signal);
+    const origin = await snapshotOrigin({ ...runtime, signal }, engine, request);
+    return ContainerCopy.plan({ ...runtime, signal }, { engine, root, request, origin });
   }
 
   async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation> {
     const { fileOrigin } = await import("../files/file-origin.ts");
     const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
-    const origin = await fileOrigin(engine, { request, root }, runtime, signal);
-    return ContainerCopy.plan({ engine, root, request, origin }, runtime, signal);
+    const origin = await fileOrigin({ ...runtime, signal }, engine, { request, root });
+    return ContainerCopy.plan({ ...runtime, signal }, { engine, root, request, origin });
   }
 
   async #save(

@@ -8,7 +8,7 @@ import { correctClock } from "../../../ssh/correct-clock.ts";
 import { type KeyPair, parseKey } from "../../../ssh/keys.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Work } from "../../../system/runtime.ts";
 import { sshUser } from "../records.ts";
 import { reseed } from "../../../ssh/reseed.ts";
 import replaceKeysFile from "./replace-keys.sh" with { type: "text" };
@@ -62,12 +62,8 @@ export interface KeyReplacement {
  * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
  * one before first contact: it accepts only the new cluster's key, and presents a host key that nobody else can know.
  */
-export async function replaceKeys(
-  replacement: KeyReplacement,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, progress } = runtime;
+export async function replaceKeys(work: Work, replacement: KeyReplacement): Promise<void> {
+  const { clock, progress } = work;
   const { node, old } = replacement;
   const target = {
     ...targetOf(node),
@@ -82,7 +78,7 @@ export async function replaceKeys(
     await using connection = await openConnection(reached, inner);
     if (continues) {
       await reseed(connection, target.name, inner);
-      await correctClock(connection, target.name, runtime, inner);
+      await correctClock({ ...work, signal: inner }, connection, target.name);
     }
     const { folder, reload, authorizedKeys, otherAuthorizedKeys } = location;
     const words = [
@@ -118,7 +114,7 @@ export async function replaceKeys(
   await retry(
     attempt,
     { ...waits.keyReplacement, clock, deadlineMs: replacement.deadlineMs },
-    signal,
+    work.signal,
   );
 }
 

@@ -8,7 +8,7 @@ import { creationFiles } from "../../../store/creation-folder.ts";
 import * as read from "../../../model/reader.ts";
 import { errorCode, assertFreeSpace } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Work } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
@@ -37,17 +37,17 @@ import {
  * if this computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
  */
 export async function resolveCopy(
+  work: Work,
   qemu: Qemu,
   { source: cluster, snapshot: name, copies }: CopyRequest,
-  { root, runtime }: { readonly root: string; readonly runtime: Runtime },
-  signal: AbortSignal,
+  root: string,
 ): Promise<CopyOrigin> {
   const source = await readOwnCluster(cluster.directory);
   const snapshot = await findSnapshot(cluster, name);
   const { nodes } = source.facts;
-  using checking = runtime.progress.start("Check the snapshot");
-  const saved = await checkSnapshot(qemu, { cluster, facts: source.facts, snapshot }, signal);
-  await assertAccelerator(qemu, { saved, cluster, name }, signal);
+  using checking = work.progress.start("Check the snapshot");
+  const saved = await checkSnapshot(qemu, { cluster, facts: source.facts, snapshot }, work.signal);
+  await assertAccelerator(qemu, { saved, cluster, name }, work.signal);
   checking.done();
   assertMemory(cluster, saved.machines, totalmem(), copies);
   await assertSpace(root, saved, copies);
@@ -64,7 +64,7 @@ export async function resolveCopy(
     summary,
     open: async (_, inner) => {
       // Nobody may delete the snapshot meanwhile.
-      const lock = await lockMachines(cluster.directory, runtime, inner);
+      const lock = await lockMachines({ ...work, signal: inner }, cluster.directory);
       const { folder } = snapshot;
       const unlock = { [Symbol.asyncDispose]: lock[Symbol.asyncDispose] };
       const opened = { ...keys, directory: source.directory, folder, movesDisks: false, ...unlock };

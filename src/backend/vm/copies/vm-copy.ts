@@ -105,7 +105,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     const { qemu, origin } = this.#plan;
     const { machines, whyBoot } = this.#start;
     const boots = whyBoot !== undefined;
-    await using _ = await lockMachines(directory, this.runtime, signal);
+    await using _ = await lockMachines({ ...this.runtime, signal }, directory);
     const { facts } = await readOwnCluster(directory);
     await using files = await origin.open(directory, signal);
     await this.#markTemplate();
@@ -187,6 +187,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
         address: forwardAddress({ isOfTemplate: this.#isOfTemplate }),
       };
       await replaceKeys(
+        { ...this.runtime, signal },
         {
           node,
           connect: async (inner) => {
@@ -201,8 +202,6 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
           setDeadline: hasDeadline ? deadlineSetup(expiresAt) : "",
           deadlineMs,
         },
-        this.runtime,
-        signal,
       );
       this.introduced.add(node.id);
     };
@@ -233,7 +232,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
       this.introduced.size > 0
     )
       return false;
-    await prepareRelaunch(this.claimed.directory, this.runtime, signal);
+    await prepareRelaunch({ ...this.runtime, signal }, this.claimed.directory);
     await removeSockets(this.claimed.directory);
     this.runtime.progress.detail(1, messageOf(failure));
     const accelerator = bootAccelerator();

@@ -7,7 +7,7 @@ import { parseKey } from "../../../ssh/keys.ts";
 import { assertFreeSpace, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { unpackBlocks, writeSparse } from "../../../system/files/sparse.ts";
-import type { Runtime, Step } from "../../../system/runtime.ts";
+import type { Runtime, Step, Work } from "../../../system/runtime.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { FileCopyRequest } from "../../contract.ts";
@@ -66,13 +66,12 @@ interface Loading {
  * `image-not-found` if an image is neither in the file nor on this computer, `capacity-lacking` and `machine-not-set-up`.
  */
 export async function resolveFile(
+  work: Work,
   qemu: Qemu,
   { file: named, copies = 1 }: FileCopyRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<CopyOrigin> {
-  using checking = runtime.progress.start("Check the file");
-  const obtained = await obtainFile(named, imageFolder, runtime, signal);
+  using checking = work.progress.start("Check the file");
+  const obtained = await obtainFile(work, named, imageFolder);
   const file = await openClusterFile({ ...obtained, sha256: named.sha256 }, "vm");
   const facts = readVmFacts(file);
   const { architecture, counts, machines } = facts;
@@ -84,19 +83,19 @@ export async function resolveFile(
       "Save a cluster on a computer like this one.",
     );
   const [version, trials, isSandboxed, cpu, broken] = await Promise.all([
-    qemuVersion(qemu, signal),
-    tryAccelerators(qemu, platform(), trialLimitsMs, signal),
-    hasSandbox(qemu, signal),
+    qemuVersion(qemu, work.signal),
+    tryAccelerators(qemu, platform(), trialLimitsMs, work.signal),
+    hasSandbox(qemu, work.signal),
     describeCpu(),
-    readBrokenAccelerator(runtime.environment),
+    readBrokenAccelerator(work.environment),
   ]);
   assertVersion(version, nodeCount(counts));
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
   assertMemory(megabytesOf(copies * nodeCount(counts), machines), totalmem(), hint);
-  const images = await findImages({ runtime, file, facts }, signal);
-  const cpuProblem = await cpuProblemOf(qemu, machines, trials, signal);
+  const images = await findImages({ runtime: work, file, facts }, work.signal);
+  const cpuProblem = await cpuProblemOf(qemu, machines, trials, work.signal);
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials, cpuProblem });
-  const ends = isOver(endOf(facts), runtime.clock);
+  const ends = isOver(endOf(facts), work.clock);
   if (ends && whyBoot !== undefined) throw lifetimeOver(file.shown, whyBoot);
   const usable = () => chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
   checking.done();
@@ -105,7 +104,7 @@ export async function resolveFile(
     snapshot: facts.snapshot,
     createdAt: facts.createdAt,
   };
-  const loading = { qemu, runtime, file, facts, images };
+  const loading = { qemu, runtime: work, file, facts, images };
   return {
     facts,
     nodes: newNodes(counts),

@@ -12,7 +12,7 @@ import { networkFailure } from "../../../system/network-failure.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Environment, Runtime } from "../../../system/runtime.ts";
+import type { Environment, Work } from "../../../system/runtime.ts";
 import { type VmOptions, isUrl } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
@@ -96,41 +96,33 @@ async function findPublished(
  * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that a stored image is still the one that was
  * downloaded. Resolves with the file's path. Throws `image-not-found` if the image isn't available or has another sum.
  */
-export async function obtainImage(
-  image: MachineImage,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<string> {
+export async function obtainImage(work: Work, image: MachineImage): Promise<string> {
   const { source, path = "", sum } = image;
   const own = {
     path,
     shown: path,
     hint: `This is not the intended image, or ${optionName("imageSha256")} belongs to another one.`,
   };
-  if (source !== undefined) return obtainFromWeb(source, runtime, signal);
-  if (image.isStored === true) await verifyStored({ path, sum }, runtime, signal);
-  else if (sum !== undefined) await assertSum(own, sum, signal);
+  if (source !== undefined) return obtainFromWeb(work, source);
+  if (image.isStored === true) await verifyStored(work, { path, sum });
+  else if (sum !== undefined) await assertSum(own, sum, work.signal);
   return path;
 }
 
-async function obtainFromWeb(
-  source: ImageSource,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<string> {
-  const { environment, clock, progress } = runtime;
+async function obtainFromWeb(work: Work, source: ImageSource): Promise<string> {
+  const { environment, clock, progress } = work;
   await closeStore(environment);
   using step = progress.start("Download the image", maskUrl(source.url));
   const sum =
     "listUrl" in source.sums
-      ? await publishedSum(source, source.sums.listUrl, signal)
+      ? await publishedSum(source, source.sums.listUrl, work.signal)
       : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
   const onWait = (advice: string): void =>
     progress.note(`Waiting for another process that downloads the same image.${advice}`);
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
-  if (await isAccessible(path)) await verifyStored({ path, sum }, runtime, signal);
-  else await download({ source, sum, path }, runtime, (text) => step.update(text), signal);
+  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, work.signal);
+  if (await isAccessible(path)) await verifyStored(work, { path, sum });
+  else await download(work, { source, sum, path }, (text) => step.update(text));
   step.done();
   return path;
 }
@@ -143,9 +135,8 @@ export async function closeStore(environment: Environment): Promise<void> {
 
 /** Reading gigabytes takes seconds, so a file that hasn't changed since it was verified isn't read again. */
 async function verifyStored(
+  { environment, progress, signal }: Work,
   { path, sum }: { readonly path: string; readonly sum: Sum | undefined },
-  { environment, progress }: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
   await closeStore(environment);
   // Even a chmod that changes nothing sets the time of the last change.
@@ -176,10 +167,9 @@ const changedHint =
   "The file was changed or damaged after its download. Remove it, and the next create downloads it again. Don't trust the clusters that were created from it.";
 
 async function download(
+  { clock, signal }: Work,
   { source, sum, path }: { readonly source: ImageSource; readonly sum: Sum; readonly path: string },
-  { clock }: Runtime,
   update: (text: string) => void,
-  signal: AbortSignal,
 ): Promise<void> {
   const shown = maskUrl(source.url);
   const draft = `${path}.part`;

@@ -4,7 +4,7 @@ import { optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
 import type { Runtime } from "../../../system/runtime.ts";
-import { type MachinesRuntime, lockMachines } from "../../shared/lock-machines.ts";
+import { type MachinesWork, lockMachines } from "../../shared/lock-machines.ts";
 import { type LaunchPlan, readOwnCluster } from "../machines/launch.ts";
 import {
   type MachineLife,
@@ -42,14 +42,13 @@ function acceleratorsFault(life: MachineLife): string | undefined {
 
 /** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
 export async function prepareRelaunch(
+  work: MachinesWork,
   directory: string,
-  runtime: MachinesRuntime,
-  signal: AbortSignal,
 ): Promise<LaunchPlan["facts"]> {
-  await using _ = await lockMachines(directory, runtime, signal);
+  await using _ = await lockMachines(work, directory);
   // The machines' ports may have changed since the plan was made.
   const { facts } = await readOwnCluster(directory);
-  await endMachines(await allProcessFiles(directory), runtime.clock, signal);
+  await endMachines(await allProcessFiles(directory), work.clock, work.signal);
   const folders = facts.nodes.map((node) => machineFiles(directory, node).folder);
   // A key that a machine received before it broke was lost with its disk.
   const paths = [...folders, creationFiles(directory).knownHosts];

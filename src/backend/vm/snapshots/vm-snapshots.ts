@@ -92,7 +92,7 @@ export class VmSnapshots implements Snapshots {
   async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, this.#runtime, signal);
+    await using _ = await lockMachines({ ...this.#runtime, signal }, directory);
     const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
     assertIncomplete(
       cluster,
@@ -141,7 +141,7 @@ export class VmSnapshots implements Snapshots {
   async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.#runtime;
     const { directory } = cluster;
-    await using _ = await lockMachines(directory, this.#runtime, signal);
+    await using _ = await lockMachines({ ...this.#runtime, signal }, directory);
     const stored = await readOwnCluster(directory);
     const snapshot = await findSnapshot(cluster, name);
     using checking = progress.start("Check the snapshot");
@@ -161,7 +161,7 @@ export class VmSnapshots implements Snapshots {
   }
 
   async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
+    await using _ = await lockMachines({ ...this.#runtime, signal }, cluster.directory);
     const snapshot = await findAnySnapshot(cluster, name);
     const draft = draftFolder(cluster.directory, name);
     if (snapshot.isComplete) {
@@ -174,13 +174,13 @@ export class VmSnapshots implements Snapshots {
   async planCopy(request: CopyRequest, signal: AbortSignal): Promise<VmCopy> {
     const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
     await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
-    const origin = await resolveCopy(qemu, request, { root, runtime }, signal);
+    const origin = await resolveCopy({ ...runtime, signal }, qemu, request, root);
     return new VmCopy({ qemu, root, request, origin }, runtime);
   }
 
   async #save({ cluster, name, file }: Saving, signal: AbortSignal): Promise<void> {
     const { saveFile } = await import("../files/save-file.ts");
-    await using _ = await lockMachines(cluster.directory, this.#runtime, signal);
+    await using _ = await lockMachines({ ...this.#runtime, signal }, cluster.directory);
     const stored = await readOwnCluster(cluster.directory);
     const snapshot = await findSnapshot(cluster, name);
     const saved = await assertAllThere(cluster, { facts: stored.facts, snapshot }, signal);
@@ -192,7 +192,7 @@ export class VmSnapshots implements Snapshots {
     const { resolveFile } = await import("../files/resolve-file.ts");
     const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
     await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
-    const origin = await resolveFile(qemu, request, runtime, signal);
+    const origin = await resolveFile({ ...runtime, signal }, qemu, request);
     return new VmCopy({ qemu, root, request, origin }, runtime);
   }
 }

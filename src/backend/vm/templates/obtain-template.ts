@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { withoutFullStop } from "../../../system/printable.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Runtime, Work } from "../../../system/runtime.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { neverBoots } from "../machines/boot-problem.ts";
 import { readOwnCluster } from "../machines/launch.ts";
@@ -34,19 +34,18 @@ export interface TemplateRequest
  * machines of this kind can't be copied; says so once.
  */
 export async function obtainTemplate(
+  work: Work,
   qemu: Qemu,
   request: TemplateRequest,
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<Template | undefined> {
-  const { clock, environment, progress } = runtime;
+  const { clock, environment, progress } = work;
   const folder = templatesFolder(environment);
   const store = { folder, clock };
-  const { name, kind } = await kindOf(qemu, request, environment, signal);
+  const { name, kind } = await kindOf(qemu, request, environment, work.signal);
   const template = templateNamed(environment, name);
   using step = progress.start("Make a template of the machines");
   {
-    await using _ = await lockTemplate(store, name, progress, signal);
+    await using _ = await lockTemplate(store, name, progress, work.signal);
     const found = await readTemplate(template);
     const isOver =
       found?.problemUntil !== undefined && Date.parse(found.problemUntil) <= clock.now();
@@ -67,50 +66,45 @@ export async function obtainTemplate(
         return undefined;
       }
       try {
-        await makeTemplate(qemu, { ...request, name, kind, store: folder, clock }, signal);
+        await makeTemplate(qemu, { ...request, name, kind, store: folder, clock }, work.signal);
       } catch (error) {
-        signal.throwIfAborted();
-        await assertNotRemoved(request.directory, runtime, signal);
+        work.signal.throwIfAborted();
+        await assertNotRemoved(work, request.directory);
         if (neverBoots(error)) throw error;
-        await refuse(template, { kind, error }, runtime);
+        await refuse(template, { kind, error }, work);
         return undefined;
       }
     }
     await markUsed(template, request.creationId, request.directory);
   }
-  await limitTemplates(store, request.mostBytes, signal);
+  await limitTemplates(store, request.mostBytes, work.signal);
   step.done();
   return template;
 }
 
 /** Another command may have ended the machine, to remove the cluster. */
-async function assertNotRemoved(
-  directory: string,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<void> {
-  await using _ = await lockMachines(directory, runtime, signal);
+async function assertNotRemoved(work: Work, directory: string): Promise<void> {
+  await using _ = await lockMachines(work, directory);
   await readOwnCluster(directory);
 }
 
 /** A copy did not become a node. Removes the template, for a creation whose machines are gone, and remembers why, so that later creations boot. */
 export async function rejectTemplate(
+  work: Work,
   qemu: Qemu,
   {
     request,
     template,
     error,
   }: { readonly request: TemplateRequest; readonly template: Template; readonly error: unknown },
-  runtime: Runtime,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { clock, environment, progress } = runtime;
+  const { clock, environment, progress } = work;
   const store = { folder: templatesFolder(environment), clock };
-  const { name, kind } = await kindOf(qemu, request, environment, signal);
-  await using _ = await lockTemplate(store, name, progress, signal);
+  const { name, kind } = await kindOf(qemu, request, environment, work.signal);
+  await using _ = await lockTemplate(store, name, progress, work.signal);
   await unmarkUsed(template, request.creationId);
   if (name === template.name && (await removeUnused(store, name)))
-    await refuse(template, { kind, error }, runtime);
+    await refuse(template, { kind, error }, work);
   else progress.note(fallBackNote(error));
 }
 

@@ -31,15 +31,17 @@ async function withAnswer<Result>(
 
 test("the answer is the address", async () => {
   const text = " 192.0.2.7\n";
-  expect(await withAnswer({ text }, async (runtime) => checkAddress(runtime, neverAborted))).toBe(
-    "192.0.2.7",
-  );
+  expect(
+    await withAnswer({ text }, async (runtime) =>
+      checkAddress({ ...runtime, signal: neverAborted }),
+    ),
+  ).toBe("192.0.2.7");
 });
 
 test("an IPv6 address is refused, because no node could be reached from it", async () => {
   const text = "2001:db8::7\n";
   const error = await withAnswer({ text }, async (runtime) =>
-    failureOf(checkAddress(runtime, neverAborted)),
+    failureOf(checkAddress({ ...runtime, signal: neverAborted })),
   );
   expect(error.message).toEndWith(
     "it answered with the IPv6 address 2001:db8::7, but nodes have IPv4 addresses only.",
@@ -52,12 +54,15 @@ test("a service that listens over both is asked over IPv4", async () => {
   using four = serveOnLoopback(answer, { host: "localhost" });
   using _six = serveOnLoopback(answer, { host: "localhost", address: "::1", port: four.port! });
   const runtime = runtimeFor(`http://localhost:${four.port}`);
-  expect(await checkAddress(runtime, neverAborted)).toBe("192.0.2.7");
+  expect(await checkAddress({ ...runtime, signal: neverAborted })).toBe("192.0.2.7");
 });
 
 test("a variable that is set but empty names no service", async () => {
   const error = await failureOf(
-    checkAddress(runtimeFor(""), AbortSignal.abort(new Error("asked the usual one"))),
+    checkAddress({
+      ...runtimeFor(""),
+      signal: AbortSignal.abort(new Error("asked the usual one")),
+    }),
   );
   expect(error.message).toBe("asked the usual one");
 });
@@ -69,7 +74,7 @@ test.each([
   "an answer with status %d and %p is an error that names the service and the option",
   async (status, text) => {
     const error = await withAnswer({ status, text }, async (runtime) =>
-      failureOf(checkAddress(runtime, neverAborted)),
+      failureOf(checkAddress({ ...runtime, signal: neverAborted })),
     );
     expect(error).toMatchObject({
       id: "machine-not-set-up",
@@ -84,7 +89,7 @@ test.each([
 
 test("a service that does not answer is named, and admit asks for the address instead", async () => {
   const runtime = runtimeFor(`http://127.0.0.1:${await freePort()}`);
-  const error = await failureOf(checkAddress(runtime, neverAborted));
+  const error = await failureOf(checkAddress({ ...runtime, signal: neverAborted }));
   expect([error.id, error.message]).toEqual([
     "machine-not-set-up",
     expect.stringContaining("(ECONNREFUSED)."),
@@ -121,14 +126,14 @@ test("who waits for the service learns it after some seconds", async () => {
   const noted = new AbortController();
   const note = (text: string): void => noted.abort(new Error(text));
   const runtime = { ...runtimeFor(url), progress: { ...silentProgress, note } };
-  const { message } = await failureOf(checkAddress(runtime, noted.signal));
+  const { message } = await failureOf(checkAddress({ ...runtime, signal: noted.signal }));
   expect(message).toBe(`Waiting for ${url} to name this computer's public address.`);
 });
 
 test("an interrupt is not taken for a failure of the service", async () => {
   const reason = new Error("interrupted");
   const asked = withAnswer({ text: "" }, async (runtime) =>
-    checkAddress(runtime, AbortSignal.abort(reason)),
+    checkAddress({ ...runtime, signal: AbortSignal.abort(reason) }),
   );
   const error: unknown = await failureOf(asked);
   expect(error).toBe(reason);
@@ -145,7 +150,7 @@ test.each([
   ["any range, if the address is not known", "?", ["198.51.100.0/24"], false],
 ])("nodes that let in %s", async (_, text, cidrs, isExplained) => {
   const why = await withAnswer({ text }, async (runtime) =>
-    whyUnreachableText(runtime, cidrs, neverAborted),
+    whyUnreachableText({ ...runtime, signal: neverAborted }, cidrs),
   );
   expect(why).toBe(
     isExplained
@@ -172,7 +177,7 @@ test.each([
   };
   const quick = { ...api, call: async () => answers as never };
   const resolved = await withAnswer({ text: "192.0.2.7" }, async (runtime) =>
-    resolveCreation(quick, request, runtime, neverAborted),
+    resolveCreation({ ...runtime, signal: neverAborted }, quick, request),
   );
   expect(resolved.cidrs).toEqual(expected);
 });

@@ -5,9 +5,9 @@ import { createTestCluster, newRequest, region } from "../../../support/cloud-fi
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const runtime = { environment: process.env, clock: systemClock, progress: silentProgress };
-const backend = await createCloudBackend({ region }, runtime, neverAborted);
+const backend = await createCloudBackend({ ...runtime, signal: neverAborted }, { region });
 const request = newRequest("default", {
   counts: { master: 1, agent: 2, public_agent: 0 },
   complete: () => Bun.sleep(60_000),
 });
-await createTestCluster(backend, request, runtime, neverAborted);
+await createTestCluster({ ...runtime, signal: neverAborted }, backend, request);

@@ -19,7 +19,10 @@ const { accessKeyId, secretAccessKey } = accounts.main;
 /** Lists the clusters, and returns the error if that fails. */
 async function listWith(fixture: CloudFixture): Promise<unknown> {
   try {
-    const backend = await createCloudBackend({ region }, fixture.runtime, neverAborted);
+    const backend = await createCloudBackend(
+      { ...fixture.runtime, signal: neverAborted },
+      { region },
+    );
     return await backend.list(neverAborted);
   } catch (error) {
     return error;
@@ -29,7 +32,7 @@ async function listWith(fixture: CloudFixture): Promise<unknown> {
 const json = (value: unknown): string => JSON.stringify(value);
 
 const nameOf = async (fixture: CloudFixture) =>
-  (await openApi(region, fixture.runtime, neverAborted))(region).credentialSource;
+  (await openApi({ ...fixture.runtime, signal: neverAborted }, region))(region).credentialSource;
 
 const sharedFile = `[default]
 aws_access_key_id = AKIDEFAULT
@@ -152,7 +155,7 @@ test("progress names a source that takes long", async () => {
   const notes: string[] = [];
   const progress = { ...fixture.runtime.progress, note: (text: string) => void notes.push(text) };
   expect(
-    (await failureOf(openApi(region, { ...fixture.runtime, progress }, neverAborted))).id,
+    (await failureOf(openApi({ ...fixture.runtime, progress, signal: neverAborted }, region))).id,
   ).toBe("no-credentials");
   expect(notes).toEqual(['Waiting for credentials from profile "slow" (CLOUD_PROFILE).']);
 });
@@ -184,7 +187,7 @@ test("renewed credentials are masked like the first ones", async () => {
     ...fixture.runtime.progress,
     hide: (secret: string) => void hidden.push(secret),
   };
-  const open = await openApi(region, { ...fixture.runtime, progress }, neverAborted);
+  const open = await openApi({ ...fixture.runtime, progress, signal: neverAborted }, region);
   await failureOf(open(region).call("DescribeRegions", {}, neverAborted));
   expect(hidden).toContain("token-1");
   expect(hidden).toContain("token-2");
@@ -273,9 +276,8 @@ test("an account can't see the clusters of another", async () => {
     CLOUD_SECRET_ACCESS_KEY: other.secretAccessKey,
   };
   const foreign = await createCloudBackend(
+    { ...fixture.runtime, environment, signal: neverAborted },
     { region },
-    { ...fixture.runtime, environment },
-    neverAborted,
   );
   expect(await foreign.find("default", neverAborted)).toBeUndefined();
 });

@@ -45,7 +45,9 @@ test("wait ends at its deadline if the API hangs from the start", async () => {
     skipHttpChecks: true,
     deadlineMs: Date.now() + 3000,
   };
-  const failure = await failureOf(waitForCluster(backend, request, runtime, neverAborted));
+  const failure = await failureOf(
+    waitForCluster({ ...runtime, signal: neverAborted }, backend, request),
+  );
   expect([failure.id, failure.message]).toEqual([
     "deadline-passed",
     'Waiting for cluster "default" exceeded its time limit. It was still waiting for ec2:DescribeInstances in region us-west-2.',

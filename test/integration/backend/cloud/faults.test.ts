@@ -315,10 +315,10 @@ async function createTooSlowly(fixture: CloudFixture, changes: RequestChanges) {
     fixture.runtime.progress.detail(level, text);
   };
   const runtime = { ...fixture.runtime, clock, progress: { ...fixture.runtime.progress, detail } };
-  const backend = await createCloudBackend({ region }, runtime, neverAborted);
+  const backend = await createCloudBackend({ ...runtime, signal: neverAborted }, { region });
   const counts = { master: 1, agent: 0, public_agent: 0 };
   const request = newRequest("default", { counts, deadlineMs: Date.now() + limitMs, ...changes });
-  return createTestCluster(backend, request, runtime, neverAborted).catch(
+  return createTestCluster({ ...runtime, signal: neverAborted }, backend, request).catch(
     (error: unknown) => error,
   );
 }

@@ -235,7 +235,10 @@ test("of two groups with the cluster's name and tags, only the one that this com
 test("a computer that did not create the cluster changes neither of two such groups, and names both", async () => {
   await using attacked = await openWithTwin();
   const { cloud, runtime } = attacked;
-  const backend = await createCloudBackend({ region }, elsewhere(runtime), neverAborted);
+  const backend = await createCloudBackend(
+    { ...elsewhere(runtime), signal: neverAborted },
+    { region },
+  );
   const before = JSON.stringify(cloud.groups());
   for (const attempt of [
     () => removeRange(backend, office),
@@ -268,12 +271,12 @@ test("import finds the exported cluster, although an older machine in a group of
     copiedTags(fixture, cluster, { [tagNames.creationId]: "fedcba9876543210" }),
   );
   const there = elsewhere(runtime);
-  const backend = await createCloudBackend({ region }, there, neverAborted);
+  const backend = await createCloudBackend({ ...there, signal: neverAborted }, { region });
   expect((await backend.find("nightly", neverAborted))?.creationId).toBe("fedcba9876543210");
   const handOver = await parseHandOver(exported, "nightly.json");
-  expect((await importCluster(backend, handOver, there, neverAborted)).creationId).toBe(
-    cluster.creationId,
-  );
+  expect(
+    (await importCluster({ ...there, signal: neverAborted }, backend, handOver)).creationId,
+  ).toBe(cluster.creationId);
   // Its key is there now.
   expect((await backend.find("nightly", neverAborted))?.creationId).toBe(cluster.creationId);
 });

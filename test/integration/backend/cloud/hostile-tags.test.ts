@@ -27,7 +27,7 @@ const tagsOf = (changed: object) => ({
 
 /** An instance outside the security groups of clusters. */
 async function launch(fixture: CloudFixture, changed: object): Promise<string> {
-  const api = (await openApi(region, fixture.runtime, neverAborted))(region);
+  const api = (await openApi({ ...fixture.runtime, signal: neverAborted }, region))(region);
   const { Images = [] } = await api.call(
     "DescribeImages",
     { IncludeDeprecated: true },

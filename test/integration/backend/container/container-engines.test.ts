@@ -54,7 +54,7 @@ async function openMachine(
     waits,
     runtime,
     choose: async (named?: EngineName) =>
-      (await chooseEngine(named, runtime, neverAborted)).kind.name,
+      (await chooseEngine({ ...runtime, signal: neverAborted }, named)).kind.name,
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }
@@ -144,10 +144,9 @@ test.each([
   async (_, lines, reason) => {
     await using machine = await openMachine({ docker: lines, podman });
     const others = await findInOtherEngines(
+      { ...machine.runtime, signal: neverAborted },
       { kind: engineKinds.podman },
       "a",
-      machine.runtime,
-      neverAborted,
     );
     expect(others.scopes).toEqual([]);
     expect(others.unreachable).toMatchObject([{ scope: "docker" }]);
@@ -172,10 +171,9 @@ test.each([
 ])("if no cluster is found, an engine that %s is not mentioned", async (_, programs) => {
   await using machine = await openMachine(programs);
   const others = await findInOtherEngines(
+    { ...machine.runtime, signal: neverAborted },
     { kind: engineKinds.docker },
     "a",
-    machine.runtime,
-    neverAborted,
   );
   expect(others).toEqual({ scopes: [], unreachable: [] });
 });
@@ -195,10 +193,9 @@ test.each([
   async (_, name, scopes) => {
     await using machine = await openMachine({ docker: dockerWithNetwork(name), podman });
     const others = await findInOtherEngines(
+      { ...machine.runtime, signal: neverAborted },
       { kind: engineKinds.podman },
       "a",
-      machine.runtime,
-      neverAborted,
     );
     expect(others).toEqual({ scopes, unreachable: [] });
   },
@@ -208,10 +205,9 @@ test("an abort ends the search in other engines", async () => {
   await using machine = await openMachine({ docker });
   const interrupted = AbortSignal.abort(new Error("interrupted"));
   const asking = findInOtherEngines(
+    { ...machine.runtime, signal: interrupted },
     { kind: engineKinds.podman },
     "a",
-    machine.runtime,
-    interrupted,
   );
   expect((await failureOf(asking)).message).toBe("interrupted");
 });
@@ -231,9 +227,8 @@ test("doctor reports that Docker hangs, and Podman does not take its place", asy
   await using machine = await openMachine({ docker: "exec /bin/sleep 600", podman });
   const runtime = { ...machine.runtime, clock: systemClock };
   const [engine] = await runChecks(
-    containerChecks(undefined, runtime, neverAborted).slice(0, 1),
-    { ...runtime, limitMs: 40_000 },
-    neverAborted,
+    { ...runtime, limitMs: 40_000, signal: neverAborted },
+    containerChecks({ ...runtime, signal: neverAborted }, undefined).slice(0, 1),
   );
   expect(outcomeText(engine!)).toContain("docker version exceeded its limit of 15 s.");
   expect(outcomeText(engine!)).toContain(
@@ -253,9 +248,8 @@ test("doctor leaves no folder in the home if it is interrupted while it tries a 
   const environment = { ...runtime.environment, HOME: home };
   const ending = new AbortController();
   const checks = containerChecks(
+    { ...runtime, environment, clock: systemClock, signal: ending.signal },
     "docker",
-    { ...runtime, environment, clock: systemClock },
-    ending.signal,
   );
   const mounts = checks.find(({ name }) => name === "mounts")!;
   void mounts.run(ending.signal).catch(() => {});

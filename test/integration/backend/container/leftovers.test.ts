@@ -29,7 +29,7 @@ checks(
       { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
     );
     const runtime = { environment: world.environment, clock: systemClock, progress };
-    const check = containerChecks("docker", runtime, neverAborted).find(
+    const check = containerChecks({ ...runtime, signal: neverAborted }, "docker").find(
       ({ name }) => name === "leftovers",
     )!;
     const told = outcomeText(await check.run(neverAborted));

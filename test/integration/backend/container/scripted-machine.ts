@@ -42,9 +42,8 @@ export async function openMachine(
   const passed = { ms: 0 };
   const clock = { now: () => Date.now() + passed.ms, sleep: async () => {} };
   const backend = await openContainerBackend(
+    { environment: world.environment, clock, progress, signal: neverAborted },
     { engine },
-    { environment: world.environment, clock, progress },
-    neverAborted,
   );
   const root = join(world.stateFolder, "cluster-e2e", "container", engine);
   const directory = creationDirectory(root, request.clusterId, creationId);

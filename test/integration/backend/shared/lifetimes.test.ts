@@ -49,7 +49,7 @@ async function openClusters(
     clusters,
     told,
     removed,
-    run: async (signal = neverAborted) => removeExpired(clusters, remove, runtime, signal),
+    run: async (signal = neverAborted) => removeExpired({ ...runtime, signal }, clusters, remove),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],
   };
 }

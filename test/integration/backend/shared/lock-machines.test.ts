@@ -13,9 +13,9 @@ test("while somebody works on the machines, others wait, say so, and give up aft
   await using folder = await scratchFolder();
   const directory = join(folder.path, "default");
   const { runtime, told, elapsedMs } = scriptedCloud([], []);
-  await using _held = await lockMachines(directory, runtime, neverAborted);
+  await using _held = await lockMachines({ ...runtime, signal: neverAborted }, directory);
   expect(told).toEqual([]);
-  const error = await failureOf(lockMachines(directory, runtime, neverAborted));
+  const error = await failureOf(lockMachines({ ...runtime, signal: neverAborted }, directory));
   expect([error.id, error.message, error.hint, error.facts]).toEqual([
     "deadline-passed",
     "Another process is still working on this cluster's machines.",
@@ -31,7 +31,7 @@ test("a lock that is wanted only if it is free is not waited for", async () => {
   const directory = join(folder.path, "default");
   const { runtime, elapsedMs } = scriptedCloud([], []);
   {
-    await using _held = await lockMachines(directory, runtime, neverAborted);
+    await using _held = await lockMachines({ ...runtime, signal: neverAborted }, directory);
     expect(await lockIdleMachines(directory, runtime.clock, neverAborted)).toBeUndefined();
   }
   await using lock = await lockIdleMachines(directory, runtime.clock, neverAborted);

@@ -7,7 +7,8 @@ import type { Runtime } from "../../../../src/system/runtime.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const ofContainers = (runtime: Runtime) => containerChecks("docker", runtime, neverAborted);
+const ofContainers = (runtime: Runtime) =>
+  containerChecks({ ...runtime, signal: neverAborted }, "docker");
 
 test.each([
   ["containers", "127.0.0.1", ofContainers],

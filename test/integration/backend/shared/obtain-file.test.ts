@@ -30,7 +30,7 @@ async function openBench(answer: () => Response) {
     told,
     steps,
     obtain: async (changes: Partial<FileCopyRequest["file"]> = {}) =>
-      obtainFile({ ...file, ...changes }, () => folder, runtime, neverAborted),
+      obtainFile({ ...runtime, signal: neverAborted }, { ...file, ...changes }, () => folder),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();

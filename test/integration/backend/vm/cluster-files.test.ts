@@ -92,7 +92,9 @@ async function createAndLook(
 ): Promise<void> {
   const interrupted = new AbortController();
   const place = { backend: createVmBackend(on), install: undefined };
-  const creation = failureOf(createCluster(request(60_000, path), place, on, interrupted.signal));
+  const creation = failureOf(
+    createCluster({ ...on, signal: interrupted.signal }, request(60_000, path), place),
+  );
   try {
     await until("the copy counts", async () => {
       const cluster = await made(computer);

@@ -72,7 +72,7 @@ const request = (clusterId: string, limitMs: number, of = from) => ({
 const placeOf = (path?: string) => ({ backend: backend(path), install: undefined });
 
 const create = async (clusterId: string, signal: AbortSignal, limitMs = 60_000) =>
-  createCluster(request(clusterId, limitMs), placeOf(), runtime(), signal);
+  createCluster({ ...runtime(), signal }, request(clusterId, limitMs), placeOf());
 
 const summarize = async (clusterId: string, path?: string) =>
   summarizeCreation(request(clusterId, 60_000), placeOf(path), neverAborted);

@@ -37,10 +37,10 @@ test("machines are ended even without cluster.json, and snapshots go with them",
   const snapshot = snapshotFolder(directory, "installed");
   await mkdir(snapshot, { recursive: true });
   await writeFile(join(snapshot, "memory"), "");
-  await removeCreation(directory, silent, neverAborted);
+  await removeCreation({ ...silent, signal: neverAborted }, directory);
   expect(await child.exited).toBe(143);
   // An interrupted removal is repeated.
-  await removeCreation(directory, silent, neverAborted);
+  await removeCreation({ ...silent, signal: neverAborted }, directory);
   expect(await readdir(directory)).toEqual([]);
   expect(await readdir(root.path)).toEqual(["one"]);
 });
@@ -66,7 +66,7 @@ test.each([
   expect(await backend.list(neverAborted)).toMatchObject([
     { id: "one", state: "incomplete", nodes: [] },
   ]);
-  await destroyCluster(backend, "one", runtime, neverAborted);
+  await destroyCluster({ ...runtime, signal: neverAborted }, backend, "one");
   expect(await child.exited).toBe(143);
   expect(await readdir(directory)).toEqual([]);
   expect(await backend.list(neverAborted)).toEqual([]);
@@ -89,9 +89,9 @@ test("a folder that is a link isn't a cluster: doctor names it, and nothing behi
   await symlink(elsewhere, join(root, "one-0123456789abcdef"));
   const backend = createVmBackend(runtime);
   expect(await backend.list(neverAborted)).toEqual([]);
-  expect((await failureOf(destroyCluster(backend, "one", runtime, neverAborted))).id).toBe(
-    "cluster-not-found",
-  );
+  expect(
+    (await failureOf(destroyCluster({ ...runtime, signal: neverAborted }, backend, "one"))).id,
+  ).toBe("cluster-not-found");
   expect(await leftoversCheck(root, systemClock).run(neverAborted)).toMatchObject({
     status: "warn",
     message: expect.stringContaining("folder one-0123456789abcdef: it is a link to another place"),
@@ -112,7 +112,7 @@ test("removes the network sockets that a killed create left, and nothing else in
     await writeFile(join(folder, "socket-0"), "");
     await recordSockets(directory, folder);
     if (folder === shared) await writeFile(join(folder, "socket-less"), "");
-    await removeCreation(directory, silent, neverAborted);
+    await removeCreation({ ...silent, signal: neverAborted }, directory);
   }
   expect((await readdir(root.path)).toSorted()).toEqual(["cluster-e2e-dEf456", "home", "one"]);
   expect(await readdir(shared!)).toEqual(["socket-less"]);
@@ -123,18 +123,18 @@ test("nothing is removed while machines are starting", async () => {
   await using root = await scratchFolder();
   const directory = join(root.path, "one");
   await using child = await machine(directory);
-  const launching = await lockMachines(directory, silent, neverAborted);
+  const launching = await lockMachines({ ...silent, signal: neverAborted }, directory);
   const impatient = new AbortController();
   const { promise: told, resolve: note } = Promise.withResolvers<string>();
   const waiting = { ...silent, progress: { ...silentProgress, note } };
-  const removal = failureOf(removeCreation(directory, waiting, impatient.signal));
+  const removal = failureOf(removeCreation({ ...waiting, signal: impatient.signal }, directory));
   expect(await told).toBe("Waiting for other work on this cluster's machines.");
   impatient.abort(new Error("given up"));
   expect((await removal).message).toBe("given up");
   expect(child.exitCode).toBeNull();
   expect(await readdir(directory)).toEqual(["machines"]);
   await launching[Symbol.asyncDispose]();
-  await removeCreation(directory, silent, neverAborted);
+  await removeCreation({ ...silent, signal: neverAborted }, directory);
   expect(await readdir(directory)).toEqual([]);
 });
 
@@ -144,7 +144,10 @@ test("a lock that is never released is reported with its file", async () => {
   await symlink("00000000:1:0123456789abcdef:0123456789ab", `${directory}.lock`);
   const clock = scriptedClock();
   const failure = await failureOf(
-    removeCreation(directory, { clock, progress: silentProgress, environment: {} }, neverAborted),
+    removeCreation(
+      { clock, progress: silentProgress, environment: {}, signal: neverAborted },
+      directory,
+    ),
   );
   expect(failure.id).toBe("deadline-passed");
   expect(failure.hint).toContain(`remove ${directory}.lock`);

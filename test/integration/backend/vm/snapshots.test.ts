@@ -308,7 +308,10 @@ checks(
     await mkdir(join(snapshotsFolder(directory), ".cut"));
     await writeFile(join(directory, "paused"), "");
     {
-      await using _ = await lockMachines(directory, { clock: systemClock, progress }, neverAborted);
+      await using _ = await lockMachines(
+        { clock: systemClock, progress, signal: neverAborted },
+        directory,
+      );
       await record();
       expect(await states()).toEqual(["paused", "paused"]);
     }

@@ -13,6 +13,7 @@ test("an error in the report shows no secret and no terminal code", async () => 
   progress.hide("s3cret-word");
   const file = join(folder.path, "report.html");
   await writeReport(
+    { clock: systemClock, progress, environment: {}, signal: neverAborted },
     { consoleOutput: async () => [] },
     {
       cluster: undefined,
@@ -24,8 +25,6 @@ test("an error in the report shows no secret and no terminal code", async () => 
       facts: [["image", "https://a:s3cret-word@host/"]],
       commands: [],
     },
-    { clock: systemClock, progress, environment: {} },
-    neverAborted,
   );
   const html = await Bun.file(file).text();
   expect(html).toContain("The node printed: ***");
@@ -50,6 +49,7 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   await utimes(join(logs, "agent_0.install.log"), 1000, 1000);
   await writeFile(junit, '<testcase name="logs in with s3cret-word" time="1"/>');
   await writeReport(
+    { clock: systemClock, progress, environment: {}, signal: neverAborted },
     { consoleOutput: async () => [] },
     {
       cluster: undefined,
@@ -61,8 +61,6 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
       facts: [],
       commands: [],
     },
-    { clock: systemClock, progress, environment: {} },
-    neverAborted,
   );
   const html = await Bun.file(file).text();
   expect(html).toContain("log of this run");

@@ -69,14 +69,13 @@ async function openCluster(ignored: readonly Ignored[] = []) {
     while (!troubles.some((each) => each.text.includes(text))) await Bun.sleep(20);
   };
   const watch = await startWatch(
+    { ...runtime, signal: neverAborted },
     {
       cluster,
       ignored,
       find,
       onTrouble: (trouble) => void troubles.push(trouble),
     },
-    runtime,
-    neverAborted,
   );
   const dispose = async (): Promise<void> => {
     await watch[Symbol.asyncDispose]();

@@ -119,10 +119,9 @@ test.each([
     const chosen = { ...options, adminCidrs: ["192.0.2.7"], ...(image !== undefined && { image }) };
     const needs = { distribution, needsCgroups1: true, options: chosen };
     const resolving = resolveCreation(
+      { environment: {}, progress: silentProgress, signal: neverAborted },
       quick,
       needs,
-      { environment: {}, progress: silentProgress },
-      neverAborted,
     );
     if (id === undefined) expect((await resolving).cidrs).toEqual(["192.0.2.7/32"]);
     else expect((await failureOf(resolving)).id).toBe(id);

@@ -62,7 +62,7 @@ test.each([
   await using folder = await scratchFolder();
   const directory = await openFolder(folder.path, state, expiresAt);
   const cloud = scriptedCloud([{ ...machine, tags: {}, token }], []);
-  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  await removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory));
   expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
   expect(cloud.changes()).toEqual(isRepeated ? ["RunInstances", "TerminateInstances"] : []);
   expect(cloud.told).toEqual([]);
@@ -78,7 +78,11 @@ test.each([
     const directory = await openFolder(folder.path, "abandoned", expiresAt);
     const cloud = scriptedCloud([{ ...machine, tags: {}, token }], []);
     const now = () => cloud.runtime.clock.now() - hours * 3_600_000;
-    await removeCluster({ ...cloud.api, now }, cluster(directory), cloud.runtime, neverAborted);
+    await removeCluster(
+      { ...cloud.runtime, signal: neverAborted },
+      { ...cloud.api, now },
+      cluster(directory),
+    );
     expect(cloud.machinesLeft()).toEqual(isRepeated ? [] : [id]);
   },
 );
@@ -87,7 +91,7 @@ test("the machines of a cluster that was created here are terminated whatever th
   await using folder = await scratchFolder();
   const directory = await openFolder(folder.path, "finished", "2026-01-01T01:00:00Z", [id]);
   const cloud = scriptedCloud([{ ...machine, tags: {} }], []);
-  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  await removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory));
   expect(cloud.machinesLeft()).toEqual([]);
 });
 
@@ -100,7 +104,7 @@ test("a machine that ended so long ago that the API has forgotten it does not ke
     id,
   ]);
   const cloud = scriptedCloud([{ ...machine, tags: {} }], []);
-  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  await removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory));
   expect(cloud.machinesLeft()).toEqual([]);
   expect(cloud.elapsedMs()).toBeLessThan(2000);
 });
@@ -109,7 +113,7 @@ test("a machine that was launched a moment ago, and that the API does not show y
   await using folder = await scratchFolder();
   const directory = await openFolder(folder.path, "abandoned", "2026-01-01T01:59:00Z", [id]);
   const cloud = scriptedCloud([{ ...machine, tags: {}, visibleAtMs: 90_000 }], []);
-  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  await removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory));
   expect([cloud.machinesLeft(), cloud.elapsedMs()]).toEqual([[], 90_000]);
 });
 
@@ -119,7 +123,7 @@ test("launch records that cannot be read are named, and tags find the machines",
   await mkdir(join(directory, "launches"), { recursive: true });
   await writeFile(join(directory, "launches", "agent-0.json"), "");
   const cloud = scriptedCloud([machine], []);
-  await removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted);
+  await removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory));
   expect(cloud.machinesLeft()).toEqual([]);
   expect(cloud.told).toEqual([`1: Cannot read the launch records in ${directory}.`]);
 });
@@ -134,7 +138,9 @@ test.each([
     const directory = await openFolder(folder.path, state, "2026-01-01T01:00:00Z");
     const cloud = scriptedCloud([{ ...machine, token, endingMs: Infinity }], []);
     expect(
-      await failureOf(removeCluster(cloud.api, cluster(directory), cloud.runtime, neverAborted)),
+      await failureOf(
+        removeCluster({ ...cloud.runtime, signal: neverAborted }, cloud.api, cluster(directory)),
+      ),
     ).toMatchObject({
       id: "cloud-failed",
       message: `Left behind: machines ${id}. Machines terminate automatically ${end}; the next create in the region removes the rest.`,

@@ -43,9 +43,9 @@ const nothing = { machineIds: [], groupIds: [] };
 
 test("machines that nobody has terminated yet are found by their tags, and their group goes last", async () => {
   const cloud = scriptedCloud([machine(1), machine(2)], [group()]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
+  ).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
   expect(cloud.changes()).toEqual(["TerminateInstances", "DeleteSecurityGroup"]);
   expect(cloud.waits).toContain("waiting for 2 of 2 machines to terminate");
@@ -56,9 +56,9 @@ test("machines that were told to end, or have ended, are not told again", async 
     [machine(1, { endsAtMs: 9000 }), machine(2, { state: "terminated" })],
     [group()],
   );
-  expect(await removeCreation(cloud.api, remains([idOf(1)]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([idOf(1)])),
+  ).toEqual(nothing);
   expect(cloud.changes()).toEqual(["DeleteSecurityGroup"]);
 });
 
@@ -66,7 +66,11 @@ test("a machine whose tags somebody changed is followed by its id until it has e
   const instances = [machine(1, { tags: {}, endsAtMs: 30_000 }), machine(2, { endsAtMs: 9000 })];
   const cloud = scriptedCloud(instances, [group()]);
   expect(
-    await removeCreation(cloud.api, remains([idOf(1), idOf(2)]), cloud.runtime, neverAborted),
+    await removeCreation(
+      { ...cloud.runtime, signal: neverAborted },
+      cloud.api,
+      remains([idOf(1), idOf(2)]),
+    ),
   ).toEqual(nothing);
   expect(cloud.changes()).toEqual(["DeleteSecurityGroup"]);
   // It has been seen, so nothing is waited for after its end.
@@ -75,18 +79,18 @@ test("a machine whose tags somebody changed is followed by its id until it has e
 
 test("a machine that was told to end and is not shown yet is waited for", async () => {
   const cloud = scriptedCloud([machine(1, { visibleAtMs: 90_000, endsAtMs: 150_000 })], [group()]);
-  expect(await removeCreation(cloud.api, remains([idOf(1)]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([idOf(1)])),
+  ).toEqual(nothing);
   expect(cloud.elapsedMs()).toBeLessThan(156_000);
   expect(cloud.changes()).toEqual(["DeleteSecurityGroup"]);
 });
 
 test("a machine that the API never shows counts as gone after two minutes", async () => {
   const cloud = scriptedCloud([], [group()]);
-  expect(await removeCreation(cloud.api, remains([idOf(1)]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([idOf(1)])),
+  ).toEqual(nothing);
   expect(cloud.elapsedMs()).toBeGreaterThanOrEqual(120_000);
   expect(cloud.elapsedMs()).toBeLessThan(126_000);
   expect(cloud.groupsLeft()).toEqual([]);
@@ -94,7 +98,11 @@ test("a machine that the API never shows counts as gone after two minutes", asyn
 
 test("machines of which none ends for six minutes are left behind, with their group, and named", async () => {
   const cloud = scriptedCloud([machine(1, { endingMs: Infinity }), machine(2)], [group()]);
-  const left = await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted);
+  const left = await removeCreation(
+    { ...cloud.runtime, signal: neverAborted },
+    cloud.api,
+    remains([]),
+  );
   expect(left).toEqual({ machineIds: [idOf(1)], groupIds: [groupId] });
   // The other one has ended after 21 s.
   expect(cloud.elapsedMs()).toBeGreaterThan(380_000);
@@ -109,7 +117,7 @@ test("machines of which none ends for six minutes are left behind, with their gr
 
 test("the API is asked often at first, and every five seconds later", async () => {
   const cloud = scriptedCloud([machine(1, { endingMs: 60_000 })], []);
-  await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted);
+  await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([]));
   const looks = cloud.calls
     .filter(({ action }) => action === "DescribeInstances")
     .map(({ atMs }) => atMs);
@@ -130,9 +138,9 @@ test("other creations and their groups are left alone, whatever tags they share"
     group("sg-00000001", sibling),
     group("sg-00000002", namesake),
   ]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
+  ).toEqual(nothing);
   expect(cloud.changes()).toEqual([]);
 });
 
@@ -142,7 +150,11 @@ test.each([undefined, groupId])(
     const foreign = machine(1, { groupId: "sg-00000001", groupName: "production" });
     const cloud = scriptedCloud([foreign, machine(2)], [group()]);
     expect(
-      await removeCreation(cloud.api, remains([], known), cloud.runtime, neverAborted),
+      await removeCreation(
+        { ...cloud.runtime, signal: neverAborted },
+        cloud.api,
+        remains([], known),
+      ),
     ).toEqual(nothing);
     expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[idOf(1)], []]);
   },
@@ -153,18 +165,18 @@ test.each([
   ["in the group with the creation's id but without a name", groupId, {}],
 ])("a machine %s is terminated with its creation", async (_, known, changes) => {
   const cloud = scriptedCloud([machine(1, { groupName: "", ...changes })], [group()]);
-  expect(await removeCreation(cloud.api, remains([], known), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([], known)),
+  ).toEqual(nothing);
   expect(cloud.machinesLeft()).toEqual([]);
 });
 
 test("a machine that an older one with its tags hides is terminated too", async () => {
   const { id: _, ...same } = machine(1);
   const cloud = scriptedCloud([machine(1, { ageMs: 1000 }), { ...same, id: idOf(2) }], [group()]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
+  ).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
 });
 
@@ -172,7 +184,9 @@ test("machines that this computer launched are terminated whatever their tags an
   const stripped = machine(1, { tags: {}, groupName: "production" });
   const cloud = scriptedCloud([stripped, machine(2)], [group()]);
   const known = { ...remains([]), ownIds: [idOf(1), idOf(2), idOf(3)] };
-  expect(await removeCreation(cloud.api, known, cloud.runtime, neverAborted)).toEqual(nothing);
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, known),
+  ).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
   expect(cloud.elapsedMs()).toBeLessThan(30_000);
 });
@@ -184,7 +198,9 @@ test("of more machines without tags than one request may name, each is terminate
   }));
   const cloud = scriptedCloud(machines, [group()]);
   const known = { ...remains([]), ownIds: machines.map(({ id }) => id) };
-  expect(await removeCreation(cloud.api, known, cloud.runtime, neverAborted)).toEqual(nothing);
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, known),
+  ).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
   const named = cloud.calls.flatMap(
     ({ input }) => (input["Filters"] as readonly Filter[] | undefined) ?? [],
@@ -195,7 +211,9 @@ test("of more machines without tags than one request may name, each is terminate
 test("while only some machines may be terminated, the others are left, and so is their group", async () => {
   const cloud = scriptedCloud([machine(1), machine(2)], [group()]);
   const known = { ...remains([]), mayEnd: ({ id }: { readonly id: string }) => id === idOf(1) };
-  expect(await removeCreation(cloud.api, known, cloud.runtime, neverAborted)).toEqual({
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, known),
+  ).toEqual({
     ...nothing,
     groupIds: [groupId],
   });
@@ -205,22 +223,28 @@ test("while only some machines may be terminated, the others are left, and so is
 test("a group whose tags can't be seen is removed by its id, and every copy of it by its tags", async () => {
   const cloud = scriptedCloud([], [{ GroupId: groupId }, group("sg-00000001")]);
   expect(
-    await removeCreation(cloud.api, remains([], groupId), cloud.runtime, neverAborted),
+    await removeCreation(
+      { ...cloud.runtime, signal: neverAborted },
+      cloud.api,
+      remains([], groupId),
+    ),
   ).toEqual(nothing);
   expect(cloud.groupsLeft()).toEqual([]);
 });
 
 test("a machine that appears while its group is in use is terminated too", async () => {
   const cloud = scriptedCloud([machine(1, { visibleAtMs: 10_000 })], [group()]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual(
-    nothing,
-  );
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
+  ).toEqual(nothing);
   expect([cloud.machinesLeft(), cloud.groupsLeft()]).toEqual([[], []]);
 });
 
 test("a group that stays in use is retried every two seconds for two minutes, then left behind", async () => {
   const cloud = scriptedCloud([machine(1, { visibleAtMs: Infinity })], [group()]);
-  expect(await removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted)).toEqual({
+  expect(
+    await removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
+  ).toEqual({
     ...nothing,
     groupIds: [groupId],
   });
@@ -235,7 +259,7 @@ test("an outage ends the removal with an error that can be retried", async () =>
     action === "DeleteSecurityGroup" ? outage() : undefined;
   const cloud = scriptedCloud([], [group()], isDown);
   const error = await failureOf(
-    removeCreation(cloud.api, remains([]), cloud.runtime, neverAborted),
+    removeCreation({ ...cloud.runtime, signal: neverAborted }, cloud.api, remains([])),
   );
   expect(error).toMatchObject({ id: "cloud-failed", transient: true });
 });

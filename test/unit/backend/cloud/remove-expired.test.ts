@@ -50,12 +50,7 @@ function openCloud(
 
 async function clean(cloud: ReturnType<typeof openCloud>, signal = neverAborted): Promise<void> {
   const inventory = await takeInventory(cloud.api, neverAborted);
-  await removeExpired(
-    cloud.api,
-    inventory,
-    { clusterId: "wanted", runtime: cloud.runtime },
-    signal,
-  );
+  await removeExpired({ ...cloud.runtime, signal }, cloud.api, inventory, "wanted");
 }
 
 test("removes machines and unused groups of expired clusters, and says so", async () => {

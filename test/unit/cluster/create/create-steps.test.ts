@@ -85,7 +85,11 @@ function prepare(root: string, { request, creation: own }: Given) {
     onAbandon,
     ...request,
   };
-  const words = [whole, { backend, install: undefined }, runtime, stop.signal] as const;
+  const words = [
+    { ...runtime, signal: stop.signal },
+    whole,
+    { backend, install: undefined },
+  ] as const;
   const state = async (): Promise<string> =>
     JSON.parse(await readFile(creationFiles(claimed.directory).creation, "utf8")).state;
   return { words, calls, described, stop, steps, told, claimed, state };

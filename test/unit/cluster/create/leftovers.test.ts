@@ -67,7 +67,9 @@ async function create(
     backend: { ...backend, plan: async () => creation } as unknown as Backend<unknown>,
     install: undefined,
   };
-  const failure = await failureOf(createCluster(limited, place, runtime, stop.signal));
+  const failure = await failureOf(
+    createCluster({ ...runtime, signal: stop.signal }, limited, place),
+  );
   return { failure, steps, told, order };
 }
 

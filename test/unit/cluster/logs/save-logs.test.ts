@@ -41,10 +41,9 @@ function save(
   };
   const request = { cluster, folder: folder === undefined ? undefined : join(state, folder) };
   const saving = saveLogs(
+    { environment: {}, clock, progress, signal: stop.signal },
     { consoleOutput },
     request,
-    { environment: {}, clock, progress },
-    stop.signal,
   );
   return { saving, steps, told };
 }
@@ -112,10 +111,9 @@ async function saveAfterFailure(own: readonly NodeRecord[], console: readonly Na
   const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
   const request = { cluster: exampleCluster(own, "oss"), connections, directory: scratch.path };
   await saveFailureLogs(
+    { progress, signal: neverAborted },
     { consoleOutput: async () => console },
     request,
-    { progress },
-    neverAborted,
   );
   return {
     steps,

@@ -155,7 +155,7 @@ async function runDoctor(
   };
   const check: Check = { name: "engine", limitMs: 5_000, run: async () => outcome };
   const signals: AbortSignal[] = [];
-  const waiting: BackendKind["doctor"]["checks"] = async (_input, _context, signal) => {
+  const waiting: BackendKind["doctor"]["checks"] = async ({ signal }, _input) => {
     signals.push(signal);
     return [check];
   };

@@ -29,7 +29,7 @@ test("all checks run side by side, and are told in the order given", async () =>
     }),
     check("middling", after(30, skip("no need"))),
   ];
-  const results = await runChecks(checks, runtime, neverAborted);
+  const results = await runChecks({ ...runtime, signal: neverAborted }, checks);
   expect(results.map(({ name, status }) => `${name} ${status}`)).toEqual([
     "slow pass",
     "quick warn",
@@ -49,7 +49,7 @@ test("a check that crashes has failed, whether at once or later; the others go o
     }),
     check("well", after(5, pass("done"))),
   ];
-  const results = await runChecks(checks, runtime, neverAborted);
+  const results = await runChecks({ ...runtime, signal: neverAborted }, checks);
   expect(results.map(({ status, message }) => unmarked(`${status}: ${message}`))).toEqual([
     "fail: The check failed with an internal error: TypeError: undefined is not a function",
     "fail: The check failed with an internal error: RangeError: too far",
@@ -62,11 +62,9 @@ test("an error that people can act on fails the check by its own words", async (
   const error = new ClusterError("image-not-found", "There is no image.", {
     hint: "Choose another.",
   });
-  const results = await runChecks(
-    [check("image", () => Promise.reject(error))],
-    runtime,
-    neverAborted,
-  );
+  const results = await runChecks({ ...runtime, signal: neverAborted }, [
+    check("image", () => Promise.reject(error)),
+  ]);
   expect(outcomeText(results[0]!)).toBe("fail: There is no image. → Choose another.");
 });
 
@@ -75,7 +73,7 @@ test.each([
   ["the limit of all together", 5_000, 20],
 ])("a check that passes %s has failed, and says so", async (_which, ownMs, allMs) => {
   const checks = [check("hangs", forEver, ownMs), check("well", after(1, pass("done")), ownMs)];
-  const results = await runChecks(checks, { ...runtime, limitMs: allMs }, neverAborted);
+  const results = await runChecks({ ...runtime, limitMs: allMs, signal: neverAborted }, checks);
   expect(results[0]).toMatchObject({
     status: "fail",
     message: "The check did not finish within 0.02 s.",
@@ -89,18 +87,17 @@ test("at its limit a check is told to stop", async () => {
     signal.addEventListener("abort", () => told.resolve());
     return forEver();
   };
-  await runChecks([check("hangs", listen, 5)], runtime, neverAborted);
+  await runChecks({ ...runtime, signal: neverAborted }, [check("hangs", listen, 5)]);
   await told.promise;
 });
 
 test("an abort ends all of it with its reason", async () => {
   const controller = new AbortController();
   const reason = new Error("interrupted");
-  const work = runChecks(
-    [check("deaf", forEver), check("listens", after(5_000, pass("")))],
-    runtime,
-    controller.signal,
-  );
+  const work = runChecks({ ...runtime, signal: controller.signal }, [
+    check("deaf", forEver),
+    check("listens", after(5_000, pass(""))),
+  ]);
   controller.abort(reason);
   expect(await work.catch((error: unknown) => error)).toBe(reason);
 });

@@ -28,7 +28,7 @@ async function check(result: {
     variant: "oss",
     sha256: "AB".repeat(32),
     shown: "x.sh",
-    work: installWork,
+    paths: installWork,
   } as const;
   const context = { connection } as PhaseContext;
   return checkVersion(request).run(context, neverAborted);

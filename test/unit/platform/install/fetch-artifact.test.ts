@@ -54,7 +54,7 @@ async function fetchOn(statuses: readonly number[], url = elsewhere, output = ""
       return { path: "/tmp/artifact", file: { sizeBytes: 20_000_000 } } as never;
     },
     untilPrepared: async () => {},
-    work: installWork,
+    paths: installWork,
   });
   await phase.run(context, signal);
   return { done, told, texts };

@@ -26,7 +26,7 @@ function runOnLostNode(backAfterSeconds: number, failure: ClusterError) {
   };
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, steps, updates } = recordingProgress();
-  const result = runPhase(phase, node, { connections, clock, progress }, neverAborted);
+  const result = runPhase({ connections, clock, progress, signal: neverAborted }, phase, node);
   return { result, clock, seen, steps, updates };
 }
 
@@ -84,7 +84,7 @@ test("while a node is lost, each new failure is shown", async () => {
   const connections = { connect, adopt: () => {}, [Symbol.asyncDispose]: async () => {} };
   const { progress, updates } = recordingProgress();
   const clock = scriptedClock();
-  expect(await runPhase(phase, node, { connections, clock, progress }, neverAborted)).toBe(
+  expect(await runPhase({ connections, clock, progress, signal: neverAborted }, phase, node)).toBe(
     "done on master_0",
   );
   expect(updates).toEqual(["It was lost.", "It refuses.", "It is starting."]);
@@ -100,7 +100,7 @@ test("after an interruption, a lost node is not waited for", async () => {
   const { progress, steps, updates } = recordingProgress();
   const clock = scriptedClock();
   const failure = await failureOf(
-    runPhase(phase, node, { connections, clock, progress }, stop.signal),
+    runPhase({ connections, clock, progress, signal: stop.signal }, phase, node),
   );
   expect(failure.message).toBe("interrupted");
   expect([steps, updates]).toEqual([["Work master_0: failed"], []]);

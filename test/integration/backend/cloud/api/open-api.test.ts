@@ -70,7 +70,7 @@ async function openServer(
       hide: (secret) => void hidden.push(secret),
     },
   };
-  const api = (await openApi("us-west-2", runtime, neverAborted))("us-west-2");
+  const api = (await openApi({ ...runtime, signal: neverAborted }, "us-west-2"))("us-west-2");
   return {
     api,
     runtime,
@@ -137,7 +137,7 @@ test("the API's time is that of its latest answer; a refusal says how far this c
 test.each(["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"])("%s must be a URL", async (name) => {
   const { progress } = recordingProgress();
   const runtime = { environment: { [name]: "junk" }, progress } as unknown as Runtime;
-  const failure = await failureOf(openApi("us-west-2", runtime, neverAborted));
+  const failure = await failureOf(openApi({ ...runtime, signal: neverAborted }, "us-west-2"));
   expect(failure).toMatchObject({
     id: "machine-not-set-up",
     message: expect.stringContaining(name),
@@ -153,9 +153,8 @@ test("a clock that is off shows in a list", async () => {
   const warnings: string[] = [];
   const progress = { ...server.runtime.progress, warn: (text: string) => void warnings.push(text) };
   const backend = await createCloudBackend(
+    { ...server.runtime, progress, signal: neverAborted },
     { region: "us-west-2" },
-    { ...server.runtime, progress },
-    neverAborted,
   );
   expect(await backend.list(neverAborted)).toEqual([]);
   expect(warnings).toEqual([

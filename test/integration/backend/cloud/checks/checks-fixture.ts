@@ -108,8 +108,11 @@ async function openDoctorFixture(): Promise<DoctorFixture> {
       };
       try {
         const shared = AbortSignal.any([signal, ended.signal]);
-        const checks = cloudChecks({ ...usualDefaults, ...defaults }, runtime, shared);
-        const results = await runChecks(checks, { ...runtime, limitMs }, signal);
+        const checks = cloudChecks(
+          { ...runtime, signal: shared },
+          { ...usualDefaults, ...defaults },
+        );
+        const results = await runChecks({ ...runtime, limitMs, signal }, checks);
         expectNoSecrets(JSON.stringify([results, told]));
         return new Diagnosis(results);
       } finally {

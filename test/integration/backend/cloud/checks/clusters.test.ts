@@ -23,7 +23,7 @@ const api = (): CloudApi => state.api!;
 beforeAll(async () => {
   const environment = { ...fixture().cloud.environment, HOME: fixture().folder };
   const runtime = { environment, clock: systemClock, progress: silentProgress };
-  state.api = (await openApi(region, runtime, neverAborted))(region);
+  state.api = (await openApi({ ...runtime, signal: neverAborted }, region))(region);
 });
 
 interface MadeCluster {

@@ -33,7 +33,7 @@ async function open(path: string): Promise<OpenOrigin> {
   const root = join(stateFolder, "docker");
   await mkdir(root, { recursive: true });
   const request = { clusterId: "copy", file: { location: { path, shown: "FILE" } } };
-  const origin = await fileOrigin(engine, { request, root }, runtime, neverAborted);
+  const origin = await fileOrigin({ ...runtime, signal: neverAborted }, engine, { request, root });
   return origin.open(creation, neverAborted);
 }
 

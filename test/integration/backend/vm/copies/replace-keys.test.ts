@@ -93,7 +93,7 @@ checks(
       { argv: ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"] },
       neverAborted,
     );
-    await replaceKeys(replacement, runtime, neverAborted);
+    await replaceKeys({ ...runtime, signal: neverAborted }, replacement);
     await until("the old session has ended", () => !session.isOpen);
     expect(process.kill(Number(started.stdout), 0)).toBe(true);
     process.kill(Number(started.stdout));
@@ -156,6 +156,7 @@ checks("a machine whose keys cannot be replaced is reported with the reason", as
   };
   const nowhere = "/dev/null";
   const replacing = replaceKeys(
+    { ...runtime, signal: neverAborted },
     {
       node: node as unknown as KeyReplacement["node"],
       old: {
@@ -174,8 +175,6 @@ checks("a machine whose keys cannot be replaced is reported with the reason", as
       setDeadline: "",
       deadlineMs: Date.now() + 10_000,
     },
-    runtime,
-    neverAborted,
   );
   expect(await failureOf(replacing)).toMatchObject({
     id: "remote-command-failed",

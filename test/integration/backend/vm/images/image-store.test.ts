@@ -62,7 +62,10 @@ test("an image is verified with its publisher's checksum, and reused from then o
       ? new Response(`${sumOf("sha512")}  disk.qcow2\n`)
       : rangeAnswer(request, bytes, {}),
   );
-  const path = await obtainImage(published(server.origin), obtaining(cache.path), neverAborted);
+  const path = await obtainImage(
+    { ...obtaining(cache.path), signal: neverAborted },
+    published(server.origin),
+  );
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
   const found = await findImage(
     { distribution, options: size },
@@ -75,7 +78,7 @@ test("an image is verified with its publisher's checksum, and reused from then o
     name,
     `${name}.verified`,
   ]);
-  expect(await obtainImage(found, obtaining(cache.path), neverAborted)).toBe(path);
+  expect(await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, found)).toBe(path);
   expect(server.requests).toHaveLength(2);
 });
 
@@ -98,16 +101,15 @@ test.each([
       by.sum === "user"
         ? await findImage({ distribution, options }, x64, environment)
         : published(server.origin);
-    const path = await obtainImage(first, obtaining(cache.path), neverAborted);
+    const path = await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, first);
     const again = async () => {
       const { progress, steps } = recordingProgress();
       const found = await findImage({ distribution, options }, x64, environment);
       return {
         steps,
         outcome: await obtainImage(
+          { ...obtaining(cache.path), progress, signal: neverAborted },
           found,
-          { ...obtaining(cache.path), progress },
-          neverAborted,
         ).catch(String),
       };
     };
@@ -134,12 +136,12 @@ test("an image that an earlier version stored is compared with the part of the s
   const path = join(folder, `debian-12-x86_64-${sumOf("sha512").slice(0, 16)}.img`);
   await writeFile(path, bytes);
   const found = await findImage({ distribution, options: size }, x64, environment);
-  expect(await obtainImage(found, obtaining(cache.path), neverAborted)).toBe(path);
+  expect(await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, found)).toBe(path);
   await rm(`${path}.verified`);
   await writeFile(path, "another");
-  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe(
-    "image-not-found",
-  );
+  expect(
+    (await failureOf(obtainImage({ ...obtaining(cache.path), signal: neverAborted }, found))).id,
+  ).toBe("image-not-found");
 });
 
 test("only this user can read or write the store, even if it was open to others before", async () => {
@@ -152,7 +154,10 @@ test("only this user can read or write the store, even if it was open to others 
   const folder = imageFolder(obtaining(cache.path).environment);
   await mkdir(folder, { recursive: true });
   for (const open of [folder, dirname(folder)]) await chmod(open, 0o777);
-  const path = await obtainImage(published(server.origin), obtaining(cache.path), neverAborted);
+  const path = await obtainImage(
+    { ...obtaining(cache.path), signal: neverAborted },
+    published(server.origin),
+  );
   const modes = [dirname(folder), folder, path, `${path}.verified`].map(
     async (each) => (await stat(each)).mode & 0o777,
   );
@@ -165,9 +170,9 @@ test("only this user can read or write the store, even if it was open to others 
     x64,
     obtaining(cache.path).environment,
   );
-  expect((await failureOf(obtainImage(found, obtaining(cache.path), neverAborted))).id).toBe(
-    "image-not-found",
-  );
+  expect(
+    (await failureOf(obtainImage({ ...obtaining(cache.path), signal: neverAborted }, found))).id,
+  ).toBe("image-not-found");
 });
 
 test("an interrupt while the publisher's checksums are read is no failure of the network", async () => {
@@ -179,7 +184,7 @@ test("an interrupt while the publisher's checksums are read is no failure of the
   });
   const interrupted = new AbortController();
   const obtained = failureOf(
-    obtainImage(published(server.origin), obtaining(cache.path), interrupted.signal),
+    obtainImage({ ...obtaining(cache.path), signal: interrupted.signal }, published(server.origin)),
   );
   await asked.promise;
   interrupted.abort(new Error("interrupted"));
@@ -194,7 +199,7 @@ test("the progress of a download is shown in megabytes", async () => {
   const options = { ...size, image: { source: `${server.origin}/disk.qcow2`, sha256 } };
   const missing = await findImage({ distribution, options }, x64, { XDG_CACHE_HOME: cache.path });
   const { progress, steps, updates } = recordingProgress();
-  await obtainImage(missing, { ...obtaining(cache.path), progress }, neverAborted);
+  await obtainImage({ ...obtaining(cache.path), progress, signal: neverAborted }, missing);
   expect(updates.slice(-2)).toEqual(["2 of 2 MB", "verifying its checksum"]);
   expect(steps).toEqual([`Download the image ${server.origin}/disk.qcow2: done`]);
 });
@@ -215,7 +220,9 @@ test("an interrupt while an image is verified keeps the download", async () => {
     [Symbol.dispose]: () => {},
   });
   const progress = { ...silentProgress, start };
-  await failureOf(obtainImage(missing, { ...obtaining(cache.path), progress }, interrupted.signal));
+  await failureOf(
+    obtainImage({ ...obtaining(cache.path), progress, signal: interrupted.signal }, missing),
+  );
   const [part, ...rest] = await readdir(imageFolder(obtaining(cache.path).environment));
   expect([part, rest]).toEqual([expect.stringMatching(/\.img\.part$/), []]);
 });
@@ -241,7 +248,7 @@ test("a broken image is rejected and deleted", async () => {
       : new Response(bytes),
   );
   const failure = await failureOf(
-    obtainImage(published(server.origin), obtaining(cache.path), neverAborted),
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, published(server.origin)),
   );
   expect(failure.id).toBe("image-not-found");
   expect(failure.message).toContain(`has the sha256 checksum ${sumOf("sha256")}`);
@@ -263,12 +270,13 @@ test("an interrupted download, even of an earlier run, resumes where it stopped"
   gone.abort(new Error("stopped"));
   const missing = await findImage({ distribution, options }, x64, environment);
   expect(missing.path).toBeUndefined();
-  expect((await failureOf(obtainImage(missing, obtaining(cache.path), gone.signal))).message).toBe(
-    "stopped",
-  );
+  expect(
+    (await failureOf(obtainImage({ ...obtaining(cache.path), signal: gone.signal }, missing)))
+      .message,
+  ).toBe("stopped");
   const part = join(imageFolder(environment), `own-${image.sha256.slice(0, 16)}.img.part`);
   await writeFile(part, bytes.subarray(0, 100_000));
-  const path = await obtainImage(missing, obtaining(cache.path), neverAborted);
+  const path = await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, missing);
   expect(Buffer.compare(await readFile(path), bytes)).toBe(0);
   expect(ranges).toEqual(["bytes=100000-"]);
   expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
@@ -307,7 +315,9 @@ test("two creates at once download an image once", async () => {
   const image = { source: `${server.origin}/disk.qcow2`, sha256: sumOf("sha256") };
   const request = { distribution, options: { ...size, image } };
   const missing = await findImage(request, x64, { XDG_CACHE_HOME: cache.path });
-  const both = [1, 2].map(async () => obtainImage(missing, obtaining(cache.path), neverAborted));
+  const both = [1, 2].map(async () =>
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, missing),
+  );
   const [first, second] = await Promise.all(both);
   expect(first).toBe(second);
   expect(server.requests).toHaveLength(1);
@@ -319,20 +329,22 @@ test("a URL without an image, or a list without its checksum, is an error that s
     request.url.endsWith("SUMS") ? new Response("# none\n") : new Response("gone", { status: 404 }),
   );
   const unlisted = await failureOf(
-    obtainImage(published(server.origin), obtaining(cache.path), neverAborted),
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, published(server.origin)),
   );
   expect(unlisted.message).toContain("it does not list the image");
   const list = `${sumOf("sha512")}  disk.qcow2\n`;
   await using empty = webServer(() => new Response(list, { status: 404 }));
   const listless = await failureOf(
-    obtainImage(published(empty.origin), obtaining(cache.path), neverAborted),
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, published(empty.origin)),
   );
   expect(listless.message).toMatch(/^Cannot get the image's checksum from .*: HTTP 404\.$/);
   const image = { source: `${server.origin}/disk.qcow2?token=verysecret`, sha256: sumOf("sha256") };
   const missing = await findImage({ distribution, options: { ...size, image } }, x64, {
     XDG_CACHE_HOME: cache.path,
   });
-  const failure = await failureOf(obtainImage(missing, obtaining(cache.path), neverAborted));
+  const failure = await failureOf(
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, missing),
+  );
   expect(failure.message).toContain("HTTP 404");
   expect(failure.message).not.toContain("verysecret");
 });
@@ -344,11 +356,13 @@ test("the user's own file is used in place, if it exists and has the given check
     findImage({ distribution, options: { ...size, image } }, x64, { XDG_CACHE_HOME: cache.path });
   expect((await failureOf(find({ source }))).id).toBe("image-not-found");
   await writeFile(source, bytes);
-  expect(await obtainImage(await find({ source }), obtaining(cache.path), neverAborted)).toBe(
-    source,
-  );
+  expect(
+    await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, await find({ source })),
+  ).toBe(source);
   const wrong = await find({ source, sha256: "0".repeat(64) });
-  const failure = await failureOf(obtainImage(wrong, obtaining(cache.path), neverAborted));
+  const failure = await failureOf(
+    obtainImage({ ...obtaining(cache.path), signal: neverAborted }, wrong),
+  );
   expect(failure).toMatchObject({
     id: "image-not-found",
     message: expect.stringContaining(sumOf("sha256")),

@@ -47,9 +47,8 @@ test.skipIf(lack !== undefined)(
     } finally {
       expect(await isRunning(networkFiles(directory))).toBe(true);
       await removeCreation(
+        { clock: systemClock, progress: silentProgress, environment: {}, signal: neverAborted },
         directory,
-        { clock: systemClock, progress: silentProgress, environment: {} },
-        neverAborted,
       );
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }

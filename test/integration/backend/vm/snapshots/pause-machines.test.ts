@@ -113,9 +113,8 @@ test("what a killed program saved machines with is ended and removed, but not wh
   };
   {
     await using _ = await lockMachines(
+      { clock: systemClock, progress: silentProgress, signal: neverAborted },
       directory,
-      { clock: systemClock, progress: silentProgress },
-      neverAborted,
     );
     expect(await left()).toEqual([true, true, "agent_0", "receiver-agent_0"]);
   }

@@ -11,7 +11,7 @@ const environment = {
 };
 const defaults = { region: "us-west-2", distribution: "debian-12", instanceType: "m5.large" };
 const factsUntil = (signal: AbortSignal) =>
-  cloudFacts(defaults, { ...scriptedCloud([], []).runtime, environment }, signal);
+  cloudFacts({ ...scriptedCloud([], []).runtime, environment, signal }, defaults);
 
 /** All time limits but the first `lasting` ones pass at once. */
 function endLimits(lasting: number): void {

@@ -57,7 +57,10 @@ test.each<[string, ImageTraits, Partial<InstanceTypeInfo>]>([
 const askForTypes = async (call: () => Promise<object>) => {
   const { progress, told } = recordingProgress();
   const api = { region: "us-west-2", call } as unknown as CloudApi;
-  return { found: await describeInstanceType(api, "m5.large", { progress }, neverAborted), told };
+  return {
+    found: await describeInstanceType({ progress, signal: neverAborted }, api, "m5.large"),
+    told,
+  };
 };
 
 test("a type that the region lacks is refused", async () => {

@@ -25,7 +25,10 @@ async function assertWith(
       answers[command] ?? "",
   } as unknown as Engine;
   const here = { cgroupVersion: "2", ...facts } as EngineFacts;
-  return assertFileSpace(engine, { file, here }, { progress: silentProgress }, neverAborted);
+  return assertFileSpace({ progress: silentProgress, signal: neverAborted }, engine, {
+    file,
+    here,
+  });
 }
 
 const image = "localhost/cluster-e2e-node:debian-12";

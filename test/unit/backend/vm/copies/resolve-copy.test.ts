@@ -106,7 +106,8 @@ async function openSource({
     hostKey,
     save,
     steps,
-    resolve: async () => resolveCopy(qemu, request, { root: root.path, runtime }, neverAborted),
+    resolve: async () =>
+      resolveCopy({ ...runtime, signal: neverAborted }, qemu, request, root.path),
     [Symbol.asyncDispose]: root[Symbol.asyncDispose],
   };
 }
