@@ -132,7 +132,7 @@ describe.skipIf(opensshLack !== undefined)(
       await using own = await poolWith({ key: "" });
       const error = await failureOf(own.pool.connect(destinationOf(server()), signal));
       expect(error).toMatchObject({ id: "key-missing", exitCode: 5 });
-      expect(error.hint).toContain("another machine");
+      expect(error.hint).toContain("another computer");
     });
 
     test("a host key that isn't pinned yet is a transient error", async () => {
