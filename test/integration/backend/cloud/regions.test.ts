@@ -121,7 +121,7 @@ test("the address is queried without the proxy that all other requests use", asy
   await using fixture = await openFixture({});
   const script = `
     const { checkAddress } = await import("${import.meta.dir}/../../../../src/backend/cloud/launch/network.ts");
-    console.log(await checkAddress({ environment: process.env }, new AbortController().signal));
+    console.log(await checkAddress({ environment: process.env, signal: new AbortController().signal }));
   `;
   const address = `http://127.0.0.1:${proxy.port}`;
   const child = Bun.spawn([process.execPath, "-e", script], {

@@ -67,8 +67,9 @@ const obtainInChild = `
   const { silentProgress, systemClock } = await import("${import.meta.dir}/../../../../src/system/runtime.ts");
   const [cache, listUrl, url] = process.argv.slice(-3);
   const image = { name: "it", path: undefined, source: { url, prefix: "own", sums: { listUrl } } };
-  const obtaining = { environment: { XDG_CACHE_HOME: cache }, clock: systemClock, progress: silentProgress };
-  console.log(await obtainImage(image, obtaining, new AbortController().signal).catch((error) => error.message));
+  const runtime = { environment: { XDG_CACHE_HOME: cache }, clock: systemClock, progress: silentProgress };
+  const work = { ...runtime, signal: new AbortController().signal };
+  console.log(await obtainImage(work, image).catch((error) => error.message));
 `;
 
 async function selfSigned(folder: string): Promise<Bun.TLSOptions> {
