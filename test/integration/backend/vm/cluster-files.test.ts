@@ -215,7 +215,8 @@ testHere("a file without its image needs a computer that has it", async () => {
   const path = join(folder(), "light.zst");
   await save(path, { withoutBase: true });
   expect((await stat(path)).size).toBeLessThan((await stat(file())).size);
-  await createAndLook(runtime("second"), "second", async () => {}, path);
+  for (const from of [file(), path])
+    await createAndLook(runtime("fifth"), "fifth", async () => {}, from);
   const place = { backend: backend("fourth"), install: undefined };
   expect(
     await failureOf(summarizeCreation(request(60_000, path), place, neverAborted)),
