@@ -1,13 +1,12 @@
-import { ClusterError } from "../../errors.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
 import * as read from "../../model/reader.ts";
-import type { RemoteResult } from "../../ssh/connection/connection.ts";
 import { faultsFolder } from "../../ssh/correct-clock.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/files/read-text.ts";
-import { outsideLines, plainLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
+import { ask } from "../ask.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
-import { type NodeConnection, completeScript, reasonOf } from "../install/phase.ts";
+import { type NodeConnection, completeScript } from "../install/phase.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { pairsIn } from "../readiness/node-question.ts";
 import type { Observed } from "./fault-kind.ts";
@@ -79,13 +78,14 @@ export async function startFault(
   fault: NewFault,
   signal: AbortSignal,
 ): Promise<void> {
-  const script = {
+  const question = {
     name: "e2e-start-fault",
-    text: await startFaultScript(fault),
+    script: completeScript(await startFaultScript(fault)),
     limitMs: 330_000,
-    words: [],
-  };
-  await runScript(node, { ...script, task: "begin the fault" }, signal);
+    task: "begin the fault",
+    parse: () => {},
+  } as const;
+  await ask(node, question, signal);
 }
 
 /** Heals these faults on a node. Unknown faults count as healed. */
@@ -95,11 +95,15 @@ export async function healFaults(
   signal: AbortSignal,
 ): Promise<void> {
   const text = shellText(healFile, { FOLDER: faultsFolder, UNIT_PREFIX: unitPrefix });
-  await runScript(
-    node,
-    { name: "e2e-heal-faults", text, words: ids, limitMs: 120_000, task: "heal faults" },
-    signal,
-  );
+  const question = {
+    name: "e2e-heal-faults",
+    script: completeScript(text),
+    words: ids,
+    limitMs: 120_000,
+    task: "heal faults",
+    parse: () => {},
+  } as const;
+  await ask(node, question, signal);
 }
 
 export interface ObserveRequest {
@@ -134,51 +138,15 @@ export async function observeNode(
   request: ObserveRequest,
   signal: AbortSignal,
 ): Promise<Observation> {
-  const script = {
+  const question = {
     name: "e2e-observe-node",
-    text: await observeScript(request),
+    script: completeScript(await observeScript(request)),
     words: request.links,
     limitMs: 30_000 + request.limitSeconds * request.tries * 1000,
     task: "observe the node",
-  };
-  return parseObservation((await runScript(node, script, signal)).stdout);
-}
-
-interface Script {
-  readonly name: string;
-  readonly text: string;
-  readonly words: readonly string[];
-  readonly limitMs: number;
-  /** Continues "cannot …". */
-  readonly task: string;
-}
-
-async function runScript(
-  { connection, reference }: NodeConnection,
-  { name, text, words, limitMs, task }: Script,
-  signal: AbortSignal,
-): Promise<RemoteResult> {
-  const argv = ["sh", "-s", "--", name, ...words];
-  const command = {
-    argv,
-    sudo: true,
-    stdin: completeScript(text),
-    limitMs,
-    task: `trying to ${task}`,
-  };
-  const result = await connection.run(command, signal);
-  if (result.status === 0) return result;
-  throw new ClusterError(
-    "remote-command-failed",
-    `${reference}: cannot ${task}: ${reasonOf(result)}.`,
-    {
-      facts: {
-        node: reference,
-        status: result.status,
-        output: outsideLines(result.stderr || result.stdout, 5),
-      },
-    },
-  );
+    parse: parseObservation,
+  } as const;
+  return ask(node, question, signal);
 }
 
 const mostFaults = 100;

@@ -1,13 +1,12 @@
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
-import { ClusterError } from "../../errors.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { parseJson } from "../../system/files/read-text.ts";
-import { outsideLines, plainLine } from "../../system/printable.ts";
+import { plainLine } from "../../system/printable.ts";
+import { ask } from "../ask.ts";
 import { type PlatformFacts, parsePlatformHead } from "../folder/platform-file.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
-import { reasonOf } from "../install/phase.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { layoutLines, pairsIn, valuesOfEach } from "../readiness/node-question.ts";
 import versionFile from "./node-version.sh" with { type: "text" };
@@ -38,7 +37,6 @@ interface NodeUpgrade {
 
 const tailLines = 20;
 const tailBytes = 64_000;
-const limitMs = 60_000;
 
 export const nodeVersionScript =
   layoutLines(layouts) +
@@ -55,34 +53,21 @@ export const nodeVersionScript =
     })),
   });
 
+const question = {
+  name: "e2e-node-version",
+  script: nodeVersionScript,
+  limitMs: 60_000,
+  task: "read the platform's version",
+  parse: parseNodeVersion,
+} as const;
+
 export async function readNodeVersion(
   node: NodeRecord,
   connections: ConnectionPool,
   signal: AbortSignal,
 ): Promise<NodeVersion> {
   const connection = await connections.connect(node, signal);
-  const result = await connection.run(
-    {
-      argv: ["sh", "-s", "--", "e2e-node-version"],
-      sudo: true,
-      stdin: nodeVersionScript,
-      limitMs,
-      task: "reading the platform's version",
-    },
-    signal,
-  );
-  if (result.status === 0) return parseNodeVersion(result.stdout);
-  throw new ClusterError(
-    "remote-command-failed",
-    `${nodeReference(node)}: cannot read the platform's version: ${reasonOf(result)}.`,
-    {
-      facts: {
-        node: nodeReference(node),
-        status: result.status,
-        output: outsideLines(result.stderr, 5),
-      },
-    },
-  );
+  return ask({ connection, reference: nodeReference(node) }, question, signal);
 }
 
 const word = /^[\w.@-]{0,100}$/;
