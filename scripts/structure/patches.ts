@@ -6,6 +6,8 @@ import { join } from "node:path";
 export const patches = [
   { name: "limit-of-containers", most: 2 },
   { name: "option-of-containers", most: 2 },
+  { name: "kind-of-fault", most: 3 },
+  { name: "question-to-nodes", most: 2 },
 ] as const;
 
 interface Outcome {

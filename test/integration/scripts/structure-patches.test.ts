@@ -1,9 +1,9 @@
-/** What one more limit or option costs: each patch applies, compiles, and touches few files. */
+/** What one more of such things costs: each patch applies, compiles, and touches few files. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { patches, tryPatches } from "../../../scripts/structure/patches.ts";
 
-test("one more limit of containers, and one more option, touch two source files at most, and compile", async () => {
+test("one more limit, option, fault or question to nodes touches few source files, and compiles", async () => {
   const { files, problem } = await tryPatches(join(import.meta.dir, "..", "..", ".."));
   expect(problem).toBeUndefined();
   expect(files).toHaveLength(patches.length);
