@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { vmPower } from "../../../../src/backend/vm/vm-power.ts";
+import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { VmCreation } from "../../../../src/backend/vm/vm-creation.ts";
 import type { Accelerator } from "../../../../src/backend/vm/options.ts";
 import type {
@@ -94,6 +95,7 @@ export async function openCreation(
     environment: {
       PATH: `${folder.path}:/bin:/usr/bin`,
       XDG_CACHE_HOME: join(folder.path, "cache"),
+      XDG_STATE_HOME: folder.path,
     },
     clock: systemClock,
     progress: {
@@ -102,7 +104,7 @@ export async function openCreation(
       detail: (level: number, text: string) => void details.push(`-${"v".repeat(level)}: ${text}`),
     },
   };
-  const root = join(folder.path, "vm");
+  const root = join(folder.path, "cluster-e2e", "vm");
   const directory = join(root, "one-0123456789abcdef");
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(folder.path, "image.raw");
@@ -139,6 +141,10 @@ export async function openCreation(
   const creation = new VmCreation(plan, runtime);
   return {
     creation,
+    /** Another creation of the same id. */
+    another: () => new VmCreation(plan, runtime),
+    backend: createVmBackend(runtime),
+    root,
     power: vmPower(plan.qemu, runtime),
     image: path,
     notes,
