@@ -14,7 +14,15 @@ const { id } = subject;
 const { ask, nodeOf, on } = commandsOf(subject);
 
 test("where no distribution is named, the one that suits this computer's cgroups is taken, and said", async () => {
-  const words = ["create", "--variant", "oss", "--dry-run", "-c", id(), artifact()];
+  const words = [
+    "create",
+    "--variant",
+    "oss",
+    "--dry-run",
+    "-c",
+    containers().id("unnamed"),
+    artifact(),
+  ];
   const expected =
     (await docker(["info", "--format={{.CgroupVersion}}"])) === "2" ? "debian-12" : "centos-7";
   const ran = await containers().run(words);
