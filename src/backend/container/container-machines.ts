@@ -231,11 +231,14 @@ export abstract class ContainerMachines {
   }
 
   protected async finishBoot(
-    { id }: NodeRecord,
-    _shell: NodeShell,
-    _signal: AbortSignal,
+    node: NodeRecord,
+    shell: NodeShell,
+    signal: AbortSignal,
   ): Promise<void> {
-    await allowReboots(this.plan.engine, { id }, this.runtime.progress);
+    // Over the connection that is there, because the engine takes much longer to start a process on a node.
+    const ask = async (argv: readonly string[]): Promise<string> =>
+      (await shell.run({ argv, sudo: true }, signal)).stdout;
+    await allowReboots(this.plan.engine, node, this.runtime.progress, ask);
   }
 
   async stop(signal: AbortSignal): Promise<void> {

@@ -31,19 +31,20 @@ export function endSettings(unit: string, status: number): string {
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 
 /**
- * Lets the engine start these running nodes again when they reboot themselves, but not when they are stopped or killed. If this fails, the node works, but stays off after a reboot of its own.
+ * Lets the engine start a running node again when it reboots itself, but not when it is stopped or killed. If this fails, the node works, but stays off
+ * after a reboot of its own. `ask` runs a command on the node, as root.
  */
 export async function allowReboots(
   engine: Engine,
   { id }: Pick<NodeContainer, "id">,
   progress: Progress,
+  ask = async (argv: readonly string[]) =>
+    engine.change({ words: ["exec", "--user=0:0", id, ...argv] }),
 ): Promise<void> {
   const { restartWords } = engine.kind;
   if (restartWords === undefined) return;
   try {
-    const known = await engine.change({
-      words: ["exec", "--user=0:0", id, "/bin/sh", "-c", script],
-    });
+    const known = await ask(["/bin/sh", "-c", script]);
     if (Number(known) === Object.keys(endStatus).length)
       await engine.change({ words: [...restartWords, id] });
   } catch (error) {

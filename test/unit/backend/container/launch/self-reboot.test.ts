@@ -40,6 +40,12 @@ describe("a node that reboots itself", () => {
     expect(changes).toEqual([...expected]);
   });
 
+  test("is asked over a connection if there is one", async () => {
+    const { engine, changes } = scripted("docker", undefined);
+    await allowReboots(engine, { id: "node" }, recordingProgress().progress, async () => "3\n");
+    expect(changes).toEqual(["update --restart=on-failure node"]);
+  });
+
   test("is told that somebody starts it, where the engine starts nodes too", async () => {
     for (const [name, expected] of [
       ["docker", ["cp - node:/"]],
