@@ -243,11 +243,12 @@ async function openPort(
   return await orAborted(opening, signal);
 }
 
-/** Sends a disconnect message, and waits only briefly for an answer. */
+/** Sends a disconnect message. The server takes a while to end its session, for which nobody needs to wait. */
 function closed(client: Client, socket: ByteStream): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve();
     const timer = setTimeout(() => socket.destroy(), farewellMs);
+    socket.once("finish", () => socket.destroy());
     socket.once("close", () => {
       clearTimeout(timer);
       resolve();

@@ -1,4 +1,4 @@
-import { type Socket, createServer } from "node:net";
+import { type Socket, createConnection, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { openConnection } from "../../../../src/ssh/connection/open-connection.ts";
@@ -250,6 +250,15 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     };
     expect(await running).toMatchObject(closed);
     expect(connection.isOpen).toBe(false);
+  });
+
+  test("closing it does not wait until the server has ended its session", async () => {
+    const socket = createConnection({ port: server().port, host: "127.0.0.1" });
+    const connection = await connectTo(server(), { connect: async () => socket });
+    const isClosed = Promise.withResolvers<boolean>();
+    socket.once("finish", () => setImmediate(() => isClosed.resolve(socket.destroyed)));
+    await connection[Symbol.asyncDispose]();
+    expect(await isClosed.promise).toBe(true);
   });
 
   test("a wrong host key is rejected before anything is sent", async () => {
