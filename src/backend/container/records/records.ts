@@ -11,6 +11,7 @@ import {
 import {
   abandonedCreations,
   creationDirectory,
+  isCreationUnderWay,
   recordedCreations,
 } from "../../../store/creation-folder.ts";
 import { stateFolder } from "../../../store/state-folder.ts";
@@ -204,7 +205,14 @@ export async function readInventory(
   const missing = recorded.filter(
     (creation) => isSelected(selection, creation) && !present.has(networkName(creation)),
   );
-  const networks = [...reading.networks, ...(await restorableNetworks(engine, missing, signal))];
+  const areUnderWay = await Promise.all(
+    missing.map(async ({ clusterId, creationId }) =>
+      isCreationUnderWay(creationDirectory(root, clusterId, creationId)),
+    ),
+  );
+  // Creations under way, such as the one that asks, have no snapshots yet.
+  const lost = missing.filter((_, index) => areUnderWay[index] === false);
+  const networks = [...reading.networks, ...(await restorableNetworks(engine, lost, signal))];
   const clusterIds = new Set(networks.map(({ clusterId }) => clusterId));
   const abandoned = await Promise.all(
     [...clusterIds].map(async (clusterId) => abandonedCreations(root, clusterId)),

@@ -71,6 +71,15 @@ checks(
   },
 );
 
+checks("a creation does not look for snapshots of itself", async () => {
+  await using machine = await openMachine();
+  const { directory, plan, world } = machine;
+  await beginCreation(directory, "own", creationId);
+  await writeFile(creationFiles(directory).privateKey, "");
+  await plan();
+  expect(world.engine.calls.filter(([word]) => word === "images" || word === "volume")).toEqual([]);
+});
+
 checks("a cluster that was left in another store or engine is named as such", async () => {
   await using machine = await openMachine();
   const { backend, directory, told, world } = machine;
