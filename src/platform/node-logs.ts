@@ -48,6 +48,9 @@ export interface NodeLog {
 const nodesAtOnce = 32;
 /** Suffix of the text that replaces the logs of a node that could not be reached, and says why. */
 export const noLogsSuffix = ".no-logs.txt";
+/** Suffix of the text that names the logs of which only the end was sent. */
+export const cutLogsSuffix = ".cut-logs.txt";
+export const isNoteOnLogs = (name: string): boolean => /\.(?:no|cut)-logs\.txt$/.test(name);
 /** How many bytes at the end of each log are sent. In base64, all logs together fit into a command's result. */
 const tailBytes = 450_000;
 /** The same for all units that a platform names, for all its files, and for the logs of an upgrade. */
@@ -66,23 +69,24 @@ const setupUnits = [
 
 const factFiles = layouts.flatMap((layout) => layout.factFiles ?? []);
 
-/** The logs' file names on this machine, as node-logs.sh prints them. */
-const logNames = [
-  "install.log",
-  "install-status.txt",
-  "genconf.log",
-  "upgrade.log",
-  "upgrade-status.txt",
-  "upgrade-genconf.log",
-  "cloud-init.log",
-  "cloud-init-output.log",
-  "units.txt",
-  "journal.txt",
-  "kernel.txt",
-  "core-dumps.txt",
-  "platform-units.txt",
-  "platform-files.txt",
-] as const;
+/** The logs' file names on this machine, as node-logs.sh prints them, and how much of each. */
+const logBytes = {
+  "install.log": tailBytes,
+  "install-status.txt": statusBytes,
+  "genconf.log": tailBytes,
+  "upgrade.log": platformBytes,
+  "upgrade-status.txt": statusBytes,
+  "upgrade-genconf.log": platformBytes,
+  "cloud-init.log": tailBytes,
+  "cloud-init-output.log": tailBytes,
+  "units.txt": unitsBytes,
+  "journal.txt": tailBytes,
+  "kernel.txt": unitsBytes,
+  "core-dumps.txt": dumpsBytes,
+  "platform-units.txt": platformBytes,
+  "platform-files.txt": platformBytes,
+} as const;
+const logNames = Object.keys(logBytes) as readonly (keyof typeof logBytes)[];
 
 export interface LogsSelection {
   /** Only the journals' lines of the last milliseconds; undefined: all. */
@@ -115,8 +119,19 @@ export const logsScript = ({ agoMs, mostBytes = tailBytes }: LogsSelection): str
   });
 
 /** Parses the output of `logsScript`. */
-export const parseLogs = (stdout: string): readonly NodeLog[] =>
-  [...parseFrames(stdout, logNames)].map(([name, text]) => ({ name, text }));
+export function parseLogs(stdout: string, mostBytes = tailBytes): readonly NodeLog[] {
+  const found = [...parseFrames(stdout, logNames)];
+  const cut = found.filter(
+    ([name, text]) =>
+      Buffer.byteLength(text) >= Math.min(logBytes[name], mostBytes) ||
+      (name === "journal.txt" && text.split("\n", journalLines + 1).length > journalLines),
+  );
+  const names = cut.map(([name]) => name).join(", ");
+  return [
+    ...found.map(([name, text]) => ({ name, text })),
+    ...(names === "" ? [] : [{ name: cutLogsSuffix.slice(1), text: `${names}\n` }]),
+  ];
+}
 
 export interface LogsLimits extends LogsSelection {
   readonly limitMs: number;
@@ -139,7 +154,7 @@ export async function collectNodeLogs(
   const texts = await mapConcurrently(
     nodes,
     nodesAtOnce,
-    async (node) => logsOf(node, { connections, script: logsScript(selection) }, limit.signal),
+    async (node) => logsOf(node, { connections, selection }, limit.signal),
     signal,
   );
   return texts.flat();
@@ -180,12 +195,12 @@ export function readClock(text: string): number | undefined {
 
 interface NodeRequest {
   readonly connections: ConnectionPool;
-  readonly script: string;
+  readonly selection: LogsSelection;
 }
 
 async function logsOf(
   node: NodeRecord,
-  { connections, script }: NodeRequest,
+  { connections, selection }: NodeRequest,
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);
@@ -193,15 +208,15 @@ async function logsOf(
     const connection = await connections.connect(node, signal);
     const argv = ["sh", "-s", "--", "e2e-logs"];
     const { stdout } = await connection.run(
-      { argv, sudo: true, stdin: script, isOutputHidden: true },
+      { argv, sudo: true, stdin: logsScript(selection), isOutputHidden: true },
       signal,
     );
-    const logs = parseLogs(stdout).map(({ name, text }) => ({
+    const found = parseLogs(stdout, selection.mostBytes).map(({ name, text }) => ({
       name: `${reference}.${name}`,
       text,
     }));
     const text = await clockOf(connection, signal).catch(() => undefined);
-    return text === undefined ? logs : [{ name: `${reference}.clock.txt`, text }, ...logs];
+    return text === undefined ? found : [{ name: `${reference}.clock.txt`, text }, ...found];
   } catch (error) {
     const message = messageOf(error);
     const reason = signal.aborted ? "The node did not answer in time." : message;

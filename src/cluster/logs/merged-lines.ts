@@ -1,6 +1,6 @@
 /** Reads the logs of all nodes into lines in the order of this computer's clock. */
 import type { NamedText } from "../../backend/contract.ts";
-import { noLogsSuffix, readClock } from "../../platform/node-logs.ts";
+import { isNoteOnLogs, readClock } from "../../platform/node-logs.ts";
 import { type LogLine, readLines } from "./log-lines.ts";
 
 /** A node's reference and the kind of text. */
@@ -26,7 +26,7 @@ export function mergedLines(
   const ahead = new Map(texts.flatMap((each) => clockOf(each) ?? []).map(toEntry));
   const logs = texts.flatMap((each) => {
     const [, node = "", kind = ""] = logName.exec(each.name) ?? [];
-    if (kind === "" || clockName.test(each.name) || each.name.endsWith(noLogsSuffix)) return [];
+    if (kind === "" || clockName.test(each.name) || isNoteOnLogs(each.name)) return [];
     const given = { node, name: kind, text: each.text };
     const lines = readLines(given, { aheadMs: ahead.get(node) ?? 0, nowMs });
     return { node, kind, lines: select(lines) };

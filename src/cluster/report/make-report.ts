@@ -5,7 +5,7 @@ import type { Backend, NamedText } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { ClusterEvent } from "../../model/event.ts";
 import { mapTexts } from "../../outside-text.ts";
-import { noLogsSuffix } from "../../platform/node-logs.ts";
+import { cutLogsSuffix, noLogsSuffix } from "../../platform/node-logs.ts";
 import { readEvents } from "../../store/events.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { readTail } from "../../system/files/read-text.ts";
@@ -106,21 +106,23 @@ const namesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder).catch(() => [])).toSorted((a, b) => (a < b ? -1 : 1));
 
 async function textsIn(folder: string, sinceMs: number): Promise<readonly NamedText[]> {
-  const files: { readonly name: string; readonly path: string }[] = [];
+  const files: { readonly name: string; readonly path: string; readonly size: number }[] = [];
   for (const name of (await namesIn(folder)).filter((each) => logName.test(each))) {
     const path = join(folder, name);
     const facts = await lstat(path).catch(() => undefined);
     const isOwn = facts?.isFile() === true && facts.nlink === 1 && facts.mtimeMs >= sinceMs;
-    if (isOwn) files.push({ name, path });
+    if (isOwn) files.push({ name, path, size: facts.size });
     if (files.length === mostFiles) break;
   }
   const bytes = Math.min(tailBytes, Math.floor(mostLogBytes / Math.max(1, files.length)));
   const texts: NamedText[] = [];
   const collect = collector();
   // One after the other: together, they would take twice their size.
-  for (const { name, path } of files) {
+  for (const { name, path, size } of files) {
     const text = await readTail(path, bytes, { noLinks: true });
     texts.push({ name, text: withoutPrivateKeys(text) });
+    const [, node = "", kind = ""] = logName.exec(name) ?? [];
+    if (size > bytes) texts.push({ name: `${node}${cutLogsSuffix}`, text: kind });
     collect(text.length);
   }
   return texts;
@@ -168,9 +170,11 @@ export function reportParts(given: Collected): ReportParts {
       startMs: runBegan === undefined ? span.startMs : Date.parse(runBegan.at),
       endMs: span.endMs,
     }),
-    gaps: texts.flatMap(({ name, text }) =>
-      name.endsWith(noLogsSuffix) ? [`${name.slice(0, -noLogsSuffix.length)}: ${text}`] : [],
-    ),
+    gaps: texts.flatMap(({ name, text }) => {
+      const [node] = name.split(".", 1);
+      if (name.endsWith(noLogsSuffix)) return [`${node}: ${text}`];
+      return name.endsWith(cutLogsSuffix) ? [`${node}: all but the end of ${text}`] : [];
+    }),
   };
 }
 
@@ -184,7 +188,12 @@ function linesOf({ texts, events, nowMs }: Collected, nodes: number) {
   });
   const moments = noticedIn(telling, events, nowMs).flatMap(({ line }) => line.ms ?? []);
   const left = { dropped: 0 };
-  const thin = thinner(moments, nodes, (count) => void (left.dropped += count));
+  const size = texts.reduce((sum, { text }) => sum + text.length, 0);
+  const thin = thinner(
+    moments,
+    size < smallBytes ? 1 : nodes,
+    (count) => void (left.dropped += count),
+  );
   const lines = mergedLines(texts, nowMs, (each) => {
     collect(bytesOf(each));
     return thin(each);
@@ -193,6 +202,8 @@ function linesOf({ texts, events, nowMs }: Collected, nodes: number) {
   return { lines, ...left };
 }
 
+/** Of so little, all lines fit into memory, so that one node's may fill the page. */
+const smallBytes = 16_000_000;
 const [bytesEach, bytesPerCollection] = [200, 6_000_000];
 
 /**

@@ -106,7 +106,9 @@ function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): s
   const item = (line: LogLine, what: string, explanation?: string): string => {
     const offset = Math.floor((line.ms ?? 0) - span.startMs);
     const time =
-      line.ms === undefined ? "" : `<a href="#log" data-t="${offset}">${timeText(line.ms)}</a> `;
+      line.ms === undefined
+        ? ""
+        : `<a href="#log" data-t="${offset}">${timeText(line.ms, span.startMs)}</a> `;
     const why =
       explanation === undefined ? "" : ` <span>(explained by ${escaped(explanation)})</span>`;
     return `<li class="${explanation === undefined ? "" : "explained"}">${time}<b>${escaped(line.node)}</b> ${escaped(what)}${why} <code>${escaped(line.unit)}: ${escaped(line.text)}</code></li>`;
@@ -136,7 +138,7 @@ function firstErrors(
   return nodes.flatMap((node) => first.get(node)?.line ?? []);
 }
 
-/** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node. */
+/** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node, and then of all. */
 function renderLog(
   { lines, dropped, noticed, span, nodes }: ReportParts,
   logBytes: number,
@@ -171,13 +173,14 @@ function renderLog(
     const share = shares.get(node) ?? 0;
     if (share > 0) shares.set(node, share - take(index, logBytes));
   }
+  for (let index = lines.length - 1; index >= 0; index -= 1) take(index, logBytes);
   const shown = rendered.filter((text) => text !== undefined);
   return { html: shown.join("\n"), left: dropped + lines.length - shown.length };
 }
 
 function renderLine(line: LogLine, startMs: number): string {
   const { ms, node, unit, text } = line;
-  const time = ms === undefined ? "" : `<time>${timeText(ms)}</time> `;
+  const time = ms === undefined ? "" : `<time>${timeText(ms, startMs)}</time> `;
   const offset = ms === undefined ? "" : ` data-t="${ms - startMs}"`;
   return `<p${offset}${isError(text) ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
 }

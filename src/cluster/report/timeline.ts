@@ -131,11 +131,16 @@ function axis({ startMs, endMs }: Span, lanes: number): readonly string[] {
   return Array.from({ length: ticks }, (_, index) => {
     const [left, ms] = [(index / ticks) * 100, startMs + ((endMs - startMs) * index) / ticks];
     const style = index % 8 === 0 ? "tick" : "tick minor";
-    return `<g class="${style}"><line x1="${left}%" x2="${left}%" y1="0" y2="${height}"/><text x="${left}%" dx="3" y="14">${timeText(ms)}</text></g>`;
+    return `<g class="${style}"><line x1="${left}%" x2="${left}%" y1="0" y2="${height}"/><text x="${left}%" dx="3" y="14">${timeText(ms, startMs)}</text></g>`;
   });
 }
 
-export const timeText = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
+/** The time, after the date if that is another one than at the start. */
+export function timeText(ms: number, startMs: number): string {
+  const [text, start] = [ms, startMs].map((each) => new Date(each).toISOString());
+  const isSameDay = text?.slice(0, 10) === start?.slice(0, 10);
+  return (text ?? "").slice(isSameDay ? 11 : 0, 23).replace("T", " ");
+}
 
 /** Pairs the beginnings and ends of phases or commands. One without an end lasts until the end of the timeline. */
 function barsOf(

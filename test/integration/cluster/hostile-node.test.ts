@@ -98,8 +98,10 @@ describe.skipIf(machinesLack !== undefined)("a hostile node", () => {
       "units.txt",
       "journal.txt",
       "kernel.txt",
+      "cut-logs.txt",
     ]);
-    for (const log of logs.slice(1)) {
+    expect(logs.at(-1)?.text.split(", ")).toHaveLength(logs.length - 2);
+    for (const log of logs.slice(1, -1)) {
       expect(log.text).toEndWith("the end\n");
       expect(log.text.length).toBeLessThanOrEqual(500_000);
     }

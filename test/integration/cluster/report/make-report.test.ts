@@ -44,6 +44,7 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   await writeFile(join(folder.path, "private"), "text behind a link");
   await writeFile(join(logs, "agent_0.install.log"), "log of an earlier run");
   await writeFile(join(logs, "agent_1.install.log"), "log of this run");
+  await writeFile(join(logs, "agent_4.app.log"), `${"x".repeat(3_000_000)}\nthe last line\n`);
   await symlink(join(folder.path, "private"), join(logs, "agent_2.install.log"));
   await link(join(folder.path, "private"), join(logs, "agent_3.install.log"));
   await utimes(join(logs, "agent_0.install.log"), 1000, 1000);
@@ -64,6 +65,8 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   );
   const html = await Bun.file(file).text();
   expect(html).toContain("log of this run");
+  expect(html).toContain("the last line");
+  expect(html).toContain("agent_4: all but the end of app.log");
   expect(html).toContain("logs in with ***");
   for (const other of ["an earlier run", "behind a link", "s3cret-word"])
     expect(html).not.toContain(other);

@@ -278,6 +278,8 @@ describe("hostile logs", () => {
       clocks: { master_0: "999999999999999 ms" },
     });
     expect(firstScreen(html)).toContain("10:01:10.000 master_0");
+    const later = { journals: { master_0: [`${unix(3 * 86_400)} master_0 app[1]: fatal`] } };
+    expect(firstScreen(report(later))).toContain("2026-12-01 10:00:00.000 master_0");
     const impossible = { ...usual[0], at: "2026-99-99T00:00:00.000Z" };
     expect(readEvent(impossible)).toBeUndefined();
     expect(readEvent(usual[0])).toEqual(usual[0]);
