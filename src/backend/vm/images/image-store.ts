@@ -356,7 +356,7 @@ const noImage = (path: string, reason: string): ClusterError =>
     "image-not-found",
     `${path} is not a disk image that nodes can use: ${reason}.`,
     {
-      hint: "It must be the disk of a system with cloud-init, in qcow2 or raw format.",
+      hint: "It must be the disk of a system with cloud-init, in qcow2 or raw format and one file, as qemu-img convert writes it.",
       facts: { image: path },
     },
   );

@@ -44,6 +44,13 @@ const signs: readonly Sign[] = [
     problem: (_, boots) => noSystem(boots),
   },
   {
+    pattern: /Kernel panic - not syncing: IO-APIC \+ timer doesn't work/,
+    problem: () => ({
+      what: "its kernel got no clock in time",
+      hint: "This computer was too busy to run a machine: try again when it has less to do.",
+    }),
+  },
+  {
     pattern: /^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? Kernel panic - not syncing: ([^\r\n]*)/m,
     problem: (found) => ({ what: `its kernel panicked (${shown(found)})`, hint: damaged }),
   },

@@ -38,6 +38,11 @@ test.each([
     "its kernel panicked (VFS: Unable to mount root fs on unknown-block(0,0))",
   ],
   [
+    "a computer that is too busy",
+    `${linux}[    0.320000] Kernel panic - not syncing: IO-APIC + timer doesn't work!  Boot with apic=debug\r\n`,
+    "its kernel got no clock in time",
+  ],
+  [
     "a panic with the thread's number",
     `${linux}[    4.120000][    T1] Kernel panic - not syncing: No working init found.\r\n`,
     "its kernel panicked (No working init found)",
