@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Stats } from "node:fs";
 import {
@@ -23,8 +24,24 @@ import { ownUserId } from "../own-user.ts";
 
 /** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
+  const [, above] = /^(.+?)\/cluster-e2e\//.exec(`${path}/`) ?? [];
+  if (above !== undefined && ownUserId() === 0) await makeAsOwner(above);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
+}
+
+/**
+ * Under sudo, HOME may be another user's, who could no longer use a `.local` or `.cache` that is root's. That user's own rights make it, so that no link which
+ * the user puts there leads root elsewhere. If this fails, root makes it.
+ */
+async function makeAsOwner(folder: string): Promise<void> {
+  if (dirname(folder) === folder || (await statIfPresent(folder)) !== undefined) return;
+  await makeAsOwner(dirname(folder));
+  const above = await statIfPresent(dirname(folder));
+  if (above === undefined || above.uid === 0) return;
+  const words = ["-m", "700", "--", basename(folder)];
+  const { uid, gid } = above;
+  spawnSync("/bin/mkdir", words, { uid, gid, cwd: dirname(folder), env: {}, stdio: "ignore" });
 }
 
 /**

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import {
   type FileHandle,
   chmod,
+  chown,
   mkdir,
   readdir,
   readFile,
@@ -80,6 +81,20 @@ test("a file that can't be written leaves nothing", async () => {
   );
   expect(await readdir(scratch.path)).toEqual(["taken"]);
 });
+
+test.skipIf(process.geteuid?.() !== 0)(
+  "what root needs above its folder in another user's home becomes that user's",
+  async () => {
+    await using scratch = await scratchFolder();
+    await chown(scratch.path, 65534, 65534);
+    const [local, state, own] = ["a", "a/b", "a/b/cluster-e2e"].map((name) =>
+      join(scratch.path, name),
+    ) as [string, string, string];
+    await makePrivateFolder(join(own, "c"));
+    const owners = [local, state, own].map(async (folder) => (await stat(folder)).uid);
+    expect(await Promise.all(owners)).toEqual([65534, 65534, 0]);
+  },
+);
 
 test("folders and files are private, also those that were not", async () => {
   await using scratch = await scratchFolder();
