@@ -4,7 +4,7 @@ import { type ClusterRecord, type NodeRecord, nodeReference } from "../model/clu
 import { createOutputTail, lineSplitter } from "../ssh/connection/command-output.ts";
 import type { Connection, RemoteCommand } from "../ssh/connection/connection.ts";
 import { sessionCommand } from "../ssh/session/session-line.ts";
-import { sshFailed } from "../ssh/session/ssh-process.ts";
+import { brokenPipeStatus, sshFailed } from "../ssh/session/ssh-process.ts";
 import { accepted } from "../model/checked.ts";
 import { mapConcurrently } from "../system/concurrency.ts";
 import type { Runtime } from "../system/runtime.ts";
@@ -52,8 +52,6 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
 }
 
 const loginsAtOnce = 64;
-/** The status of a command that has ended by SIGPIPE. */
-const brokenPipe = 141;
 /** The most characters of both streams of all nodes together that are kept in memory. */
 const mostKeptOfAll = 64 * 1024 * 1024;
 const mostKept = 4 * 1024 * 1024;
@@ -143,7 +141,7 @@ async function runOnOneNode(
     try {
       return (await (await connect(node)).run(command, either.signal)).status;
     } catch (error) {
-      if (error === closed.signal.reason) return brokenPipe;
+      if (error === closed.signal.reason) return brokenPipeStatus;
       throw error;
     } finally {
       lines?.end();

@@ -120,11 +120,9 @@ export async function laterFile(
 ): Promise<string> {
   const path = await parsePath(given, invocation);
   const { dirname } = await import("node:path");
-  const { freeSpaceProblem, isAccessible, isFileOrAbsent } =
-    await import("../system/files/private-file.ts");
-  const folder = dirname(path);
-  const problem = (await isAccessible(folder)) ? await freeSpaceProblem(folder, 0) : undefined;
-  if (problem !== undefined) throw new BadValue(problem);
+  const { isFileOrAbsent, writeProblem } = await import("../system/files/private-file.ts");
+  const problem = await writeProblem(dirname(path));
+  if (problem !== undefined) throw new BadValue(`cannot write to ${problem}`);
   if (!(await isFileOrAbsent(path))) throw new BadValue("it is not a regular file");
   return path;
 }

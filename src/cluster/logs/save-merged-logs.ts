@@ -1,7 +1,7 @@
 import type { Backend } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
 import { numbered } from "../../system/amounts.ts";
-import { writePrivateFile } from "../../system/files/private-file.ts";
+import { writeNamedFile } from "../../system/files/draft.ts";
 import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import type { LogLine } from "./log-lines.ts";
@@ -45,7 +45,7 @@ export async function saveMergedLogs(
     ({ ms }) => agoMs === undefined || (ms ?? -Infinity) >= sinceMs,
   );
   const clocks = texts.flatMap((each) => clockOf(each) ?? []);
-  await writePrivateFile(
+  await writeNamedFile(
     file,
     [...clocks.map(clockLine), ...lines.map((line) => lineText(line, cluster))]
       .map((line) => `${line}\n`)

@@ -7,7 +7,7 @@ import type { ClusterEvent } from "../../model/event.ts";
 import { mapTexts } from "../../outside-text.ts";
 import { cutLogsSuffix, noLogsSuffix } from "../../platform/node-logs.ts";
 import { readEvents } from "../../store/events.ts";
-import { writePrivateFile } from "../../system/files/private-file.ts";
+import { writeNamedFile } from "../../system/files/draft.ts";
 import { readTail } from "../../system/files/read-text.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
@@ -63,7 +63,7 @@ export async function writeReport(
   const xml = request.junit === undefined ? "" : await readTail(request.junit, 16 * tailBytes);
   const parts = reportParts({ ...request, ...shown, ...found, xml });
   const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
-  await writePrivateFile(file, renderReport({ ...parts, cases }));
+  await writeNamedFile(file, renderReport({ ...parts, cases }));
   step.done();
 }
 

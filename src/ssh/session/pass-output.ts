@@ -13,6 +13,8 @@ export interface SessionProof {
   readonly noise: () => string;
   /** Resolves with the command's end, which may be never. */
   readonly ended: Promise<CommandEnd>;
+  /** Whether the reader of stdout has gone, such as in `| head -1`. Then ssh ends before the command tells how it ended. */
+  readonly isUnread: () => boolean;
   /** Resolves when all output has been passed on, or nobody reads it any more. */
   readonly passed: Promise<void>;
 }
@@ -30,7 +32,7 @@ interface SessionStreams {
  */
 export function passOutput(streams: SessionStreams, signal: AbortSignal): SessionProof {
   const { token, stdout, stderr, targets } = streams;
-  const state: { end?: CommandEnd } = {};
+  const state: { end?: CommandEnd; isUnread?: boolean } = {};
   const ended = Promise.withResolvers<CommandEnd>();
   const onMark = (mark: Mark): void => {
     if (mark.kind !== "end") return;
@@ -49,12 +51,13 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   const to = (target: "inherit" | number, own: 1 | 2): number =>
     target === "inherit" ? own : target;
   const passed = Promise.all([
-    pass(stdout, out, to(targets[0], 1), signal),
-    pass(stderr, err, to(targets[1], 2), signal),
+    pass(stdout, out, to(targets[0], 1), signal).catch(() => void (state.isUnread = true)),
+    pass(stderr, err, to(targets[1], 2), signal).catch(() => {}),
   ]);
   return {
     hasBegun: () => out.reader.noise() === undefined,
     end: () => state.end,
+    isUnread: () => state.isUnread === true,
     noise: () => (out.reader.noise() ?? "") + (err.reader.noise() ?? ""),
     ended: ended.promise,
     passed: passed.then(() => {}),
@@ -82,5 +85,5 @@ async function pass(
     await output.write(Buffer.from(take(), encoding));
   };
   // If the reader has gone, leaving the loop closes the pipe, as ssh would see it without us.
-  await orAborted(write(), signal).catch(() => {});
+  await orAborted(write(), signal);
 }

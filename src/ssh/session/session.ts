@@ -14,6 +14,7 @@ import {
 import {
   type SessionRequest,
   type Ssh,
+  brokenPipeStatus,
   carryInput,
   endRemoteProcesses,
   endSsh,
@@ -99,6 +100,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> 
       const { proof } = parts.ssh;
       const proved =
         node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
+      if (end.ssh !== "stopped" && proved === "begun" && proof.isUnread()) return brokenPipeStatus;
       const reason = await reasonOf(end, proved, parts, reportSignal);
       const facts = { ssh: end.ssh, node: proved, reason, noise: proof.noise() };
       const outcome = outcomes.find((row) => fits(row, facts));

@@ -56,6 +56,8 @@ type SessionStdio = readonly [
 
 /** ssh's exit status for its own failures. */
 export const sshFailed = 255;
+/** The status of a command that has ended by SIGPIPE. */
+export const brokenPipeStatus = 141;
 const endingGraceMs = 3_000;
 
 /** A running ssh. */
@@ -123,6 +125,7 @@ function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
     hasBegun: () => delivery.isDone === true,
     end: () => undefined,
     noise: () => "",
+    isUnread: () => false,
     ended: new Promise(() => {}),
     passed: Promise.resolve(),
   };

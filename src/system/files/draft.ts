@@ -1,7 +1,8 @@
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
 import { ownedFolder } from "./owned-folder.ts";
-import { isDiskFull } from "./private-file.ts";
+import { isDiskFull, writePrivateFile } from "./private-file.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
 export interface Draft extends AsyncDisposable {
@@ -17,9 +18,19 @@ export function cannotWrite(path: string, reason: string, cause?: unknown): Clus
         cause,
       })
     : new ClusterError("bad-usage", message, {
-        hint: "Pass a file in an existing folder that you may write to.",
+        hint: "Pass a file in a folder that you may write to.",
         cause,
       });
+}
+
+/** Writes a file that the user named, like `writePrivateFile`, and the folders that it lacks. */
+export async function writeNamedFile(path: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writePrivateFile(path, text);
+  } catch (error) {
+    throw cannotWrite(path, messageOf(error), error);
+  }
 }
 
 /**

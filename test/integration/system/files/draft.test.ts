@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { draftBeside } from "../../../../src/system/files/draft.ts";
+import { draftBeside, writeNamedFile } from "../../../../src/system/files/draft.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const code = `
@@ -68,4 +69,17 @@ test("a draft leaves nothing, and what killed programs left beside it goes", asy
   expect(left.filter((name) => name.endsWith("/draft"))).toHaveLength(1);
   expect(left).toContain("cluster-e2e-abcdef/mine");
   await alive.kill();
+});
+
+test("a file that the user names gets the folders that it lacks, and says why it can't be", async () => {
+  await using scratch = await scratchFolder();
+  const file = join(scratch.path, "new", "folders", "file");
+  await writeNamedFile(file, "text");
+  expect(await Bun.file(file).text()).toBe("text");
+  const inFile = join(file, "below");
+  const error = await failureOf(writeNamedFile(inFile, "text"));
+  expect([error.id, error.message]).toEqual([
+    "bad-usage",
+    expect.stringContaining(`Cannot write ${inFile}: E`),
+  ]);
 });
