@@ -101,6 +101,8 @@ export const waits = {
 
   /** A busy node is slow to keep its processors busy, or to end a process. */
   faultEvidence: { pauseMs: every(500), limitMs: 10_000 },
+  /** Machines boot, translated ones too. */
+  faultRestart: { pauseMs: every(1_000), limitMs: 10 * 60_000 },
   /** Platforms notice a fault after time-outs of their own. The time of the fault is a limit too. */
   faultEffect: { pauseMs: every(1_000), limitMs: 10 * 60_000 },
 

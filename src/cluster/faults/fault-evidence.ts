@@ -5,6 +5,17 @@ import { poll } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 
+/** Whether nodes that restart with the fault don't answer. */
+const isAway = ({ kind }: FaultRequest, error: unknown): boolean =>
+  faultRows[kind].restarts === true &&
+  (hasErrorId(error, "connection-failed") || hasErrorId(error, "deadline-passed"));
+
+/** Resolves also if a node that restarts is away before it has answered. */
+export const unlessAway = async (request: FaultRequest, started: Promise<void>): Promise<void> =>
+  started.catch((error: unknown) => {
+    if (!isAway(request, error)) throw error;
+  });
+
 interface Looking {
   readonly request: FaultRequest;
   readonly before: readonly Observed[];
@@ -18,8 +29,9 @@ export async function awaitEvidence(
   signal: AbortSignal,
 ): Promise<string> {
   const rule = {
-    ...ruleOf(waits.faultEvidence, clock),
-    tolerates: (error: unknown) => hasErrorId(error, "remote-command-failed"),
+    ...ruleOf(faultRows[request.kind].restarts ? waits.faultRestart : waits.faultEvidence, clock),
+    tolerates: (error: unknown) =>
+      hasErrorId(error, "remote-command-failed") || isAway(request, error),
   };
   const look = async (): Promise<string> => faultEvidence(request, before, await observe());
   return (await poll(look, rule, signal)) ?? "";

@@ -29,7 +29,7 @@ import { ruleOf, waits } from "../../system/waits.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { findCluster, findNodes } from "../find-cluster.ts";
-import { awaitEvidence } from "./fault-evidence.ts";
+import { awaitEvidence, unlessAway } from "./fault-evidence.ts";
 import { type PlannedPart, planFault } from "./plan-fault.ts";
 import { type EffectContext, awaitEffect, planEffect } from "./platform-effect.ts";
 import { untilRecovered } from "./until-recovered.ts";
@@ -96,30 +96,27 @@ export async function beginFault(
   using step = progress.start("Begin fault", description);
   const effect = await planEffect(request, session, signal);
   const before = await onEach(observe);
-  let noticedMs = 0;
   recordCourse("begun");
+  let endMs = 0;
   try {
-    await onEach(async ({ node, values, record }) =>
-      startFault(
-        await session.connect(node, signal),
-        { id, durationSeconds, values, record },
-        signal,
-      ),
-    );
-    const endMs = clock.now() + request.durationMs;
+    await onEach(async ({ node, values, record }) => {
+      const connection = await session.connect(node, signal);
+      const fault = { id, durationSeconds, values, record };
+      await unlessAway(request, startFault(connection, fault, signal));
+    });
+    endMs = clock.now() + request.durationMs;
     const looking = { request, before, observe: async () => onEach(observe), clock };
     const evidence = await awaitEvidence(looking, signal);
-    const noticed = await awaitEffect(effect, endMs, session, signal);
-    noticedMs = noticed.ms;
-    recordCourse("shown", `${description}: ${evidence}${noticed.text}`);
+    const shown = `${evidence}${await awaitEffect(effect, endMs, session, signal)}`;
+    recordCourse("shown", `${description}: ${shown}`);
     step.done();
-    progress.note(`The fault shows (${description}): ${evidence}${noticed.text}.`);
+    progress.note(`The fault shows (${description}): ${shown}.`);
   } catch (error) {
     if (!isAborted(abandon)) await healAfterFailure(session, planned, id, healingSignal(abandon));
     recordCourse("failed");
     throw error;
   }
-  const secondsLeft = Math.max(0, durationSeconds - Math.floor(noticedMs / 1000));
+  const secondsLeft = Math.max(0, Math.ceil((endMs - clock.now()) / 1000));
   const endsAt = new Date(clock.now() + secondsLeft * 1000);
   await keepFaultNote(session.cluster.directory, { id, description, endsAt });
   const parts = planned.map(({ node, record }) => ({

@@ -60,21 +60,14 @@ export async function planEffect(
   return effect;
 }
 
-interface Noticed {
-  /** How long it took. */
-  readonly ms: number;
-  /** Continues the evidence of the fault. */
-  readonly text: string;
-}
-
-/** Repeats the command until it succeeds on each of its nodes. Throws `deadline-passed` at the end of the fault. */
+/** Repeats the command until it succeeds on each of its nodes. Returns what continues the evidence of the fault. Throws `deadline-passed` at the end of the fault. */
 export async function awaitEffect(
   effect: PlatformEffect | undefined,
   endMs: number,
   context: EffectContext,
   signal: AbortSignal,
-): Promise<Noticed> {
-  if (effect === undefined) return { ms: 0, text: "" };
+): Promise<string> {
+  if (effect === undefined) return "";
   const { clock, progress } = context.runtime;
   const beganMs = clock.now();
   const rule = ruleOf(waits.faultEffect, clock);
@@ -89,7 +82,7 @@ export async function awaitEffect(
   const shown = await poll(look, { ...rule, deadlineMs, shows: { progress, waitingFor } }, signal);
   const ms = clock.now() - beganMs;
   if (shown === undefined) throw neverShown(effect, ms, last.reasons);
-  return { ms, text: `; the platform shows it after ${formatDuration(ms)}` };
+  return `; the platform shows it after ${formatDuration(ms)}`;
 }
 
 function neverShown(

@@ -108,6 +108,8 @@ export interface FaultRow<Options extends FaultOptions, Values> {
   /** Each fault requires at least one of these options. */
   readonly needs: readonly string[];
   readonly takesNodes: boolean;
+  /** Whether the nodes boot, during which nobody can log in. */
+  readonly restarts?: boolean;
   readonly explains: readonly Noticeable[];
   /** Problems of options together. */
   problems?(request: Values): readonly string[];

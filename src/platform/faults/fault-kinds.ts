@@ -9,13 +9,15 @@ import {
   nodesOption,
   textOption,
 } from "./fault-kind.ts";
+import { io } from "./io.ts";
 import { network } from "./network.ts";
 import { partition } from "./partition.ts";
+import { power } from "./power.ts";
 import { pressure } from "./pressure.ts";
 import { processes } from "./processes.ts";
 
 /** All kinds of faults. The command line, its help, the library and the shown effects follow from these rows. */
-const rows = { partition, network, clock, disk, process: processes, pressure };
+const rows = { partition, network, clock, disk, process: processes, pressure, io, power };
 
 export type FaultKind = keyof typeof rows;
 export const faultRows: Readonly<Record<FaultKind, FaultRow<FaultOptions, FaultOptionValues>>> =
@@ -55,7 +57,8 @@ export interface FaultOptionValues
     FaultValues<typeof clock.options>,
     FaultValues<typeof disk.options>,
     FaultValues<typeof processes.options>,
-    FaultValues<typeof pressure.options> {}
+    FaultValues<typeof pressure.options>,
+    FaultValues<typeof io.options> {}
 
 /** A fault to begin. */
 export interface FaultRequest extends FaultBase, FaultOptionValues {
@@ -63,7 +66,8 @@ export interface FaultRequest extends FaultBase, FaultOptionValues {
    * `partition`: packets from one side don't arrive at the other. `network`: what nodes send arrives late, or not at all. `clock`: clocks are wrong; not
    * on containers. `disk`: the file system of a folder is full, which must be a tmpfs on containers.
    * `process`: a service or a program is killed, paused or kept dead. `pressure`: processors are
-   * busy, or memory is full; on containers within their limits.
+   * busy, or memory is full; on containers within their limits. `io`: a disk stalls, is slow or fails, and `power`: a
+   * machine restarts without what is only in its memory; not on containers.
    */
   readonly kind: FaultKind;
 }

@@ -266,6 +266,18 @@ export const chaosFaults = {
     ),
   ],
   vm: [
+    failing<VmWorld>(
+      "a slow disk that does not show",
+      onAll("io all --folder /data --slow 1s"),
+      [{ ...observed, stdout: "target=delay\nio=300\n" }],
+      notShown,
+    ),
+    failing<VmWorld>(
+      "a power cut that a node refuses",
+      onAll("power all"),
+      refused("its kernel has no /proc/sysrq-trigger"),
+      notBegun("its kernel has no /proc/sysrq-trigger"),
+    ),
     dyingNode<VmWorld>(
       (world) => process.kill(world.machines()[0]!, "SIGKILL"),
       async (world) => world.endCluster(),

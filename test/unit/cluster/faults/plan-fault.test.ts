@@ -66,6 +66,11 @@ test.each<[FaultRequest, number]>([
   [{ kind: "pressure", nodes: ["all"], cpuPercent: 100, memoryPercent: 95, durationMs }, 0],
   [{ kind: "pressure", nodes: ["all"], cpuPercent: 0.5, memoryPercent: 96, durationMs }, 2],
   [{ kind: "pressure", nodes: ["all"], durationMs }, 1],
+  [{ kind: "io", nodes: ["all"], ioFolder: "/data", durationMs }, 1],
+  [{ kind: "io", nodes: ["all"], ioFolder: "/data", slowMs: 5_001, stall: true, durationMs }, 2],
+  [{ kind: "io", nodes: ["all"], errorsPercent: 4, durationMs }, 2],
+  [{ kind: "power", nodes: ["all"], durationMs }, 0],
+  [{ kind: "power", durationMs }, 1],
   [{ kind: "process", nodes: ["all"], unit: "a/b", signal: "hup", durationMs }, 2],
 ])("%j has %d problems", (request, count) => {
   expect(faultProblems(request)).toHaveLength(count);
@@ -114,6 +119,27 @@ describe("what each node does", () => {
       agent0: ["10.0.6.0"],
     });
   });
+
+  test.each([
+    [5, 19, 1],
+    [10, 9, 1],
+    [50, 1, 1],
+    [75, 1, 3],
+    [100, 0, 1],
+  ])("%d%% of errors are %d s without and %d s with them", (errorsPercent, UP, DOWN) => {
+    const request = { kind: "io", nodes: ["agent_0"], ioFolder: "/data", durationMs } as const;
+    const [part] = planFault(record, { ...request, errorsPercent });
+    expect(part?.values).toMatchObject({ UP, DOWN, STALL: "", SLOW: 0 });
+  });
+
+  test.each([{ kind: "io", ioFolder: "/data", stall: true }, { kind: "power" }] as const)(
+    "a container cannot have it: %j",
+    (request) => {
+      const given = { ...request, nodes: ["agent_0"] };
+      expect(sourcesOf(given)).toEqual({ agent0: request.kind });
+      expect(() => sourcesOf(given, { ...record, backend: "container" })).toThrow("Containers");
+    },
+  );
 
   test("a node without another one to send to is refused", () => {
     const slow = { kind: "network", delayMs: 9 } as const;

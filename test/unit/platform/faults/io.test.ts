@@ -1,0 +1,65 @@
+/** What the script of disks' faults does to a device, with the node's programs as functions of the shell. */
+import { expect, test } from "bun:test";
+import ioFile from "../../../../src/platform/faults/io.sh" with { type: "text" };
+import { shellText } from "../../../../src/ssh/shell-text.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const linear = "0 2048 linear 7:0 0\n2048 2048 linear 7:1 64\n";
+const values = { STALL: "", SLOW: 0, UP: 0, DOWN: 0 };
+
+/** Begins a fault and heals it. Returns what it said, and what became of the device. */
+async function play(given: Partial<typeof values>, table = linear, system = "1") {
+  await using scratch = await scratchFolder();
+  const log = `${scratch.path}/log`;
+  const script = `
+${shellText(ioFile, { ID: "a0000000", FOLDER: scratch.path, IO: scratch.path, ...values, ...given })}
+findmnt() { echo /dev/mapper/data; }
+stat() { [ "$3" = "$IO" ] && echo 7 || echo ${system}; }
+dmsetup() {
+  case $1 in
+    info) echo data ;;
+    table) printf '${table.replaceAll("\n", "\\n")}' ;;
+    reload) cat >>${log} ;;
+    *) echo "$*" >>${log} ;;
+  esac
+}
+fail() { echo "$*"; exit 1; }
+(begin) && echo healing >>${log} && heal; ls ${scratch.path}`;
+  const child = Bun.spawn(["sh", "-c", script], { stderr: "inherit" });
+  const said = (await new Response(child.stdout).text()).trim();
+  return {
+    said,
+    log: await Bun.file(log)
+      .text()
+      .catch(() => ""),
+  };
+}
+
+const suspend = "suspend --noflush --nolockfs data\n";
+const resume = "resume --noudevsync data\n";
+const healed = `healing\n${linear}${suspend}${resume}`;
+
+test.each([
+  ["stalls", { STALL: "yes" }, suspend],
+  [
+    "is slow",
+    { SLOW: 20 },
+    `0 2048 delay 7:0 0 20\n2048 2048 delay 7:1 64 20\n${suspend}${resume}`,
+  ],
+  [
+    "fails in turn",
+    { UP: 9, DOWN: 1 },
+    `0 2048 flakey 7:0 0 9 1\n2048 2048 flakey 7:1 64 9 1\n${suspend}${resume}`,
+  ],
+])("a device that %s is as before when it heals", async (_name, given, begun) => {
+  expect(await play(given)).toEqual({ said: "log", log: `${begun}${healed}` });
+});
+
+test.each([
+  ["0 2048 delay 7:0 0 20\n", "1", "data is not a plain volume, or has a fault already"],
+  [linear, "7", "is on the disk of /, without which nobody could log in or end the fault"],
+])("a device that has a fault, or the system's own, is left alone", async (table, system, why) => {
+  const { said, log } = await play({ SLOW: 20 }, table, system);
+  expect(said).toContain(why);
+  expect(log).toBe("");
+});
