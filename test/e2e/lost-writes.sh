@@ -6,6 +6,7 @@ written=$(mktemp)
 trap 'rm -f "$written"' EXIT
 on_node() { "$CLUSTER_PROGRAM" run --cluster-id "$CLUSTER_ID" --node master_0 --no-test-env "$@" 2>/dev/null; }
 # From the number after $0 to $1.
+# shellcheck disable=SC2016 # the node's shell expands these words
 put='number=$0
 while [ "$number" -lt "$1" ]; do
   number=$((number + 1))

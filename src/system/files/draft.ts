@@ -18,7 +18,7 @@ export function cannotWrite(path: string, reason: string, cause?: unknown): Clus
         cause,
       })
     : new ClusterError("bad-usage", message, {
-        hint: "Pass a file in a folder that you may write to.",
+        hint: "Pass a file in an existing folder that you may write to.",
         cause,
       });
 }
