@@ -1,4 +1,4 @@
-import { open, rm } from "node:fs/promises";
+import { open, rm, stat } from "node:fs/promises";
 import { isIP } from "node:net";
 import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
 import { outside } from "../outside-text.ts";
@@ -200,11 +200,14 @@ export interface Download {
  * too much.
  */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
-  await retry(
-    (inner) => tryDownload(download, inner),
-    ruleOf(waits.download, download.clock),
-    signal,
-  );
+  const { path, clock } = download;
+  try {
+    await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, clock), signal);
+  } catch (error) {
+    // There is nothing to resume.
+    if ((await stat(path).catch(() => undefined))?.size === 0) await rm(path, { force: true });
+    throw error;
+  }
 }
 
 async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {

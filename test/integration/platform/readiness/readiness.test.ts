@@ -8,7 +8,7 @@ import {
   type ReadinessRequest,
   waitUntilReady,
 } from "../../../../src/platform/readiness/readiness.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import {
@@ -19,8 +19,9 @@ import {
 } from "../../../support/install-machine.ts";
 import { longEnough } from "../../../support/long-enough.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { type ExampleWeb, makeAuthority, startWeb } from "./readiness-web.ts";
+import { until } from "../../../support/until.ts";
 import { fastClock } from "../../../support/scripted-clock.ts";
+import { type ExampleWeb, makeAuthority, startWeb } from "./readiness-web.ts";
 
 const { signal } = new AbortController();
 const roles: readonly Role[] = ["master", "agent", "public_agent"];
@@ -110,8 +111,22 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[1]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[1]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[1]!.write("run/cluster-e2e-install.pid", `${process.pid}\n`);
-    const { report } = wait(machines, exampleCluster(machines.nodes, "oss"), {
-      deadlineMs: fastClock.now() + 20_000,
+    // The deadline passes as soon as all have answered.
+    const limitMs = 1_000_000;
+    const haveAnswered = (): boolean =>
+      ["nginx is not running", "the installer is running", "not installed yet"].every((text) =>
+        waiting.at(-1)?.includes(text),
+      );
+    const clock: Clock = {
+      ...fastClock,
+      sleep: async (ms, inner) =>
+        ms > limitMs / 2
+          ? until("all nodes have answered", haveAnswered)
+          : fastClock.sleep(ms, inner),
+    };
+    const { report, waiting } = wait(machines, exampleCluster(machines.nodes, "oss"), {
+      deadlineMs: fastClock.now() + limitMs,
+      clock,
     });
     const error = await failureOf(report);
     // The test's own process was in place of the unit's. It must not be killed with the machine.

@@ -93,6 +93,7 @@ testHere("a file from the web is downloaded once, if it has the checksum", async
     id: damaged,
     message: expect.stringContaining("HTTP 404"),
   });
+  expect(await left()).toEqual([]);
   const before = requests.length;
   const sum = sha256(good().bytes);
   for (let times = 0; times < 2; times += 1)
