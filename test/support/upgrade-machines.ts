@@ -43,7 +43,7 @@ const defaults: UpgradeChanges = {
   script: "",
   head: "# variant: None",
   parallel: 1,
-  timeoutMs: 60_000,
+  timeoutMs: 600_000,
   clock: systemClock,
   signal: neverAborted,
   record: {},
