@@ -104,6 +104,7 @@ export const junitFrom = option(anyPath, {
   flag: "--junit-from",
   placeholder: "<file>",
   summary: "Report of the tests in JUnit's format, whose test cases the report shows",
+  repeatable: true,
 });
 
 export const reportFile = option(value(laterFile, "file"), {

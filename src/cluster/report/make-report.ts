@@ -29,8 +29,8 @@ export interface ReportRequest {
   readonly clusterId: string;
   readonly directory: string;
   readonly file: string;
-  /** A JUnit file of the tests that ran. */
-  readonly junit: string | undefined;
+  /** JUnit files of the tests that ran. */
+  readonly junit: readonly string[];
   /** Where else logs may be: the folder of `--logs-dir`, in which only files that are newer than `sinceMs` are this run's. */
   readonly logsFolder?: { readonly path: string; readonly sinceMs: number } | undefined;
   /** How it ended, if the caller knows. */
@@ -40,7 +40,7 @@ export interface ReportRequest {
 }
 
 const nodesLimitMs = 60_000;
-const tailBytes = 2_000_000;
+const [tailBytes, xmlBytes] = [2_000_000, 32_000_000];
 const [mostFiles, mostLogBytes] = [2000, 128_000_000];
 
 /** Writes the report, which only this user can read. Throws the errors of the file system. */
@@ -60,7 +60,12 @@ export async function writeReport(
     maskedPrintable(text, (given) => work.progress.mask(given)),
   ) as typeof own;
   const found = { texts, events: await readEvents(directory), nowMs: work.clock.now() };
-  const xml = request.junit === undefined ? "" : await readTail(request.junit, 16 * tailBytes);
+  const xml = await Promise.all(
+    request.junit.map(async (name) => ({
+      name,
+      text: await readTail(name, Math.ceil(xmlBytes / request.junit.length)),
+    })),
+  );
   const parts = reportParts({ ...request, ...shown, ...found, xml });
   const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
   await writeNamedFile(file, renderReport({ ...parts, cases }));
@@ -132,14 +137,14 @@ interface Collected extends Omit<ReportRequest, "junit"> {
   readonly texts: readonly NamedText[];
   readonly events: readonly ClusterEvent[];
   readonly nowMs: number;
-  /** The JUnit file. */
-  readonly xml: string;
+  /** The JUnit files by their paths. */
+  readonly xml: readonly NamedText[];
 }
 
 /** Reads everything into what the page shows. Takes time in proportion to the texts. */
 export function reportParts(given: Collected): ReportParts {
   const { cluster, clusterId, texts, events, nowMs, xml } = given;
-  const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts);
+  const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts, events);
   const { lines, dropped } = linesOf(given, nodes.length);
   const times = events.map(({ at }) => Date.parse(at));
   const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
@@ -148,6 +153,8 @@ export function reportParts(given: Collected): ReportParts {
   const last = events.findLast((event) => event.kind === "result");
   const result = given.result ?? last;
   const state = result === undefined ? "" : result.isGood ? ": succeeded" : ": failed";
+  const startMs = runBegan === undefined ? span.startMs : Date.parse(runBegan.at);
+  const cases = xml.map(({ text }) => readCases(text, { startMs, endMs: span.endMs }));
   return {
     title: `Cluster ${clusterId}${state}`,
     isGood: result?.isGood,
@@ -166,15 +173,17 @@ export function reportParts(given: Collected): ReportParts {
     dropped,
     windows: windowsOf(events, span.endMs),
     noticed: noticedIn(lines, events, nowMs),
-    cases: readCases(xml, {
-      startMs: runBegan === undefined ? span.startMs : Date.parse(runBegan.at),
-      endMs: span.endMs,
-    }),
-    gaps: texts.flatMap(({ name, text }) => {
-      const [node] = name.split(".", 1);
-      if (name.endsWith(noLogsSuffix)) return [`${node}: ${text}`];
-      return name.endsWith(cutLogsSuffix) ? [`${node}: all but the end of ${text}`] : [];
-    }),
+    cases: cases.flat(),
+    gaps: [
+      ...xml.flatMap(({ name }, index) =>
+        cases[index]?.length === 0 ? [`${name}: it cannot be read, or has no test cases`] : [],
+      ),
+      ...texts.flatMap(({ name, text }) => {
+        const [node] = name.split(".", 1);
+        if (name.endsWith(noLogsSuffix)) return [`${node}: ${text}`];
+        return name.endsWith(cutLogsSuffix) ? [`${node}: all but the end of ${text}`] : [];
+      }),
+    ],
   };
 }
 
@@ -239,8 +248,14 @@ function noticedIn(
   return [...watched, ...logged.filter((each) => !isKnown(each))];
 }
 
-const nodesOf = (texts: readonly NamedText[]): readonly string[] => [
-  ...new Set(texts.flatMap(({ name }) => logName.exec(name)?.[1] ?? [])),
+const nodesOf = (
+  texts: readonly NamedText[],
+  events: readonly ClusterEvent[],
+): readonly string[] => [
+  ...new Set([
+    ...events.flatMap((event) => (event.kind === "node" ? event.node : [])),
+    ...texts.flatMap(({ name }) => logName.exec(name)?.[1] ?? []),
+  ]),
 ];
 
 const marginMs = 1000;

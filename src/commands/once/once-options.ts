@@ -121,13 +121,14 @@ export function checkSaving(
   { saveOnFailure, junit: testReport, report, cache, from, sshKey, ...given }: Partial<OnceInput>,
   problems: Problems,
 ): void {
+  const { junitFrom: results = [] } = given;
   if (saveOnFailure === undefined)
     checkFileOptions(given, "only allowed with --save-on-failure", problems);
   else if (saveOnFailure === testReport)
     problems.add("--save-on-failure: --junit names the same file");
-  if (report === undefined && given.junitFrom !== undefined)
+  if (report === undefined && results.length > 0)
     problems.add("--junit-from: only allowed with --report");
-  if (report !== undefined && [saveOnFailure, testReport, cache, given.junitFrom].includes(report))
+  if (report !== undefined && [saveOnFailure, testReport, cache, ...results].includes(report))
     problems.add("--report: another option names the same file");
   if (cache === undefined) return;
   if ([saveOnFailure, testReport].includes(cache))

@@ -24,8 +24,8 @@ export const reportCommand = (kind: BackendKind) =>
       ...scopeOptions(kind),
       verbose,
     },
-    check: ({ file, junitFrom: junit }, problems) => {
-      if (file !== undefined && file === junit)
+    check: ({ file, junitFrom: junit = [] }, problems) => {
+      if (file !== undefined && junit.includes(file))
         problems.add("--junit-from: FILE names the same file");
     },
     examples: [

@@ -13,7 +13,7 @@ export interface ClusterReport {
   readonly file: string;
   /** Undefined if the cluster is gone. */
   readonly cluster: ClusterRecord | undefined;
-  readonly junit: string | undefined;
+  readonly junit: readonly string[];
   readonly logsFolder?: ReportRequest["logsFolder"];
   readonly result?: { readonly isGood: boolean; readonly text: string };
   /** The file of `--save-on-failure`, if the cluster was saved there. */

@@ -20,7 +20,7 @@ test("an error in the report shows no secret and no terminal code", async () => 
       clusterId: "nightly",
       directory: folder.path,
       file,
-      junit: undefined,
+      junit: [],
       result: { isGood: false, text: "The node printed: s3cret-word \u001B[2J" },
       facts: [["image", "https://a:s3cret-word@host/"]],
       commands: [],
@@ -57,7 +57,7 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
       clusterId: "nightly",
       directory,
       file,
-      junit,
+      junit: [junit, join(folder.path, "none.xml")],
       logsFolder: { path: logs, sinceMs: 2_000_000 },
       facts: [],
       commands: [],
@@ -68,6 +68,7 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   expect(html).toContain("the last line");
   expect(html).toContain("agent_4: all but the end of app.log");
   expect(html).toContain("logs in with ***");
+  expect(html).toContain("none.xml: it cannot be read, or has no test cases");
   for (const other of ["an earlier run", "behind a link", "s3cret-word"])
     expect(html).not.toContain(other);
 });

@@ -67,7 +67,7 @@ function html(): string {
       file: "",
       texts,
       events,
-      xml,
+      xml: [{ name: "junit.xml", text: xml }],
       result: { isGood: false, text: "The command exited with status 1." },
       facts: [["Cluster", "nightly"]],
       commands: [["Make this cluster again", "cluster-container once ./etcd -- ./test.sh"]],

@@ -42,7 +42,7 @@ function report({ events = [], journals, clocks = {} }: Given): string {
     clusterId: "nightly",
     directory: "/x",
     file: "/y",
-    xml: "",
+    xml: [],
     facts: [],
     commands: [],
     result,
@@ -171,7 +171,7 @@ test("what began last explains a failure", () => {
     clusterId: "c",
     directory: "",
     file: "",
-    xml: "",
+    xml: [],
     facts: [],
     commands: [],
     nowMs: start + 200_000,
@@ -192,7 +192,7 @@ test("the first error has a time, if any error has one", () => {
     clusterId: "c",
     directory: "",
     file: "",
-    xml: "",
+    xml: [],
     facts: [],
     commands: [],
     nowMs: start + 200_000,
@@ -304,7 +304,9 @@ describe("hostile logs", () => {
 test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing", () => {
   const xml = `<testsuites><testsuite timestamp="2026-11-28T10:01:10">
     <testcase classname="a" name="elects &lt;a&gt; leader" time="5"/><testcase name="loses it" time="7"><failure/></testcase>
-    <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"/></testsuite></testsuites>`;
+    <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"/>
+    <system-out><![CDATA[<failure/> <testcase name="printed">]]></system-out><!-- <testcase name="old"/> --><testcase
+      name='a > b "c" &#233;&#x0;' time='1'/></testsuite></testsuites>`;
   const { cases } = reportParts({
     cluster: undefined,
     clusterId: "c",
@@ -314,7 +316,7 @@ test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing",
     commands: [],
     texts: [],
     nowMs: start,
-    xml,
+    xml: [{ name: "a.xml", text: xml }],
     events: [...usual, ended],
   });
   expect(
@@ -329,5 +331,6 @@ test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing",
     ["loses it", 75_000, 82_000, true],
     ["x", 82_000, 82_000, false],
     ["y", 82_000, 82_000, false],
+    ['a > b "c" é\uFFFD', 82_000, 83_000, false],
   ]);
 });

@@ -23,7 +23,7 @@ test("an interrupted command waits for no more logs for its report", async () =>
   const file = join(folder.path, "report.html");
   await tryToReport(
     { kind: vmKind, backend: backend as unknown as Backend<unknown>, scope: {} },
-    { clusterId: "nightly", file, cluster: cluster as unknown as ClusterRecord, junit: undefined },
+    { clusterId: "nightly", file, cluster: cluster as unknown as ClusterRecord, junit: [] },
     {
       signal: interrupted.signal,
       progress: silentProgress,
