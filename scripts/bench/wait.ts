@@ -1,7 +1,7 @@
 /** How long `wait` goes on once the platform is ready, how often it asks each node, and how often `create --wait` becomes root. */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { startBenchCloud } from "./local-cloud.ts";
+import { type BenchCloud, startBenchCloud } from "./local-cloud.ts";
 import { environmentOf, interleaved, type Row, rowOf, inSeconds, time } from "./measure.ts";
 import { createSampleCluster, writeSshConfig } from "./sample-cluster.ts";
 
@@ -23,20 +23,18 @@ const settleMs = 4_000;
 /** On one master and two agents with the sample platform. */
 export async function* measureWait(executable: string): AsyncGenerator<Row> {
   await using cloud = await startBenchCloud("container", []);
-  await createSampleCluster(executable, cloud, { agents: 2 });
-  const config = await writeSshConfig(executable, cloud);
-  const onMaster = async (line: string): Promise<string> =>
-    (await time(["ssh", "-F", config, "master_0", `sudo sh -c '${line}'`])).stdout;
-  const sessions = Number(await onMaster("journalctl -q _COMM=sudo | grep -c COMMAND="));
   yield rowOf({
-    what: "create --wait: sessions as root on the first master",
-    // Without the one that has counted them.
-    values: [sessions - 1],
+    what: "create --wait of a folder: sessions as root on the first master",
+    values: [await rootSessions(executable, cloud)],
     unit: count,
     references: [mostSessions],
     by: "its limit",
     limit: 1,
   });
+  await createSampleCluster(executable, cloud, { agents: 2 });
+  const config = await writeSshConfig(executable, cloud);
+  const onMaster = async (line: string): Promise<string> =>
+    (await time(["ssh", "-F", config, "master_0", `sudo sh -c '${line}'`])).stdout;
   const commands = [
     ["ssh", "-F", config, "master_0", "true"],
     [executable, "wait"],
@@ -81,6 +79,18 @@ export async function* measureWait(executable: string): AsyncGenerator<Row> {
     by: "its limit",
     limit: 1,
   });
+}
+
+/** What sudo has logged on a cluster of its own. */
+async function rootSessions(executable: string, cloud: BenchCloud): Promise<number> {
+  const environment = { ...cloud.environment, CLUSTER_ID: "folder" };
+  const counts = ["--agents", "1", "--public-agents", "0"];
+  const words = ["--wait", "--linux-distribution", "debian-12", ...counts, "example:bare"];
+  await time([executable, "create", ...words], environment);
+  const config = await writeSshConfig(executable, { ...cloud, environment });
+  const line = "sudo journalctl -q _COMM=sudo | grep -c COMMAND=";
+  // Without the one that reads the log.
+  return Number((await time(["ssh", "-F", config, "master_0", line])).stdout) - 1;
 }
 
 interface Waiting {
