@@ -9,7 +9,7 @@ export const sshInstallation =
 
 /** Returns the path of `ssh`. Throws `machine-not-set-up` if there is none, or if it refuses to work for this user. */
 export function findSsh(environment: Environment): string {
-  const path = Bun.which("ssh", { PATH: environment["PATH"] ?? "" });
+  const path = Bun.which("ssh", { PATH: minimalEnvironment(environment)["PATH"] ?? "" });
   if (path === null)
     throw new ClusterError("machine-not-set-up", "There is no ssh on this computer's PATH.", {
       hint: sshInstallation,

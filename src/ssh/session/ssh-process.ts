@@ -261,7 +261,8 @@ async function feedSource(
   { source, sink, environment }: Omit<StdinFeed, "head" | "after">,
   signal: AbortSignal,
 ): Promise<void> {
-  const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env: environment });
+  const env = minimalEnvironment(environment);
+  const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env });
   endWithThisProgram(cat, environment);
   const stop = (): void => cat.kill();
   signal.addEventListener("abort", stop);

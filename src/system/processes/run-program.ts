@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { delimiter, isAbsolute } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isatty } from "node:tty";
@@ -212,8 +213,18 @@ export const isForDesktop = (name: string): boolean =>
 /** For programs that every system has. */
 export const systemEnvironment = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C" } as const;
 
+const searchedNames = /^(?:PATH|(?:DY)?LD_LIBRARY_PATH)$/;
+
+/** Entries that are empty or relative lead into the current folder, which may be somebody else's checkout. */
 function filtered(environment: Environment, isKept: (name: string) => boolean): Environment {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => isKept(name)));
+  const kept = Object.entries(environment).filter(([name]) => isKept(name));
+  return Object.fromEntries(
+    kept.flatMap(([name, value]) => {
+      if (value === undefined || !searchedNames.test(name)) return [[name, value]];
+      const folders = value.split(delimiter).filter(isAbsolute).join(delimiter);
+      return folders === "" ? [] : [[name, folders]];
+    }),
+  );
 }
 
 /** Opens a URL in the user's browser. Returns whether a browser could be started; whether it shows the page is unknown. */

@@ -5,6 +5,7 @@ import { constants } from "node:fs";
 import { cpus as processors, release } from "node:os";
 import { delimiter, join } from "node:path";
 import { isAccessible } from "../../../system/files/private-file.ts";
+import { minimalEnvironment } from "../../../system/processes/run-program.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { ImageFacts } from "../images/image-store.ts";
 import { identityOf } from "../images/image-verification.ts";
@@ -59,7 +60,7 @@ export async function kindOf(
 }
 
 async function programIdentity(name: string, environment: Environment): Promise<string> {
-  for (const folder of (environment["PATH"] ?? "").split(delimiter)) {
+  for (const folder of (minimalEnvironment(environment)["PATH"] ?? "").split(delimiter)) {
     const path = join(folder, name);
     if (await isAccessible(path, constants.X_OK)) return `${path} ${await identityOf(path)}`;
   }

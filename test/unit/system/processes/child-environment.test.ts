@@ -30,6 +30,12 @@ test("a program that works for us alone gets what it needs to run, and nothing o
   ]);
 });
 
+test("no program and no library is looked for in the current folder, whatever PATH says", () => {
+  const searched = { PATH: ".:/usr/bin::bin:/bin:", LD_LIBRARY_PATH: ":", HOME: "." };
+  for (const reduced of [minimalEnvironment, environmentWithoutSecrets])
+    expect(reduced(searched)).toEqual({ PATH: "/usr/bin:/bin", HOME: "." });
+});
+
 test("a container engine keeps the user's settings and registry logins, and gets nothing of ours", () => {
   const kept = environmentWithoutSecrets(environment);
   expect(kept).toMatchObject({ DOCKER_HOST: "unix:///socket", AWS_SECRET_ACCESS_KEY: "aws" });
