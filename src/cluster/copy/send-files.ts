@@ -98,7 +98,7 @@ export async function sendFiles(
   if (status !== 0) {
     const reason = outsideReason(stderr) || `status ${status}`;
     throw new ClusterError("transfer-failed", `Cannot copy to ${folder} on ${node}: ${reason}.`, {
-      hint: "Check the path, and the free space on that node.",
+      hint: "End the path with / to copy into a folder that exists; otherwise check the free space on that node.",
       facts: { node, remote: folder },
     });
   }

@@ -113,7 +113,10 @@ export const faultCommand = (kind: BackendKind) =>
         words: "fault process master_0 --unit etcd --signal kill",
         summary: "Kill a service, and see whether it comes back by itself",
       },
-      { words: "fault pressure agent_0 --cpu 90% --memory 80%", summary: "Leave an agent little" },
+      {
+        words: "fault pressure agent_0 --cpu 90% --memory 80%",
+        summary: "Use up most of an agent's processors and memory",
+      },
       { words: "fault partition --shape ring", summary: "Let each node reach two others only" },
       {
         words: "fault random --seed 7 --for 10m",

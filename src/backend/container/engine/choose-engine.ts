@@ -203,9 +203,8 @@ export async function findReach(
   const own = ownInterfaces();
   const shared = bridges.find((bridge) => own.has(bridge));
   if (shared !== undefined)
-    return { reach: "direct", why: `the bridge of its network, ${shared}, is on this computer` };
-  if (bridges.length > 0)
-    return throughEngine("the bridges of its networks are not on this computer");
+    return { reach: "direct", why: `${title}'s bridge ${shared} is on this computer` };
+  if (bridges.length > 0) return throughEngine(`${title}'s bridges are not on this computer`);
   return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
 }
 

@@ -173,7 +173,10 @@ function endText({ exitCode, wasKilledForMemory, error }: NodeContainer): string
     : error === undefined
       ? ""
       : `: ${error}`;
-  const killed = exitCode === 137 && why === "" ? " (killed, perhaps because memory ran out)" : "";
+  const killed =
+    exitCode === 137 && why === ""
+      ? " (its power was cut, or this computer ran out of memory)"
+      : "";
   const rebooted =
     exitCode === endStatus["systemd-reboot.service"]
       ? " (it has rebooted itself; start it again)"

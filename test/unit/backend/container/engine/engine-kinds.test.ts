@@ -262,7 +262,7 @@ const random = (): string => randomBytes(32).toString("hex");
 test("nodes of a Docker none of whose networks has its bridge here are reached through it", async () => {
   expect(await wayTo([{ Id: random() }, { Id: random() }])).toEqual({
     reach: "engine",
-    why: "the bridges of its networks are not on this computer",
+    why: "Docker's bridges are not on this computer",
   });
 });
 

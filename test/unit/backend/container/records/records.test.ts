@@ -214,7 +214,7 @@ test("a stopped container says why, and its cluster is incomplete", () => {
 
 test.each([
   [{ exitCode: 128, error: "no space left on device" }, "status 128: no space left on device"],
-  [{ exitCode: 137 }, "status 137 (killed, perhaps because memory ran out)"],
+  [{ exitCode: 137 }, "status 137 (its power was cut, or this computer ran out of memory)"],
   [{ exitCode: 0 }, "status 0"],
 ])("the end of a container with %j is explained", (sketch, reason) => {
   const [cluster] = read(container({ status: "exited", ...sketch }));
