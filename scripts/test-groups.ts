@@ -13,7 +13,7 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/support/release.ts": "builds releases",
   "test/e2e/support/dcos.ts": "builds node images",
   "test/e2e/support/published-debian.ts": "builds node images",
-  "test/e2e/support/newer-engines.ts": "installs the engines of Debian 13",
+  "test/e2e/support/newer-engines.ts": "installs the engines of newer Debians",
   "test/e2e/examples-cloud.test.ts": "builds node images",
   "test/e2e/faults.test.ts": "builds node images",
   "test/e2e/dcos-releases.test.ts": "replays releases of the platform",

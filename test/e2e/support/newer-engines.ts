@@ -1,8 +1,8 @@
-/** A computer with Debian 13, its Docker and its Podman: a root folder, with mounts and a network of its own. */
+/** A computer with the Docker and the Podman of a newer Debian: a root folder, with mounts and a network of its own. */
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "../../support/until.ts";
-import { bareNodeImage, runEngine } from "./container-engine.ts";
+import { runEngine } from "./container-engine.ts";
 import { type Ended, executablePath, repository, run } from "./executable.ts";
 import { computerLack } from "./second-computer.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -10,15 +10,15 @@ import { temporaryFolder } from "./temporary-folder.ts";
 /** Why there can be none here; undefined where there can. */
 export const newerLack: string | undefined =
   computerLack ??
-  ["debootstrap", "chroot"]
+  ["debootstrap", "pivot_root"]
     .filter((program) => Bun.which(program) === null)
     .map((program) => `skipped: there is no ${program}`)[0];
 
 export interface NewerComputer extends AsyncDisposable {
   /** The folder `/exchange` of that computer. */
   readonly folder: string;
-  /** Runs `cluster-container` there. */
-  ask(words: readonly string[]): Promise<Ended>;
+  /** Runs `cluster-container` there, as the user with this number. */
+  ask(words: readonly string[], user?: number): Promise<Ended>;
   /** Runs a program there; resolves with what it prints, and fails where it does. */
   program(...words: readonly string[]): Promise<string>;
 }
@@ -35,15 +35,20 @@ const environment = [
 const podmanSettings =
   '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n';
 
-export async function startNewerComputer(): Promise<NewerComputer> {
+/** `settings`: its Docker's `daemon.json`. */
+export async function startNewerComputer(
+  suite: "trixie" | "sid",
+  settings: object,
+): Promise<NewerComputer> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
-  const root = join(folder.path, "root");
   const work = join(folder.path, "work");
-  for (const each of [root, work, join(folder.path, "lib")]) await mkdir(each);
+  for (const name of ["root", "work", "lib"]) await mkdir(join(folder.path, name));
   await Bun.write(join(folder.path, "containers.conf"), podmanSettings);
+  await Bun.write(join(folder.path, "daemon.json"), JSON.stringify(settings));
   await copyFile(executablePath("cluster-container"), join(folder.path, "cluster-container"));
-  const made = await Bun.$`${join(repository, "test/machine-image/newer-engines")}`.quiet();
+  const made =
+    await Bun.$`${join(repository, "test/machine-image/newer-engines")} ${suite}`.quiet();
   const holder = Bun.spawn(["unshare", "--mount", "--net", "sh", "-euc", mounts], {
     env: { PATH: process.env["PATH"]!, FOLDER: folder.path, MADE: made.text().trim() },
     stdin: "pipe",
@@ -54,16 +59,7 @@ export async function startNewerComputer(): Promise<NewerComputer> {
     holder.kill("SIGKILL");
     await holder.exited;
   });
-  const enter = [
-    "nsenter",
-    `--target=${holder.pid}`,
-    "--mount",
-    "--net",
-    "chroot",
-    root,
-    "env",
-    "-i",
-  ];
+  const enter = ["nsenter", `--target=${holder.pid}`, "--mount", "--net", "env", "-i"];
   const inside = [...enter, ...environment];
   await until("the other root is there", async () => Bun.file(join(work, "ready")).exists());
   const program = (...words: readonly string[]): Promise<string> =>
@@ -76,16 +72,13 @@ export async function startNewerComputer(): Promise<NewerComputer> {
   });
   await until("its Docker answers", async () => (await program("docker", "version")) !== "");
   stack.defer(async () => void (await program("podman", "rm", "--all", "--force", "--time=0")));
-  await Bun.$`docker save --output ${join(work, "node.tar")} ${bareNodeImage}`;
-  for (const engine of ["docker", "podman"])
-    await program(engine, "load", "--input=/exchange/node.tar");
   const owned = stack.move();
   return {
     folder: work,
-    ask: (words) =>
+    ask: (words, user = 0) =>
       run("cluster-container", words, {
         environment: {},
-        command: [...inside, "cluster-container"],
+        command: [...inside, "setpriv", `--reuid=${user}`, "--clear-groups", "cluster-container"],
       }),
     program,
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
@@ -99,13 +92,14 @@ mount -t tmpfs tmpfs "$FOLDER/lib"
 mkdir "$FOLDER/lib/upper" "$FOLDER/lib/work"
 mount -t overlay overlay -o "lowerdir=$MADE,upperdir=$FOLDER/lib/upper,workdir=$FOLDER/lib/work" "$FOLDER/root"
 cd "$FOLDER/root"
-mkdir -p exchange usr/local/bin var/lib/docker var/lib/containers etc/containers
+mkdir -p exchange usr/local/bin var/lib/docker var/lib/containers etc/containers etc/docker
 mkdir -p "$FOLDER/docker" "$FOLDER/podman"
 mount --bind "$FOLDER/work" exchange
 mount --bind "$FOLDER/docker" var/lib/docker
 mount --bind "$FOLDER/podman" var/lib/containers
 cp "$FOLDER/cluster-container" usr/local/bin
 cp "$FOLDER/containers.conf" etc/containers
+cp "$FOLDER/daemon.json" etc/docker
 mount -t proc proc proc
 mount --rbind /sys sys
 mount --rbind /dev dev
@@ -113,6 +107,8 @@ mount -t tmpfs tmpfs run
 mount -t tmpfs tmpfs tmp
 mkdir run/lock
 ip link set lo up
+pivot_root . mnt
+umount -l mnt
 touch exchange/ready
 exec cat
 `;

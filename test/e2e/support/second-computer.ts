@@ -7,7 +7,9 @@ import { type Ended, type Running, executablePath, start } from "./executable.ts
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Debian's `nobody` and `nogroup`. */
-const user = 65_534;
+export const user = 65_534;
+/** Begins a command of theirs. */
+export const asUser = ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
 const needed = ["dockerd", "unshare", "nsenter", "setpriv", "ip"];
 
 /** Why there can be none here; undefined where there can. */
@@ -35,6 +37,15 @@ export interface SecondDocker extends AsyncDisposable {
   docker(words: readonly string[]): Promise<string>;
 }
 
+/** With a range of ids for `userns-remap`, which this computer's users need not have. */
+const surroundings = `
+ip link set lo up
+case " $*" in *" --userns-remap="*)
+  printf '%s:200000:65536\\n' nobody nogroup >"$0"
+  for file in /etc/subuid /etc/subgid; do mount --bind "$0" "$file"; done ;;
+esac
+exec "$@"`;
+
 /** `more`: further options of its daemon. */
 export async function startSecondDocker(
   folder: string,
@@ -51,7 +62,7 @@ export async function startSecondDocker(
   const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1", ...more];
   const log = Bun.file(at("log"));
   const child = Bun.spawn(
-    ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", ...daemon],
+    ["unshare", "--net", "--mount", "sh", "-c", surroundings, at("ids"), ...daemon],
     {
       stdout: log,
       stderr: log,
@@ -93,14 +104,8 @@ export async function startSecondComputer(): Promise<SecondComputer> {
   // The repository may be in a folder that only root can open.
   await copyFile(executablePath("cluster-container"), at("cluster-container"));
   const { docker, processId, socket } = stack.use(await startSecondDocker(folder.path));
-  const asUser = [`--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
-  const command = [
-    "nsenter",
-    `--net=/proc/${processId}/ns/net`,
-    "setpriv",
-    ...asUser,
-    at("cluster-container"),
-  ];
+  const network = `--net=/proc/${processId}/ns/net`;
+  const command = ["nsenter", network, ...asUser, at("cluster-container")];
   const own = {
     DOCKER_HOST: `unix://${socket}`,
     HOME: home,
