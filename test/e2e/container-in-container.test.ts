@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { executablePath } from "./support/executable.ts";
+import { expectLife, type LifePlace, succeed, thingsIn } from "./support/cluster-life.ts";
+import { type Ended, executablePath, run } from "./support/executable.ts";
 import { type RemoteDocker, remoteLack, startRemoteDocker } from "./support/remote-docker.ts";
 import {
   bareNodeImage,
@@ -23,8 +24,9 @@ afterAll(async () => {
 
 /** What people do in a container that has the programs, this folder and what leads to an engine. */
 interface Job extends AsyncDisposable {
-  /** Resolves with what it prints, and fails where it does. */
-  run(...words: readonly string[]): Promise<string>;
+  readonly id: string;
+  /** Runs `cluster-container` there. */
+  ask(words: readonly string[]): Promise<Ended>;
 }
 
 async function startJob(
@@ -52,43 +54,35 @@ async function startJob(
     "inf",
   ]);
   return {
-    run: (...words) => docker(["exec", id, ...words]),
+    id,
+    ask: (words) =>
+      run("cluster-container", words, {
+        environment: {},
+        command: ["docker", "exec", id, "cluster-container"],
+      }),
     [Symbol.asyncDispose]: async () => void (await docker(["rm", "--force", "--volumes", id])),
   };
 }
 
-/** From `create` to `destroy`, in the container alone. */
-async function expectLife(job: Job, clusterId: string): Promise<void> {
-  const ask = (line: string): Promise<string> =>
-    job.run("cluster-container", ...line.split(" "), "--cluster-id", clusterId);
-  const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --timeout 14m --wait";
-  await ask(`create ${counts} --node-image ${bareNodeImage} example:bare`);
-  expect(await ask("inspect")).toContain("through Docker");
-  const sent = join(containers().folder, "sent");
-  await writeFile(sent, "to the node\n");
-  await ask(`cp ${sent} agent_0:/root/sent`);
-  await ask(`cp agent_0:/root/sent ${sent}.back`);
-  expect(await Bun.file(`${sent}.back`).text()).toBe("to the node\n");
-  const config = join(containers().folder, `${clusterId}.ssh`);
-  await writeFile(config, await ask("inspect --output ssh-config"));
-  expect(await job.run("ssh", "-F", config, "agent_0", "hostname")).toBe("agent-0");
-  await ask("node stop agent_0");
-  await ask("node start agent_0");
-  await ask("fault disk agent_0 --fill /dev/shm --for 2s --wait");
-  await ask("snapshot create saved");
-  await ask("snapshot restore saved");
-  const logs = join(containers().folder, `logs-${clusterId}`);
-  await ask(`logs --output-dir ${logs}`);
-  expect(await Bun.file(join(logs, "agent_0.journal.txt")).text()).not.toBe("");
-  await ask("destroy --yes");
+/** From `doctor` to `destroy`, in the container alone. */
+async function expectJobLife(job: Job, id: string, things: LifePlace["things"]): Promise<void> {
+  const { folder } = containers();
+  const place = { folder, path: folder, run: job.ask, things };
+  await expectLife(place, id, async () => {
+    expect(await succeed(place, `inspect -c ${id}`)).toContain("through Docker");
+    await writeFile(
+      join(folder, `${id}.ssh`),
+      await succeed(place, `inspect -c ${id} --output ssh-config`),
+    );
+    const login = ["ssh", "-F", join(folder, `${id}.ssh`), "agent_0", "hostname"];
+    expect(await docker(["exec", job.id, ...login])).toBe("agent-0");
+  });
 }
 
 test("in a container with the host's socket, a cluster is used through the host's Docker", async () => {
   await using job = await startJob(["/var/run/docker.sock:/var/run/docker.sock"], {});
   const clusterId = containers().id("socket");
-  expect(await job.run("cluster-container", "doctor").catch(String)).toContain("Docker");
-  await expectLife(job, clusterId);
-  expect(await containers().things(clusterId)).toEqual([]);
+  await expectJobLife(job, clusterId, async () => containers().things(clusterId));
 });
 
 test.skipIf(remoteLack !== undefined)(
@@ -104,8 +98,6 @@ test.skipIf(remoteLack !== undefined)(
       DOCKER_TLS_VERIFY: "1",
       DOCKER_CERT_PATH: certificates,
     });
-    await expectLife(job, containers().id("job"));
-    expect(await engine.docker(["ps", "--all", "--quiet"])).toBe("");
-    expect(await engine.docker(["volume", "ls", "--quiet"])).toBe("");
+    await expectJobLife(job, containers().id("job"), async () => thingsIn(engine.docker));
   },
 );

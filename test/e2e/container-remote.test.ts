@@ -2,6 +2,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  bareOptions,
+  expectLife,
+  type LifePlace,
+  succeed,
+  thingsIn,
+} from "./support/cluster-life.ts";
 import { bareNodeImage } from "./support/container-engine.ts";
 import { type Ended, run } from "./support/executable.ts";
 import { type RemoteDocker, remoteLack, startRemoteDocker } from "./support/remote-docker.ts";
@@ -37,48 +44,29 @@ const overSsh = (host = `root@${here().docker.address}`): Environment => ({
 const ask = (line: string, environment: Environment): Promise<Ended> =>
   run("cluster-container", line.split(" "), { environment });
 
-async function succeed(line: string, environment: Environment): Promise<string> {
-  const ended = await ask(line, environment);
-  expect(ended.status, ended.stderr).toBe(0);
-  return ended.stdout;
-}
+const place = (environment: Environment): LifePlace => ({
+  folder: here().folder.path,
+  path: here().folder.path,
+  run: (words) => run("cluster-container", words, { environment }),
+  things: async () => thingsIn(here().docker.engine.docker),
+});
 
 async function throughOpenssh(id: string, environment: Environment): Promise<string> {
   const config = join(here().folder.path, `${id}.ssh`);
-  await writeFile(config, await succeed(`inspect -c ${id} --output ssh-config`, environment));
+  await writeFile(
+    config,
+    await succeed(place(environment), `inspect -c ${id} --output ssh-config`),
+  );
   const PATH = environment["PATH"] ?? process.env["PATH"]!;
   return await Bun.$`ssh -F ${config} agent_0 hostname`.env({ PATH, HOME: "/root" }).text();
 }
 
-/** From `doctor` to `destroy`, with nothing left. */
-async function expectLife(id: string, environment: Environment): Promise<void> {
-  expect((await ask("doctor", environment)).stdout).toMatch(/engine +.*Docker/);
-  const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --timeout 14m --wait";
-  await succeed(
-    `create -c ${id} ${counts} --node-image ${bareNodeImage} example:bare`,
-    environment,
-  );
-  expect(await succeed(`inspect -c ${id}`, environment)).toContain("through Docker");
-  expect(await succeed(`run -c ${id} --node agent_0 hostname`, environment)).toBe("agent-0\n");
-  expect(await throughOpenssh(id, environment)).toBe("agent-0\n");
-  const address = await succeed(`run -c ${id} --node agent_0 hostname -I`, environment);
-  await succeed(`node stop agent_0 -c ${id}`, environment);
-  await succeed(`node start agent_0 -c ${id}`, environment);
-  expect(await succeed(`run -c ${id} --node agent_0 hostname -I`, environment)).toBe(address);
-  await succeed(`snapshot create saved -c ${id}`, environment);
-  const logs = join(here().folder.path, `logs-${id}`);
-  await succeed(`logs -c ${id} --output-dir ${logs}`, environment);
-  expect(await Bun.file(join(logs, "agent_0.journal.txt")).text()).not.toBe("");
-  await succeed(`destroy -c ${id} --yes`, environment);
-  await expectNothingLeft();
-}
-
-async function expectNothingLeft(): Promise<void> {
-  const { engine } = here().docker;
-  expect(await engine.docker(["ps", "--all", "--quiet"])).toBe("");
-  const networks = await engine.docker(["network", "ls", "--format={{.Name}}"]);
-  expect(networks.split("\n").toSorted()).toEqual(["bridge", "host", "none"]);
-  expect(await engine.docker(["volume", "ls", "--quiet"])).toBe("");
+async function expectRemoteLife(id: string, environment: Environment): Promise<void> {
+  const there = place(environment);
+  await expectLife(there, id, async () => {
+    expect(await succeed(there, `inspect -c ${id}`)).toContain("through Docker");
+    expect(await throughOpenssh(id, environment)).toBe("agent-0\n");
+  });
 }
 
 beforeAll(async () => {
@@ -151,7 +139,7 @@ test.skipIf(remoteLack !== undefined)(
 
 // Shows R110.
 test.skipIf(remoteLack !== undefined)("over TCP with TLS, a cluster works like a near one", () =>
-  expectLife("tls", overTls()),
+  expectRemoteLife("tls", overTls()),
 );
 
 test.skipIf(remoteLack !== undefined)(
@@ -166,18 +154,15 @@ test.skipIf(remoteLack !== undefined)(
       Bun.$`docker context ${words}`.env({ PATH: process.env["PATH"]!, ...environment }).quiet();
     await client("create", "far", "--docker", address);
     await client("use", "far");
-    const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --timeout 14m --wait";
-    await succeed(
-      `create -c far ${counts} --node-image ${bareNodeImage} example:bare`,
-      environment,
-    );
+    const there = place(environment);
+    await succeed(there, `create -c far --agents 1 --public-agents 0 ${bareOptions}`);
     expect(await throughOpenssh("far", environment)).toBe("agent-0\n");
-    expect(await succeed("run -c far --node agent_0 hostname", overTls())).toBe("agent-0\n");
-    await succeed("destroy -c far --yes", environment);
-    await expectNothingLeft();
+    expect(await succeed(place(overTls()), "run -c far --node agent_0 hostname")).toBe("agent-0\n");
+    await succeed(there, "destroy -c far --yes");
+    expect(await docker.engine.docker(["ps", "--all", "--quiet"])).toBe("");
   },
 );
 
 test.skipIf(remoteLack !== undefined)("with SSH, a cluster works like a near one", () =>
-  expectLife("ssh", overSsh()),
+  expectRemoteLife("ssh", overSsh()),
 );
