@@ -47,6 +47,7 @@ export const longFiles = [
   "vm-platforms",
   "vm-releases",
   "vm-breaking",
+  "vm-chaos",
   "dcos",
   "podman-flow",
   "hostile-bootstrap",
