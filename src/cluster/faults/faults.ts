@@ -109,6 +109,7 @@ export async function beginFault(
     const evidence = await awaitEvidence(looking, signal);
     const shown = `${evidence}${await awaitEffect(effect, endMs, session, signal)}`;
     recordCourse("shown", `${description}: ${shown}`);
+    await keepFaultNote(session.cluster.directory, { id, description, endsAt: new Date(endMs) });
     step.done();
     progress.note(`The fault shows (${description}): ${shown}.`);
   } catch (error) {
@@ -117,8 +118,6 @@ export async function beginFault(
     throw error;
   }
   const secondsLeft = Math.max(0, Math.ceil((endMs - clock.now()) / 1000));
-  const endsAt = new Date(clock.now() + secondsLeft * 1000);
-  await keepFaultNote(session.cluster.directory, { id, description, endsAt });
   const parts = planned.map(({ node, record }) => ({
     node,
     fault: { ...record, id, secondsLeft },

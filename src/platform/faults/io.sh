@@ -65,10 +65,11 @@ measure() {
   case ,$(findmnt --noheadings --output OPTIONS --target "$IO" | tail -n 1), in *,ro,*) echo mode=ro ;; esac
 }
 
-# Succeeds unless the device could be read. A program that waits for a stalled device cannot be ended: nobody waits for it.
+# Succeeds unless the device could be read. A program that waits for a stalled device cannot be ended: nobody waits for
+# it, and by exec, its shell keeps no copy of the output that somebody reads to its end.
 try_read() {
   result=$(mktemp -p /run)
-  (timed_read </dev/null >"$result" 2>/dev/null &)
+  ( (exec </dev/null >"$result" 2>/dev/null && timed_read) &)
   # Whatever else keeps the computer busy.
   left=200
   [ "$target" != suspended ] || left=20

@@ -9,8 +9,12 @@ begin() {
   [ -w /proc/sysrq-trigger ] || fail 'its kernel has no /proc/sysrq-trigger'
 }
 
-# A moment later, for the answer to be sent. https://docs.kernel.org/admin-guide/sysrq.html: no buffer is written.
-keep_doing() { (sleep 1 && echo b >/proc/sysrq-trigger) & }
+# A moment later, for the answer to be sent; the fault's time begins afterwards, so that it can't end before the cut.
+# https://docs.kernel.org/admin-guide/sysrq.html: no buffer is written.
+keep_doing() {
+  sleep 1
+  echo b >/proc/sysrq-trigger
+}
 
 heal() { :; }
 

@@ -63,3 +63,29 @@ test.each([
   expect(said).toContain(why);
   expect(log).toBe("");
 });
+
+test("the read of a device that stalls holds no output of who asks", async () => {
+  await using scratch = await scratchFolder();
+  const script = `
+${shellText(ioFile, { ID: "a0000000", FOLDER: scratch.path, IO: scratch.path, ...values })}
+cd ${scratch.path}
+mknod device p
+sleep() { :; }
+mktemp() { echo result; : >result; }
+findmnt() { echo data; }
+dd() { : >reads; read -r _ <device; }
+dmsetup() {
+  case $* in
+    *suspended*) echo Suspended ;;
+    info*) echo data ;;
+    table*) echo 0 2048 linear 7:0 0 ;;
+  esac
+}
+measure >said
+until [ -e reads ]; do command sleep 0.1; done
+find /proc/[0-9]*/fd -lname "$PWD/said" 2>/dev/null
+cat said
+echo >device`;
+  const child = Bun.spawn(["sh", "-c", script], { stderr: "inherit" });
+  expect(await new Response(child.stdout).text()).toBe("target=suspended\nio=stalled\n");
+});
