@@ -68,7 +68,8 @@ const oneSessionEach: CloudFault = {
   strike: async ({ sessions }) => {
     sessions.most = 1;
     return {
-      hasStruck: () => sessions.refused > 0,
+      // Whether one is refused depends on how commands meet: most use the login's one root shell.
+      hasStruck: () => sessions.limited > 0,
       [Symbol.asyncDispose]: async () => {
         sessions.most = Number.POSITIVE_INFINITY;
       },

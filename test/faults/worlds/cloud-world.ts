@@ -37,13 +37,13 @@ export class CloudWorld extends ProgramWorld {
   readonly shell: { current: () => LoginShell };
   /** When the machines' root shells end; undefined: they have none. Looked up for each of them. */
   readonly rootShells: { breaks: RootShellBreaks | undefined };
-  /** MaxSessions of the machines' SSH servers, and how many sessions they refused. */
-  readonly sessions: { most: number; refused: number };
+  /** MaxSessions of the machines' SSH servers, for how many sessions it has counted, and how many of them it refused. */
+  readonly sessions: { most: number; limited: number; refused: number };
 
   static async open(this: void): Promise<CloudWorld> {
     const folder = await newFolder();
     const shell: CloudWorld["shell"] = { current: () => ({}) };
-    const sessions = { most: Number.POSITIVE_INFINITY, refused: 0 };
+    const sessions = { most: Number.POSITIVE_INFINITY, limited: 0, refused: 0 };
     const rootShells: CloudWorld["rootShells"] = { breaks: undefined };
     const cloud = await LocalCloud.start({
       driver: "in-process",
@@ -51,6 +51,7 @@ export class CloudWorld extends ProgramWorld {
       loginShell: () => shell.current(),
       rootShellBreaks: () => rootShells.breaks,
       admitsSession: (openSessions) => {
+        if (Number.isFinite(sessions.most)) sessions.limited += 1;
         if (openSessions < sessions.most) return true;
         sessions.refused += 1;
         return false;
