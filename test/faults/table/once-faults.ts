@@ -117,7 +117,7 @@ function faultsWith<Bench extends ProgramWorld>(answer: Answering<Bench>): reado
   ];
 }
 
-/** The disk of the report is full before it is written. */
+/** The disk of the report gets full after the beginning. */
 const reportFault = <Bench extends ProgramWorld>(answer: Answering<Bench>): Fault<Bench> => ({
   name: "the disk is full, then once writes its report",
   place: "computer",
@@ -127,7 +127,7 @@ const reportFault = <Bench extends ProgramWorld>(answer: Answering<Bench>): Faul
     const small = join(world.folder, "small");
     await answer(world, [isReady, works({ status: 7 }), ...usualAnswers]);
     await mkdir(small);
-    await Bun.$`mount -t tmpfs -o size=4k tmpfs ${small}`.quiet();
+    await Bun.$`mount -t tmpfs -o size=256k tmpfs ${small}`.quiet();
     return struck(async () => {
       await answer(world, usualAnswers);
       await Bun.$`umount ${small}`.quiet();
@@ -135,8 +135,11 @@ const reportFault = <Bench extends ProgramWorld>(answer: Answering<Bench>): Faul
   },
   act: async (world) => {
     const report = join(world.folder, "small", "junit.xml");
-    await Bun.write(join(world.folder, "small", "filler"), new Uint8Array(4096));
-    const ended = await world.run(onceWords(world, report));
+    const running = world.start(onceWords(world, report));
+    // Before that, it looks whether it can write there.
+    await running.said("Boot …");
+    await Bun.write(join(world.folder, "small", "filler"), new Uint8Array(256 * 1024));
+    const ended = await running.ended;
     if (await Bun.file(report).exists())
       throw new Error(`a part of the report was written:\n${ended.stderr}`);
     return ended;
