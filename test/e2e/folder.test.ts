@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { longEnough } from "../support/long-enough.ts";
+import { until } from "../support/until.ts";
 import { nodeImage, startTestContainers } from "./support/test-containers.ts";
 import type { TestContainers } from "./support/test-containers.ts";
 
@@ -194,6 +195,21 @@ test("wait asks each node's check, and gives the last line of what it says", asy
     const waited = await containers().run(words);
     expect(waited.status).toBe(4);
     return waited.stderr.includes("agent_1: its check says: the meter of agent_1 is not running");
+  });
+});
+
+test("nothing is left of a check that exceeds its limit, also not what another user runs", async () => {
+  const check = '#!/bin/sh\nsu nobody -s /bin/sh -c "sleep 98765; :"\n';
+  const file = "/opt/cluster-platform/folder/check";
+  await runOn("--no-test-env", "--node", "agent_1", `printf '%s' '${check}' >${file}`);
+  await longEnough(50_000, async (limitMs) => {
+    const words = ["wait", "-c", id(), "--timeout", `${limitMs / 1000}s`];
+    const waited = await containers().run(words);
+    return waited.stderr.includes("agent_1: the platform's own check does not finish");
+  });
+  await until("all have ended", async () => {
+    const found = await runOn("--no-test-env", "--node", "agent_1", "pgrep -c sleep || :");
+    return found.stdout === "0\n";
   });
 });
 

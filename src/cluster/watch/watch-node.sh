@@ -1,6 +1,6 @@
 #!/bin/sh
-# Watches a node until its stdin ends, because the computer that watches may be gone. Runs as root on a node. Its first
-# line of stdin is an expression for grep that selects lines of the journal; for each further line, a word, it looks
+# Watches a node until its stdin ends, because the computer that watches may be gone. Runs as root on a node, behind
+# limited.sh. Its first line of stdin is an expression for grep that selects lines of the journal; for each further line, a word, it looks
 # once more, and writes the word into the journal, so that it comes behind everything that was there before. It prints
 # those lines of the journal, which begin with a digit or a space, and:
 #
@@ -68,7 +68,7 @@ ticks() {
 run_program() {
   {
     # shellcheck source=/dev/null
-    (cd "$PLATFORM/folder" && . "$PLATFORM/environment" && exec timeout -k 1 "$WATCH_SECONDS" ./watch) </dev/null 2>&1
+    (cd "$PLATFORM/folder" && . "$PLATFORM/environment" && limited "$WATCH_SECONDS" ./watch) 2>&1
     printf '=%s' $?
   } | tail -c 2000
 }

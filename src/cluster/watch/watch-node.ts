@@ -9,6 +9,7 @@ import { readLines } from "../logs/log-lines.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import { type Patterns, type Verdict, journalExpression, judgeLine } from "./judge-line.ts";
 import { type Tick, judgeTick, readTick } from "./judge-tick.ts";
+import limitedFile from "../../platform/limited.sh" with { type: "text" };
 import watchFile from "./watch-node.sh" with { type: "text" };
 
 /** Something that went wrong on a node. */
@@ -69,12 +70,14 @@ export async function watchNode(watched: WatchedNode, signal: AbortSignal): Prom
     if (stream === "stdout") reader(line);
   });
   const { facts: factsFile } = folderLayout().factFiles ?? { facts: "" };
-  const script = shellText(watchFile, {
-    CURSOR: state.cursor ?? "",
-    FACTS: factsFile,
-    PLATFORM: platformRoot,
-    WATCH_SECONDS: programSeconds,
-  });
+  const script =
+    shellText(limitedFile) +
+    shellText(watchFile, {
+      CURSOR: state.cursor ?? "",
+      FACTS: factsFile,
+      PLATFORM: platformRoot,
+      WATCH_SECONDS: programSeconds,
+    });
   const closing = AbortSignal.any([signal, stopped.signal]);
   try {
     const { status, stderr } = await connection.run(

@@ -7,6 +7,7 @@ import { mostCheckSeconds, parsePlatformHead } from "../folder/platform-file.ts"
 import { layouts } from "../layouts/find-layout.ts";
 import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
+import limitedFile from "../limited.sh" with { type: "text" };
 import findLayout from "./find-layout.sh" with { type: "text" };
 import nodeFile from "./node.sh" with { type: "text" };
 
@@ -21,6 +22,7 @@ const tailBytes = 64_000;
 /** Collects everything that `wait` needs from a node; node.sh says what it prints. */
 export const nodeScript =
   layoutLines(layouts) +
+  shellText(limitedFile) +
   shellText(nodeFile, {
     STATUS_FILE: installPaths.installStatus,
     LOG_FILE: installPaths.installLog,

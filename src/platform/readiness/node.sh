@@ -1,9 +1,9 @@
 #!/bin/sh
-# Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh. $2: how
-# often to run a check that passes; $3: the sum of the answer that is known already, or "-"; $4: for how many seconds
-# a node that has no other answer looks again, unless it is ready or has failed; $5: the longest limit for one check
-# that is waited for. It prints lines "key=value"; after "log=" and "check=" come whole lines of text, until that list
-# ends:
+# Collects everything that `wait` needs from a node, in one round trip. Runs as root, behind find-layout.sh and
+# limited.sh. $2: how often to run a check that passes; $3: the sum of the answer that is known already, or "-"; $4:
+# for how many seconds a node that has no other answer looks again, unless it is ready or has failed; $5: the longest
+# limit for one check that is waited for. It prints lines "key=value"; after "log=" and "check=" come whole lines of
+# text, until that list ends:
 #
 #     seen=4038471504-75        the sum of all that follows
 #     layout=cluster            empty if no installation has started
@@ -34,7 +34,7 @@ most_seconds=${5:-$CHECK_SECONDS}
 # A check that outlives its limit has the status 124, even if it had to be killed: then timeout itself ends with 137.
 run_once() {
   started=$(uptime_now)
-  output=$(timeout -k 5 "$seconds" "$@" 2>&1 </dev/null)
+  output=$(limited "$seconds" "$@" 2>&1)
   result=$?
   [ "$result" != 137 ] || [ $(($(uptime_now) - started)) -lt $((seconds * 100)) ] || result=$TIMED_OUT
 }
