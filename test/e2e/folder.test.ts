@@ -152,8 +152,10 @@ test("sync and run --sync-dir send the folder, and wait uses its check", async (
   const synced = await containers().run(["sync", "-c", id(), platform()]);
   for (const name of ["master_0", "agent_0", "agent_1"])
     expect(synced.stdout).toMatch(new RegExp(`^${name}: \\d+ files, 2 sent`, "m"));
-  const failing = await containers().run(["wait", "-c", id(), "--timeout", "10s"]);
-  expect(failing.stderr).toContain("the new check");
+  await longEnough(10_000, async (limitMs) => {
+    const words = ["wait", "-c", id(), "--timeout", `${limitMs / 1000}s`];
+    return (await containers().run(words)).stderr.includes("the new check");
+  });
   await Bun.write(join(platform(), "check"), check);
   await containers().run(["sync", "-c", id(), platform()]);
   expect((await containers().run(["wait", "-c", id()])).status).toBe(0);

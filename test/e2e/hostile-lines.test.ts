@@ -158,7 +158,7 @@ test("whoever answers on a node's address forges no line before the key exchange
     ["run", "-c", id(), "true"],
     ["run", "-c", id(), "--node", "master_0", "true"],
     ["logs", "-c", id()],
-    ["wait", "-c", id(), "--timeout", "5s"],
+    ["wait", "-c", id(), "--timeout", "20s"],
   ]) {
     const { status, stdout, stderr } = await containers().run(words);
     if (words[0] === "run") expect(status, stderr).toBe(255);
