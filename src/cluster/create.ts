@@ -7,6 +7,7 @@ import type { Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
+import type { PhaseWork } from "../platform/install/phase.ts";
 import {
   checkVersion,
   configure,
@@ -25,7 +26,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../store/creation-folder.ts";
 import { retry } from "../system/retry.ts";
-import type { Runtime, Work } from "../system/runtime.ts";
+import { type Runtime, type Work, endedBy } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
@@ -76,7 +77,7 @@ export async function createOpenCluster<Options>(
   const connections = openConnections(directory, work);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
   using limit = creationLimit(request, work.clock);
-  const inTime = AbortSignal.any([work.signal, limit.signal]);
+  const inTime = endedBy(work, limit);
   const begun: { creation?: Creation; use?: Promise<void> } = {};
   const where = { connections, directory: request.logsFolder ?? directory };
   const creationToUndo = (): FailedCreation => ({
@@ -90,22 +91,23 @@ export async function createOpenCluster<Options>(
     () => begun.creation?.remains()?.left ?? "Nothing has been created.",
   );
   try {
-    const creation = await planMachines(request, { backend, install }, inTime);
+    const creation = await planMachines(request, { backend, install }, inTime.signal);
     begun.creation = creation;
     for (const [label, value] of creation.summary.lines)
       work.progress.detail(1, `${label}: ${value}`);
-    await removeLeftovers({ ...work, signal: inTime }, backend, { root: folder.root, clusterId });
-    await backend.local?.removeExpired(inTime);
-    await creation.claim(folder, inTime);
+    await removeLeftovers(inTime, backend, { root: folder.root, clusterId });
+    await backend.local?.removeExpired(inTime.signal);
+    await creation.claim(folder, inTime.signal);
     const logIn = await firstLogin(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
       work,
     );
     const start = { request, target: { backend, install }, connections, creation, logIn };
     const launchAndInstall = async (): Promise<ClusterRecord> =>
-      startOn({ ...work, signal: inTime }, { ...start, publicKey: folder.publicKey });
+      startOn(inTime, { ...start, publicKey: folder.publicKey });
     const cluster = await launchAndInstall().catch(async (failure: unknown) => {
-      if (inTime.aborted || (await creation.recover?.(failure, inTime)) !== true) throw failure;
+      const { signal } = inTime;
+      if (signal.aborted || (await creation.recover?.(failure, signal)) !== true) throw failure;
       return launchAndInstall();
     });
     await endCreation(directory, use === undefined ? "finished" : "in-use");
@@ -142,11 +144,11 @@ async function startOn<Options>(work: Work, start: Start<Options>): Promise<Clus
   try {
     return install
       ? await installOn(
+          { ...work, connections },
           machines,
-          openInstallation(install, backend.nodes, { ...work, connections }),
-          work.signal,
+          openInstallation(work, install, backend.nodes),
         )
-      : await bringUp(machines, readFacts, work.signal);
+      : await bringUp(work, machines, readFacts);
   } catch (error) {
     throw await causeOf(error, { creation, machines }, work.signal);
   }
@@ -154,72 +156,73 @@ async function startOn<Options>(work: Work, start: Start<Options>): Promise<Clus
 
 /** The steps on the machines and the installation. The first failure ends all others, before it is thrown. */
 export async function installOn(
+  work: PhaseWork,
   machines: Machines,
   installation: Installation,
-  outer: AbortSignal,
 ): Promise<ClusterRecord> {
   const { firstLayout } = installation;
-  return withTasks(async (tasks) => {
+  return withTasks(work, async (tasks) => {
     startMachines(machines, tasks);
     const nodes: { readonly node: NodeRecord; readonly prepared: Task<void> }[] = [];
     const found: { artifact?: Task<FoundArtifact> } = {};
-    for await (const node of machines.arrivals(tasks.signal)) {
-      const booted = tasks.start(async (signal) => machines.logIn(node, signal));
-      const prepared = tasks.start(async (signal) => {
+    for await (const node of machines.arrivals(tasks.work.signal)) {
+      const booted = tasks.start(async ({ signal }) => machines.logIn(node, signal));
+      const prepared = tasks.start(async (inner) => {
         await booted.result();
-        await prepare(installation, { node, layout: firstLayout }, signal);
+        await prepare(inner, installation, { node, layout: firstLayout });
       });
       nodes.push({ node, prepared });
       if (!isFirstMaster(node)) continue;
-      found.artifact = tasks.start(async (signal) => {
+      found.artifact = tasks.start(async (inner) => {
         await booted.result();
         // A long download begins at once. The artifact runs only on a node that is prepared.
-        await fetchArtifact(installation, { node, untilPrepared: prepared.result }, signal);
+        await fetchArtifact(inner, installation, { node, untilPrepared: prepared.result });
         await prepared.result();
-        return checkVersion(installation, { node }, signal);
+        return checkVersion(inner, installation, node);
       });
     }
     const { cluster } = machines;
-    const served = tasks.start(async (signal): Promise<InstallerSource> => {
+    const served = tasks.start(async (inner): Promise<InstallerSource> => {
       if (found.artifact === undefined) throw noFirstMaster(cluster);
       const artifact = await found.artifact.result();
-      const layout = await configure(installation, { cluster, artifact }, signal);
-      const url = await serve(installation, { cluster, layout }, signal);
+      const layout = await configure(inner, installation, { cluster, artifact });
+      const url = await serve(inner, installation, { cluster, layout });
       return { layout, url, release: artifact.version.version };
     });
     const started = nodes.map(({ node, prepared }) =>
-      tasks.start(async (signal) => {
+      tasks.start(async (inner) => {
         const [source] = await Promise.all([served.result(), prepared.result()]);
         const { layout } = source;
-        if (layout.name !== firstLayout.name) await prepare(installation, { node, layout }, signal);
-        await startInstallation(installation, { node, source }, signal);
+        if (layout.name !== firstLayout.name) await prepare(inner, installation, { node, layout });
+        await startInstallation(inner, installation, { node, source });
       }),
     );
-    const complete = await machines.untilComplete(tasks.signal);
-    await untilStarted(async () => Promise.all(started.map(async (task) => task.result())), outer);
+    const complete = await machines.untilComplete(tasks.work.signal);
+    const all = async () => Promise.all(started.map(async (task) => task.result()));
+    await untilStarted(all, work.signal);
     return complete;
-  }, outer);
+  });
 }
 
 async function bringUp(
+  work: Work,
   machines: Machines,
   readFacts: (signal: AbortSignal) => Promise<void>,
-  outer: AbortSignal,
 ): Promise<ClusterRecord> {
-  return withTasks(async (tasks) => {
+  return withTasks(work, async (tasks) => {
     startMachines(machines, tasks);
-    for await (const node of machines.arrivals(tasks.signal))
-      tasks.start(async (signal) => machines.logIn(node, signal));
-    const complete = await machines.untilComplete(tasks.signal);
-    await untilStarted(async () => readFacts(tasks.signal), outer);
+    for await (const node of machines.arrivals(tasks.work.signal))
+      tasks.start(async ({ signal }) => machines.logIn(node, signal));
+    const complete = await machines.untilComplete(tasks.work.signal);
+    await untilStarted(async () => readFacts(tasks.work.signal), work.signal);
     return complete;
-  }, outer);
+  });
 }
 
-function startMachines(machines: Machines, tasks: TaskGroup): void {
+function startMachines(machines: Machines, tasks: TaskGroup<Pick<Work, "signal">>): void {
   // The watch comes first because its error describes best what a time limit has interrupted.
-  tasks.start(async (signal) => machines.watch(signal));
-  tasks.start(async (signal) => machines.launch(signal));
+  tasks.start(async ({ signal }) => machines.watch(signal));
+  tasks.start(async ({ signal }) => machines.launch(signal));
 }
 
 const untilStarted = async (task: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> =>
@@ -304,12 +307,9 @@ async function undo(
 ): Promise<string | undefined> {
   const { creation } = touched;
   using limit = timeLimit(limitMs, tooSlow());
+  const work = { ...runtime, signal: limit.signal };
   const stop = async (): Promise<void> =>
-    retryTransient(
-      { ...runtime, signal: limit.signal },
-      "to terminate the machines",
-      async (signal) => creation.stop(signal),
-    );
+    retryTransient(work, "to terminate the machines", async (signal) => creation.stop(signal));
   if (isInterrupted) {
     try {
       await stop();
@@ -321,10 +321,8 @@ async function undo(
     if (!isWorthless) await saveLogs(touched, runtime);
     await stop();
   }
-  return await retryTransient(
-    { ...runtime, signal: limit.signal },
-    "to remove the rest",
-    async (signal) => creation.remove(signal),
+  return await retryTransient(work, "to remove the rest", async (signal) =>
+    creation.remove(signal),
   );
 }
 

@@ -16,7 +16,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
 import { poll, retry } from "../system/retry.ts";
-import type { Runtime, Work } from "../system/runtime.ts";
+import type { Work } from "../system/runtime.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
 import { markNodes } from "./events/mark-nodes.ts";
@@ -78,19 +78,15 @@ async function restartFromWithin(
     nodes: chosen.map(nodeReference),
     course,
   });
-  const reboot = async (inner: AbortSignal) => {
-    await markNodes({ ...work, signal: inner }, cluster, { nodes: chosen, text: "Restart" });
+  const reboot = async (inner: Work) => {
+    await markNodes(inner, cluster, { nodes: chosen, text: "Restart" });
     await recording(cluster.directory, eventOf, work, async () =>
-      rebootNodes({ ...work, signal: inner }, cluster, chosen),
+      rebootNodes(inner, cluster, chosen),
     );
   };
   // The cloud's answers may omit machines that run.
   const { limitMs: unlistedMs } = waits.visibility;
-  await whileNodesRun(
-    { backend, cluster: watched, runtime: work, unlistedMs },
-    reboot,
-    work.signal,
-  );
+  await whileNodesRun(work, { backend, cluster: watched, unlistedMs }, reboot);
   await closeLogins(work, cluster, chosen);
   return { cluster, hasBooted: true };
 }
@@ -138,12 +134,8 @@ async function changeNodes(
   if (action !== "stop" && action !== "pause" && booting.length > 0) {
     const watched = { ...after, nodes: booting };
     const logins = { setsClocks: power.stopsClocks, reseeds: false, areBooting: true, power };
-    const logIn = async (inner: AbortSignal) =>
-      awaitLogins({ ...work, signal: inner }, watched, logins);
-    await whileNodesRun(
-      { backend, cluster: watched, runtime: work, unlistedMs: 0 },
-      logIn,
-      work.signal,
+    await whileNodesRun(work, { backend, cluster: watched, unlistedMs: 0 }, async (inner) =>
+      awaitLogins(inner, watched, logins),
     );
   }
   return { cluster: after, hasBooted };
@@ -199,20 +191,20 @@ interface Watched {
   readonly backend: Backend<unknown>;
   /** The cluster with only the nodes to watch. */
   readonly cluster: ClusterRecord;
-  readonly runtime: Pick<Runtime, "clock" | "progress">;
   /** For how long the backend may not list the cluster. */
   readonly unlistedMs: number;
 }
 
 /**
- * Does the work while all these nodes run. As soon as one of them is off or gone, throws `node-stopped`, `machine-failed` or `cluster-not-found`. Other
- * failures of the backend don't interrupt the work, and the backend may not list the cluster for a while.
+ * Runs the task while all these nodes run. As soon as one of them is off or gone, throws `node-stopped`, `machine-failed` or `cluster-not-found`. Other
+ * failures of the backend don't interrupt the task, and the backend may not list the cluster for a while.
  */
 async function whileNodesRun(
-  { backend, cluster: { id, nodes }, runtime: { clock, progress }, unlistedMs }: Watched,
-  work: (signal: AbortSignal) => Promise<void>,
-  outer: AbortSignal,
+  work: Work,
+  { backend, cluster: { id, nodes }, unlistedMs }: Watched,
+  task: (work: Work) => Promise<void>,
 ): Promise<void> {
+  const { clock, progress } = work;
   const unlisted: { sinceMs: number | undefined } = { sinceMs: undefined };
   const look = async (signal: AbortSignal): Promise<undefined> => {
     const listed = await backend.find(id, signal);
@@ -229,10 +221,10 @@ async function whileNodesRun(
     !(["node-stopped", "machine-failed", "cluster-not-found"] as const).some((each) =>
       hasErrorId(error, each),
     );
-  await withTasks(async (tasks) => {
-    tasks.start(async (inner) => poll<undefined>(look, { ...rule, tolerates }, inner));
-    await work(tasks.signal);
-  }, outer);
+  await withTasks(work, async (tasks) => {
+    tasks.start(async ({ signal }) => poll<undefined>(look, { ...rule, tolerates }, signal));
+    await task(tasks.work);
+  });
 }
 
 function assertStillRuns(cluster: ClusterRecord, node: NodeRecord): void {

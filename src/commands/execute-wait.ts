@@ -1,6 +1,7 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
+import { endedBy } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
@@ -50,10 +51,7 @@ async function waitAndReport(
   const password = await readPassword(input.superuserPassword, "Superuser", context);
   const startMs = context.clock.now();
   using limit = timeLimit(input.timeout, tooSlow("Waiting for", input.clusterId));
-  const backend = await kind.open(
-    { ...context, signal: AbortSignal.any([context.signal, limit.signal]) },
-    input,
-  );
+  const backend = await kind.open(endedBy(context, limit), input);
   const request = {
     clusterId: input.clusterId,
     login: { username: input.superuserUsername, password },

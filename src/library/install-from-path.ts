@@ -34,6 +34,7 @@ import { openInstallation } from "../platform/install/steps.ts";
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { accepted } from "../model/checked.ts";
 import { readOwnText } from "../system/files/read-text.ts";
+import { endedBy } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { usualLimitMs, withLibraryWords } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
@@ -119,16 +120,9 @@ export async function installFromPath(
   );
   using limit = timeLimit(given.timeoutMs ?? usualLimitMs, slow);
   try {
-    const installation = openInstallation(
-      plan,
-      { ...backend.nodes, ipDetect },
-      { ...runtime, connections },
-    );
-    await installOn(
-      launchedMachines(record),
-      installation,
-      AbortSignal.any([signal, limit.signal]),
-    );
+    const installation = openInstallation(runtime, plan, { ...backend.nodes, ipDetect });
+    const work = endedBy({ ...runtime, connections, signal }, limit);
+    await installOn(work, launchedMachines(record), installation);
   } catch (error) {
     if (!signal.aborted) await keepFailureLogs(cluster, connections);
     throw error;

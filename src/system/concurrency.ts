@@ -1,3 +1,5 @@
+import { type Work, endedBy } from "./runtime.ts";
+
 /** Limits the number of concurrent tasks: later callers wait, in order, until a task has ended. */
 export interface Semaphore {
   /** Runs the task when its turn comes. Rejects with the signal's reason if the signal aborts before that. */
@@ -70,10 +72,10 @@ export async function mapConcurrently<Item, Result>(
 }
 
 /** Tasks that succeed or fail together; see withTasks. */
-export interface TaskGroup {
-  /** Aborted with the outer signal, or by the first failure, with the error as its reason. */
-  readonly signal: AbortSignal;
-  start<Result>(task: (signal: AbortSignal) => Promise<Result>): Task<Result>;
+export interface TaskGroup<Part> {
+  /** Its signal is aborted with that of the whole work, or by the first failure, with the error as its reason. */
+  readonly work: Part;
+  start<Result>(task: (part: Part) => Promise<Result>): Task<Result>;
 }
 
 export interface Task<Result> {
@@ -84,33 +86,33 @@ export interface Task<Result> {
 type Outcome<Result> = { readonly value: Result } | { readonly error: unknown };
 
 /**
- * Runs `body`, which starts tasks in the group. The first failure, of the body or of a task, aborts all others. Resolves or rejects only when every
- * task has ended: with the body's result, which aborts the tasks that still run, or with the first failure. If the outer signal aborts, it rejects
+ * Runs `body`, which starts tasks in the group, as parts of the work. The first failure, of the body or of a task, aborts all others. Resolves or rejects only when every
+ * task has ended: with the body's result, which aborts the tasks that still run, or with the first failure. If the work's signal aborts, it rejects
  * with the signal's reason, or with what the body or a task adds to that (see whileWaitingFor): of several tasks, the one that was started first.
  */
-export async function withTasks<Result>(
-  body: (tasks: TaskGroup) => Promise<Result>,
-  outer: AbortSignal,
+export async function withTasks<Part extends Pick<Work, "signal">, Result>(
+  work: Part,
+  body: (tasks: TaskGroup<Part>) => Promise<Result>,
 ): Promise<Result> {
+  const outer = work.signal;
   const ending = new AbortController();
-  const signal = AbortSignal.any([outer, ending.signal]);
+  const part = endedBy(work, ending);
+  const { signal } = part;
   const running: Promise<Outcome<unknown>>[] = [];
-  const settle = async <Value>(
-    task: (inner: AbortSignal) => Promise<Value>,
-  ): Promise<Outcome<Value>> => {
+  const settle = async <Value>(task: (inner: Part) => Promise<Value>): Promise<Outcome<Value>> => {
     try {
-      return { value: await task(signal) };
+      return { value: await task(part) };
     } catch (error) {
       ending.abort(error);
       return { error };
     }
   };
-  const start: TaskGroup["start"] = (task) => {
+  const start: TaskGroup<Part>["start"] = (task) => {
     const outcome = settle(task);
     running.push(outcome);
     return { result: async () => valueOf(await outcome) };
   };
-  const ended = await settle(async () => body({ signal, start }));
+  const ended = await settle(async () => body({ work: part, start }));
   const hasFailed = signal.aborted;
   ending.abort(new DOMException("The other tasks have ended", "AbortError"));
   const outcomes: Outcome<unknown>[] = [];

@@ -12,6 +12,12 @@ export interface Work extends Runtime {
   readonly signal: AbortSignal;
 }
 
+/** Returns the same work, which this limit ends too. */
+export const endedBy = <Part extends Pick<Work, "signal">>(
+  work: Part,
+  limit: { readonly signal: AbortSignal },
+): Part => ({ ...work, signal: AbortSignal.any([work.signal, limit.signal]) });
+
 /** Environment variables by name, passed in from the edge. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 

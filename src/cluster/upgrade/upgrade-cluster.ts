@@ -33,7 +33,7 @@ import {
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently, once } from "../../system/concurrency.ts";
 import { plainLine } from "../../system/printable.ts";
-import type { Progress, Work } from "../../system/runtime.ts";
+import { type Progress, type Work, endedBy } from "../../system/runtime.ts";
 import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recording } from "../events/record-event.ts";
@@ -74,55 +74,58 @@ export async function upgradeCluster(
   request: UpgradeRequest,
 ): Promise<UpgradedCluster> {
   const { clusterId, artifact, deadlineMs } = request;
-  const { clock } = work;
-  using limit = timeLimit(deadlineMs - clock.now(), upgradeTooSlow(clusterId));
-  const inTime = AbortSignal.any([work.signal, limit.signal]);
-  const readHead = async () => checkedHead({ ...work, signal: inTime }, request);
-  const head = await whileWaitingFor(() => `the artifact ${artifact.shown}`, readHead, inTime);
-  const cluster = await findCluster(backend, clusterId, inTime);
+  using limit = timeLimit(deadlineMs - work.clock.now(), upgradeTooSlow(clusterId));
+  const inTime = endedBy(work, limit);
+  const readHead = async () => checkedHead(inTime, request);
+  const head = await whileWaitingFor(
+    () => `the artifact ${artifact.shown}`,
+    readHead,
+    inTime.signal,
+  );
+  const cluster = await findCluster(backend, clusterId, inTime.signal);
   await assertKeyIsHere(cluster);
   assertComplete(cluster);
   await using connections = openMaskedConnections(cluster, work);
-  const lock = { cluster, firstMaster: firstMasterOf(cluster), connections, clock };
-  const upgrade = async (inner: AbortSignal) =>
-    upgradeNodes({ ...work, signal: inner }, backend, {
+  const lock = { cluster, firstMaster: firstMasterOf(cluster) };
+  return await withUpgradeLock({ ...inTime, connections }, lock, async (inner) =>
+    upgradeNodes(inner, backend, {
       request,
       head,
       cluster,
-      connections,
       isInterrupted: () => work.signal.aborted,
-    });
-  return await withUpgradeLock(lock, upgrade, inTime);
+    }),
+  );
 }
+
+type UpgradeWork = Work & { readonly connections: MaskedConnections };
 
 interface CheckedUpgrade {
   readonly request: UpgradeRequest;
   readonly head: ArtifactHead;
   readonly cluster: ClusterRecord;
-  readonly connections: MaskedConnections;
   /** Whether the user wants the upgrade to end. */
   readonly isInterrupted: () => boolean;
 }
 
 /** The part of an upgrade that only one process at a time may do. */
 async function upgradeNodes(
-  work: Work,
+  work: UpgradeWork,
   backend: Backend<unknown>,
-  { request, head, cluster, connections, isInterrupted }: CheckedUpgrade,
+  { request, head, cluster, isInterrupted }: CheckedUpgrade,
 ): Promise<UpgradedCluster> {
-  const { clock, progress } = work;
+  const { clock, progress, connections } = work;
   const describe = async (inner: AbortSignal) => findCluster(backend, cluster.id, inner);
   const watch = createMachineWatch({ cluster, describe, deadlineMs: request.deadlineMs, clock });
-  const observers = { connections, watch, waits: openWaits(progress) };
+  const observers = { watch, waits: openWaits(progress) };
   const surveyed = await survey(work, cluster, observers);
   const layout = assertFits(head, request, { cluster, surveyed });
   const plan = planOf(request, head, { cluster, layout });
-  const installation = openInstallation(plan, backend.nodes, { ...work, connections }, upgradeWork);
-  const artifactOnNode = once(async () => transferArtifact(installation, cluster, work.signal));
+  const installation = openInstallation(work, plan, backend.nodes, upgradeWork);
+  const artifactOnNode = once(async () => transferArtifact(work, installation, cluster));
   const known = plainLine(head.platform?.version);
   const isKnownOnAll = surveyed.every(({ found }) => found.version === known);
   const version = isKnownOnAll ? known : (await artifactOnNode()).version.version;
-  const pending = await remaining(surveyed, { version, layout, connections }, work.signal);
+  const pending = await remaining(work, surveyed, { version, layout });
   if (pending.length > 0) {
     const roll = {
       ...observers,
@@ -136,7 +139,7 @@ async function upgradeNodes(
     const eventOf = (course: Course): NewEvent => ({ kind: "upgrade", version, course });
     try {
       await recording(cluster.directory, eventOf, work, async () =>
-        rollOut(installation, roll, request, work.signal),
+        rollOut(work, installation, roll, request),
       );
     } catch (error) {
       if (!isInterrupted()) {
@@ -147,18 +150,18 @@ async function upgradeNodes(
       throw error;
     }
   }
-  await runPhase({ ...installation.runtime, signal: work.signal }, cleanUp, firstMasterOf(cluster));
+  await runPhase(work, cleanUp, firstMasterOf(cluster));
   return { cluster, version, upgraded: pending.map(({ node }) => nodeReference(node)) };
 }
 
 async function transferArtifact(
+  work: UpgradeWork,
   installation: Installation,
   cluster: ClusterRecord,
-  signal: AbortSignal,
 ): Promise<FoundArtifact> {
   const node = firstMasterOf(cluster);
-  await fetchArtifact(installation, { node, untilPrepared: async () => {} }, signal);
-  return checkVersion(installation, { node }, signal);
+  await fetchArtifact(work, installation, { node, untilPrepared: async () => {} });
+  return checkVersion(work, installation, node);
 }
 
 /** Refuses a cluster with missing nodes, because those would keep their version. */
@@ -179,7 +182,6 @@ function assertComplete(cluster: ClusterRecord): void {
 }
 
 interface Observers {
-  readonly connections: MaskedConnections;
   readonly watch: MachineWatch;
   readonly waits: Waits;
 }
@@ -188,17 +190,17 @@ const nodesAtOnce = 32;
 
 /** Asks every node for its version. Waits for upgrades that an earlier run of the program has left running. */
 async function survey(
-  { progress, signal, ...rest }: Work,
+  work: UpgradeWork,
   cluster: ClusterRecord,
-  { connections, watch, waits }: Observers,
+  { watch, waits }: Observers,
 ): Promise<readonly SurveyedNode[]> {
+  const { progress, connections, signal } = work;
   using step = progress.start("Read versions");
   const observer: NodeObserver = { watch, waiting: waits.set, seen: () => {} };
-  const installation = { runtime: { ...rest, progress, connections } };
   const ask = async (node: NodeRecord): Promise<SurveyedNode> => {
     const first = await readNodeVersion(node, connections, signal);
     if (first.upgrade.state !== "running") return { node, found: first };
-    const found = await untilUpgradeEnds(installation, { ...observer, node }, signal);
+    const found = await untilUpgradeEnds(work, { ...observer, node });
     waits.set(node, "");
     return { node, found };
   };
@@ -210,15 +212,10 @@ async function survey(
 
 /** Nodes that an earlier run upgraded count as done if their check passes. */
 async function remaining(
+  { connections, signal }: UpgradeWork,
   surveyed: readonly SurveyedNode[],
-  to: {
-    readonly version: string;
-    readonly layout: UpgradableLayout;
-    readonly connections: MaskedConnections;
-  },
-  signal: AbortSignal,
+  { version, layout }: { readonly version: string; readonly layout: UpgradableLayout },
 ): Promise<readonly NodeWork[]> {
-  const { version, layout, connections } = to;
   const question = { connections, looks: 1 };
   const doubtful = surveyed.filter((each) => wasUpgradedTo(each, version));
   const answers = await mapConcurrently(
@@ -251,40 +248,36 @@ const serverGraceSeconds = 60 * 60;
 
 /** Generates and serves what the nodes need, and upgrades them in their order. The first failure ends the upgrade, when the others at work have ended. */
 async function rollOut(
+  work: UpgradeWork,
   installation: Installation,
   { cluster, layout, pending, artifact, watch, waits, ledger }: Roll,
   { deadlineMs, parallel }: UpgradeRequest,
-  signal: AbortSignal,
 ): Promise<void> {
   const scripted = pending.filter(({ runsScript }) => runsScript);
   const installed = scripted.map(({ from }) => from);
-  const scripts = await configureUpgrade(
-    installation,
-    { cluster, artifact, layout, installed },
-    signal,
-  );
+  const request = { cluster, artifact, layout, installed };
+  const scripts = await configureUpgrade(work, installation, request);
   const [script = ""] = scripts.values();
   const nodes = scripted.map(({ node }) => node);
-  const longestSeconds =
-    Math.ceil((deadlineMs - installation.runtime.clock.now()) / 1000) + serverGraceSeconds;
+  const longestSeconds = Math.ceil((deadlineMs - work.clock.now()) / 1000) + serverGraceSeconds;
   const url =
     nodes.length === 0
       ? ""
-      : await serveTo(installation, { cluster, nodes, script, longestSeconds }, signal);
+      : await serveTo(work, installation, { cluster, nodes, script, longestSeconds });
   const to = artifact.version.version;
   const observer: NodeObserver = { watch, waiting: waits.set, seen: ledger.seen };
   const upgrade = async ({ node, from, runsScript }: NodeWork): Promise<void> => {
     if (runsScript) ledger.begin(node);
     const source = { url, script: scripts.get(from) ?? script, from, to };
-    await upgradeNode(installation, { ...observer, node, layout, source, runsScript }, signal);
+    await upgradeNode(work, installation, { ...observer, node, layout, source, runsScript });
     ledger.end(node);
   };
   try {
     for (const { nodes: each, atOnce } of roundsOf(pending, parallel))
       await whileWaitingFor(
         waits.text,
-        async () => mapConcurrently(each, atOnce, upgrade, signal),
-        signal,
+        async () => mapConcurrently(each, atOnce, upgrade, work.signal),
+        work.signal,
       );
   } finally {
     waits.clear();

@@ -5,7 +5,7 @@ import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { readEvents } from "../../store/events.ts";
 import { once } from "../../system/concurrency.ts";
 import { outsideLine } from "../../system/printable.ts";
-import type { Runtime, Work } from "../../system/runtime.ts";
+import { type Runtime, type Work, endedBy } from "../../system/runtime.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections } from "../connections.ts";
@@ -62,21 +62,21 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
   const { progress } = work;
   const { cluster } = request;
   const disposal = new AbortController();
-  const inner = AbortSignal.any([work.signal, disposal.signal]);
+  const inner = endedBy(work, disposal);
   const connections = openMaskedConnections(cluster, work);
   const judge = findingJudge(request, work);
   const ended = Promise.withResolvers<void>();
   const mark = `cluster-e2e-mark-${crypto.randomUUID()}`;
   const nodes = cluster.nodes.filter(({ state }) => state === "running");
   const shared = { connections, mark, ended: ended.promise, onFinding: judge.add };
-  const watched = nodes.map((node) => watchedNode({ ...work, signal: inner }, node, shared));
+  const watched = nodes.map((node) => watchedNode(inner, node, shared));
   const look = nodesLooker(work, request, watched, judge.add);
   const begun = untilAll(
     watched.map((each) => each.begun),
     beginLimitMs,
     work.signal,
   );
-  const looking = begun.then(async () => lookAgain({ ...work, signal: inner }, watched, look));
+  const looking = begun.then(async () => lookAgain(inner, watched, look));
   looking.catch(() => {});
   const warn = (text: (problem: string) => string): void => {
     for (const { status } of watched.filter((each) => !each.status.isOn && !isOff(each.status)))
@@ -92,7 +92,7 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
       ended.resolve();
       const present = watched.filter(({ status }) => status.isOn);
       const marked = present.map((each) => each.marked);
-      if (present.length < watched.length) marked.push(look(inner));
+      if (present.length < watched.length) marked.push(look(inner.signal));
       await untilAll(marked, endLimitMs, work.signal);
       warn((problem) => `was not watched until the end: ${problem}`);
       const troubles = await judge.end();

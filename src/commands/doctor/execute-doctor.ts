@@ -6,7 +6,7 @@ import { type CheckResult, type Check, type Outcome, fail } from "../../model/ch
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { ClusterError, hintOf, messageOf } from "../../errors.ts";
-import type { Progress, Work } from "../../system/runtime.ts";
+import { type Progress, type Work, endedBy } from "../../system/runtime.ts";
 import type { CheckView, JsonResults } from "../json-results.ts";
 
 /** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
@@ -19,16 +19,10 @@ export async function executeDoctor(
 ): Promise<number> {
   const isVerbose = context.verbosity > 0;
   const ended = new AbortController();
-  const shared = AbortSignal.any([context.signal, ended.signal]);
   try {
-    const checks = machineChecks(
-      context,
-      await kind.doctor.checks({ ...context, signal: shared }, input),
-    );
-    const found = await runChecks(
-      { ...context, limitMs: allChecksMs, signal: context.signal },
-      checks,
-    );
+    const ofKind = await kind.doctor.checks(endedBy(context, ended), input);
+    const checks = machineChecks(context, ofKind);
+    const found = await runChecks({ ...context, limitMs: allChecksMs }, checks);
     const results = found.map((result) => withFlags(result, context));
     context.output.result({
       text: reportText(results, { isVerbose, columns: context.columns }),

@@ -100,10 +100,12 @@ async function execute(
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
-  const run = runOnCluster(
-    { ...runtime, signal: context.signal },
-    { backend, clusterId, find, request: { ...request, node, isTerminal } },
-  );
+  const run = runOnCluster(runtime, {
+    backend,
+    clusterId,
+    find,
+    request: { ...request, node, isTerminal },
+  });
   const status = await sparingCommandStatus(context, run);
   if (repetition.wanted.fails && status === 0) context.progress.note("The command succeeded.");
   return wantedStatus(status, repetition.wanted);

@@ -5,6 +5,7 @@ import { upgradeTooSlow } from "../../cluster/upgrade/plan-upgrade.ts";
 import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { outside } from "../../outside-text.ts";
+import { endedBy } from "../../system/runtime.ts";
 import { timeLimit } from "../../system/time-limit.ts";
 import { numbered } from "../../system/amounts.ts";
 import type { JsonResults } from "../json-results.ts";
@@ -27,7 +28,7 @@ export async function executeUpgrade(
   const deadlineMs = startMs + input.timeout;
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
   const [backend] = await Promise.all([
-    kind.open({ ...context, signal: AbortSignal.any([context.signal, limit.signal]) }, input),
+    kind.open(endedBy(context, limit), input),
     assertWorkspace(input.workspaceDir),
   ]);
   const request = {

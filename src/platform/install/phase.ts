@@ -4,7 +4,7 @@ import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Progress, Runtime, Step, Work } from "../../system/runtime.ts";
+import type { Progress, Step, Work } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
@@ -31,11 +31,10 @@ export interface PhaseContext extends NodeConnection {
   readonly progress: Progress;
 }
 
-export interface PhaseRuntime extends Pick<Runtime, "clock" | "progress"> {
+/** Work on nodes, with the connections to them. */
+export interface PhaseWork extends Omit<Work, "environment"> {
   readonly connections: ConnectionPool;
 }
-
-export type PhaseWork = PhaseRuntime & Pick<Work, "signal">;
 
 /** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
 export async function runPhase<Result>(

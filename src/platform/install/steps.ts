@@ -33,13 +33,12 @@ import {
 } from "./fetch-artifact.ts";
 import { generate } from "./genconf.ts";
 import type { InstallPlan, PlanForNodes } from "./install-plan.ts";
-import { type Phase, type PhaseRuntime, runPhase } from "./phase.ts";
+import { type Phase, type PhaseWork, runPhase } from "./phase.ts";
 import { copyFiles, enforceSelinux, prepareNode } from "./prepare/prepare-node.ts";
 import { type InstallSource, startInstall } from "./start-install.ts";
 
 export interface Installation {
   readonly plan: PlanForNodes;
-  readonly runtime: PhaseRuntime;
   /** Limits the scripts that run on several nodes concurrently. Scripts for a single node wait only for that node. */
   readonly slots: Semaphore;
   /** A part of the bootstrap server's path; see BootstrapServer. */
@@ -54,17 +53,16 @@ const nodesAtOnce = 32;
 
 /** Sends nothing yet. */
 export function openInstallation(
+  { progress }: Pick<PhaseWork, "progress">,
   plan: InstallPlan,
   traits: NodeTraits,
-  runtime: PhaseRuntime,
   paths: WorkPaths = installWork,
 ): Installation {
   const secret = randomBytes(16).toString("hex");
-  runtime.progress.hide(secret);
+  progress.hide(secret);
   const firstLayout = plan.layout ?? layouts[0];
   return {
     plan: { ...plan, ...traits },
-    runtime,
     slots: createSemaphore(nodesAtOnce),
     secret,
     firstLayout,
@@ -79,33 +77,30 @@ export const noFirstMaster = ({ id }: ClusterRecord): ClusterError =>
 
 /** Prepares a node for a layout's installer: programs, services, SELinux, and the user's files. Safe to repeat. */
 export async function prepare(
-  { plan, runtime, slots }: Installation,
+  work: PhaseWork,
+  { plan, slots }: Installation,
   { node, layout }: { readonly node: NodeRecord; readonly layout: Layout },
-  signal: AbortSignal,
 ): Promise<void> {
-  await slots.run(
-    async () => runPhase({ ...runtime, signal }, prepareNode(layout, plan), node),
-    signal,
-  );
-  if (plan.selinuxEnforcing) await runPhase({ ...runtime, signal }, enforceSelinux, node);
+  await slots.run(async () => runPhase(work, prepareNode(layout, plan), node), work.signal);
+  if (plan.selinuxEnforcing) await runPhase(work, enforceSelinux, node);
   if (node.role === "master" && plan.copyToMaster.length > 0)
-    await runPhase({ ...runtime, signal }, copyFiles(plan.copyToMaster), node);
+    await runPhase(work, copyFiles(plan.copyToMaster), node);
 }
 
 /** Transfers the artifact to the first master. It may run while that node is being prepared. */
 export async function fetchArtifact(
-  { plan, runtime, paths }: Installation,
+  work: PhaseWork,
+  { plan, paths }: Installation,
   { node, untilPrepared }: { readonly node: NodeRecord } & Pick<FetchArtifact, "untilPrepared">,
-  signal: AbortSignal,
 ): Promise<void> {
-  await using local = localArtifact(plan, runtime);
+  await using local = localArtifact(plan, work);
   const phase = fetchPhase({
     artifact: plan.artifact,
     download: local.download,
     untilPrepared,
     paths,
   });
-  await runPhase({ ...runtime, signal }, phase, node);
+  await runPhase(work, phase, node);
 }
 
 /** An artifact on the first master whose version is known. */
@@ -120,9 +115,9 @@ export interface FoundArtifact {
  * artifacts can't even print their version without Docker. In that case, this prepares the node for a layout with Docker and runs the artifact again.
  */
 export async function checkVersion(
-  { plan, runtime, firstLayout, paths }: Installation,
-  { node }: { readonly node: NodeRecord },
-  signal: AbortSignal,
+  work: PhaseWork,
+  { plan, firstLayout, paths }: Installation,
+  node: NodeRecord,
 ): Promise<FoundArtifact> {
   const phase = versionPhase({
     variant: plan.variant,
@@ -131,13 +126,13 @@ export async function checkVersion(
     paths,
   });
   try {
-    return { layout: firstLayout, version: await runPhase({ ...runtime, signal }, phase, node) };
+    return { layout: firstLayout, version: await runPhase(work, phase, node) };
   } catch (error) {
     if (plan.layout !== undefined || !endedBadly(error)) throw error;
     const layout = layouts.find((each) => layoutNeeds(each, "docker"));
     if (layout === undefined) throw error;
-    await runPhase({ ...runtime, signal }, prepareNode(layout, plan), node);
-    return { layout, version: await runPhase({ ...runtime, signal }, phase, node) };
+    await runPhase(work, prepareNode(layout, plan), node);
+    return { layout, version: await runPhase(work, phase, node) };
   }
 }
 
@@ -151,23 +146,20 @@ export interface OnCluster {
  * layout, and needs other keys in the configuration, genconf runs again.
  */
 export async function configure(
+  work: PhaseWork,
   installation: Installation,
   { cluster, artifact }: OnCluster & { readonly artifact: FoundArtifact },
-  signal: AbortSignal,
 ): Promise<Layout> {
-  const { plan, runtime } = installation;
+  const { connections, signal } = work;
+  const { plan } = installation;
   const release = artifact.version.version;
-  warnOfLicense(installation, artifact);
+  warnOfLicense(work, plan, release);
   const node = firstMasterOf(cluster);
   const bootstrapUrl = bootstrapUrlOf(installation, node);
-  const resolvers = await readResolvers(await runtime.connections.connect(node, signal), signal);
+  const resolvers = await readResolvers(await connections.connect(node, signal), signal);
   const generateFor = async (layout: Layout): Promise<Layout> => {
     const facts: GenconfFacts = { resolvers, bootstrapUrl, layout, release };
-    const found = await runPhase(
-      { ...runtime, signal },
-      generate(await genconfFiles(plan, cluster, facts)),
-      node,
-    );
+    const found = await runPhase(work, generate(await genconfFiles(plan, cluster, facts)), node);
     // The artifact's head may say more about the layout than its name does.
     return found.name === layout.name ? layout : found;
   };
@@ -182,16 +174,16 @@ const longestInstallationSeconds = 2 * 60 * 60;
 
 /** Serves the generated installer to the cluster's nodes, from the first master. Returns the URL. */
 export async function serve(
+  work: PhaseWork,
   installation: Installation,
   { cluster, layout }: OnCluster & { readonly layout: Layout },
-  signal: AbortSignal,
 ): Promise<string> {
   const served = {
     nodes: cluster.nodes,
     script: layout.installScript,
     longestSeconds: longestInstallationSeconds,
   };
-  return serveTo(installation, { cluster, ...served }, signal);
+  return serveTo(work, installation, { cluster, ...served });
 }
 
 /** Files that some nodes fetch from the first master. */
@@ -205,9 +197,9 @@ export interface Served extends OnCluster {
 
 /** Returns the URL. */
 export async function serveTo(
+  work: PhaseWork,
   installation: Installation,
   served: Served,
-  signal: AbortSignal,
 ): Promise<string> {
   const node = firstMasterOf(served.cluster);
   const server = {
@@ -220,7 +212,7 @@ export async function serveTo(
     folder: installation.paths.serve,
     longestSeconds: served.longestSeconds,
   };
-  await runPhase({ ...installation.runtime, signal }, servePhase(server), node);
+  await runPhase(work, servePhase(server), node);
   return bootstrapUrlOf(installation, node);
 }
 
@@ -230,12 +222,12 @@ export interface InstallerSource extends InstallSource {
 
 /** Starts the installation on a prepared node. It continues by itself. */
 export async function startInstallation(
-  { runtime, slots }: Installation,
+  work: PhaseWork,
+  { slots }: Installation,
   { node, source }: { readonly node: NodeRecord; readonly source: InstallerSource },
-  signal: AbortSignal,
 ): Promise<void> {
   const phase: Phase = startInstall(source.layout, source);
-  await slots.run(async () => runPhase({ ...runtime, signal }, phase, node), signal);
+  await slots.run(async () => runPhase(work, phase, node), work.signal);
 }
 
 export function bootstrapUrlOf(
@@ -252,14 +244,14 @@ export function firstMasterOf(cluster: ClusterRecord): NodeRecord {
 }
 
 function warnOfLicense(
-  { plan, runtime }: Installation,
-  { version: { version } }: FoundArtifact,
+  { progress }: Pick<PhaseWork, "progress">,
+  { variant, configuration }: PlanForNodes,
+  version: string,
 ): void {
-  const { variant, configuration } = plan;
   if (variant !== "enterprise" || !licenseNeeded(version)) return;
   if (configuration.kind === "complete" || configuration.licenseKey !== undefined) return;
   if ("license_key_contents" in configuration.values) return;
-  runtime.progress.warn(
+  progress.warn(
     `Enterprise ${outside(version)} needs a license key, but none was given. Pass one with ${optionName("licenseKey")}.`,
   );
 }
@@ -268,7 +260,7 @@ const downloadLimitMs = 60 * 60_000;
 const stallLimitMs = 30_000;
 
 /** The artifact on this machine: downloaded at most once, no matter how often it is sent, and removed in the end. */
-function localArtifact(plan: InstallPlan, { clock }: PhaseRuntime): LocalSource {
+function localArtifact(plan: InstallPlan, { clock }: PhaseWork): LocalSource {
   const held: { artifact?: LocalArtifact } = {};
   return {
     download: async (onProgress, signal) => {

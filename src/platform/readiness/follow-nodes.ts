@@ -76,22 +76,23 @@ const readyPeriodMs = 15_000;
 export async function followAll(
   following: Following & Omit<MastersFollowing, "state">,
   isEnough: (signal: AbortSignal) => Promise<boolean>,
-  outer: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
   const { state } = following;
-  await withTasks(async (tasks) => {
-    tasks.start(async (signal) => followMasters(following, signal));
+  await withTasks({ signal }, async (tasks) => {
+    tasks.start(async (inner) => followMasters(following, inner.signal));
     const followed = new Set<string>();
     for (;;) {
       const next = state.nextChange();
       for (const { id } of state.cluster.nodes) {
-        if (!followed.has(id)) tasks.start(async (signal) => followNode(id, following, signal));
+        if (!followed.has(id))
+          tasks.start(async (inner) => followNode(id, following, inner.signal));
         followed.add(id);
       }
-      if (await isEnough(tasks.signal)) return;
-      await orAborted(next, tasks.signal);
+      if (await isEnough(tasks.work.signal)) return;
+      await orAborted(next, tasks.work.signal);
     }
-  }, outer);
+  });
 }
 
 async function followNode(

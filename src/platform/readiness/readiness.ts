@@ -47,14 +47,14 @@ export async function waitUntilReady(
   const { clock, deadlineMs } = request;
   const startedAtMs = clock.now();
   const state = createWaitState(request.cluster);
-  await withTasks(async (tasks) => {
+  await withTasks({ signal }, async (tasks) => {
     tasks.start(async (inner) => {
-      await clock.sleep(Math.max(leastMs, deadlineMs - startedAtMs), inner);
+      await clock.sleep(Math.max(leastMs, deadlineMs - startedAtMs), inner.signal);
       throw notReady(state, clock.now() - startedAtMs);
     });
-    tasks.start(async (inner) => watchMachines(state, request, inner));
-    await passThrice(state, request, tasks.signal);
-  }, signal);
+    tasks.start(async (inner) => watchMachines(state, request, inner.signal));
+    await passThrice(state, request, tasks.work.signal);
+  });
   const answers = answersOf(state);
   return {
     layout: answers.find((answer) => answer.report !== undefined)?.report?.layout ?? "",

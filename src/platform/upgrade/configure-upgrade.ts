@@ -7,7 +7,13 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { bootstrapOriginOf } from "../configuration/install-configuration.ts";
 import { installWork, upgradeWork } from "../install-paths.ts";
 import { runGenconf } from "../install/genconf.ts";
-import { type NodeConnection, type Phase, runPhase, runRemoteScript } from "../install/phase.ts";
+import {
+  type NodeConnection,
+  type Phase,
+  type PhaseWork,
+  runPhase,
+  runRemoteScript,
+} from "../install/phase.ts";
 import {
   type FoundArtifact,
   type Installation,
@@ -29,15 +35,11 @@ export interface ConfigureUpgrade {
  * of each version's script below the bootstrap server's URL.
  */
 export async function configureUpgrade(
+  work: PhaseWork,
   installation: Installation,
   request: ConfigureUpgrade,
-  signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
-  return runPhase(
-    { ...installation.runtime, signal },
-    generateUpgrade(installation, request),
-    firstMasterOf(request.cluster),
-  );
+  return runPhase(work, generateUpgrade(installation, request), firstMasterOf(request.cluster));
 }
 
 const generateUpgrade = (

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { RemoteResult } from "../../ssh/connection/connection.ts";
-import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { withTasks } from "../../system/concurrency.ts";
 import { retry } from "../../system/retry.ts";
@@ -10,15 +9,15 @@ import type { Clock } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { installPaths } from "../install-paths.ts";
-import { reasonOf } from "../install/phase.ts";
+import { type PhaseWork, reasonOf } from "../install/phase.ts";
 import lockFile from "./upgrade-lock.sh" with { type: "text" };
 
 export interface LockRequest {
   readonly cluster: Pick<ClusterRecord, "id">;
   readonly firstMaster: NodeRecord;
-  readonly connections: ConnectionPool;
-  readonly clock: Clock;
 }
+
+type LockWork = Pick<PhaseWork, "connections" | "clock" | "signal">;
 
 const taken = 75;
 const beatMs = 15_000;
@@ -37,34 +36,34 @@ const lockScript = shellText(lockFile, {
  * Runs a task while the first master keeps other upgrades from running, on any computer. The lock ends with the connection; if that is lost because
  * the master restarts, it is taken again. Throws `cluster-busy` if another upgrade has the lock.
  */
-export async function withUpgradeLock<Result>(
+export async function withUpgradeLock<Part extends LockWork, Result>(
+  work: Part,
   request: LockRequest,
-  task: (signal: AbortSignal) => Promise<Result>,
-  outer: AbortSignal,
+  task: (part: Part) => Promise<Result>,
 ): Promise<Result> {
-  return withTasks(async (tasks) => {
+  return withTasks(work, async (tasks) => {
     const held = Promise.withResolvers<void>();
     const done = new AbortController();
-    const lock = tasks.start(async (signal) =>
-      hold(request, { onHeld: held.resolve, done: done.signal }, signal),
+    const lock = tasks.start(async (inner) =>
+      hold(inner, request, { onHeld: held.resolve, done: done.signal }),
     );
-    await untilHeld(held.promise, request, tasks.signal);
+    await untilHeld(tasks.work, held.promise, request);
     try {
-      return await task(tasks.signal);
+      return await task(tasks.work);
     } finally {
       done.abort();
       // The next upgrade may begin at once.
-      const limit = AbortSignal.any([tasks.signal, AbortSignal.timeout(releaseLimitMs)]);
+      const limit = AbortSignal.any([tasks.work.signal, AbortSignal.timeout(releaseLimitMs)]);
       await orAborted(lock.result(), limit).catch(() => {});
     }
-  }, outer);
+  });
 }
 
 /** Resolves once the lock is held. The command that holds it has no limit, because an upgrade may take hours. */
 async function untilHeld(
+  { clock, signal }: LockWork,
   held: Promise<void>,
-  { firstMaster, clock }: LockRequest,
-  signal: AbortSignal,
+  { firstMaster }: LockRequest,
 ): Promise<void> {
   const over = new AbortController();
   const giveUp = async (): Promise<never> => {
@@ -97,9 +96,9 @@ interface Holding {
 
 /** Resolves soon after it is done. */
 async function hold(
-  { cluster, firstMaster, connections, clock }: LockRequest,
+  { connections, clock, signal }: LockWork,
+  { cluster, firstMaster }: LockRequest,
   { onHeld, done }: Holding,
-  signal: AbortSignal,
 ): Promise<void> {
   const owner = randomUUID();
   const state = { wasHeld: false };

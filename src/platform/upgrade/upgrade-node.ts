@@ -6,7 +6,7 @@ import { poll } from "../../system/retry.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { installPaths } from "../install-paths.ts";
 import type { Installation } from "../install/steps.ts";
-import { runPhase } from "../install/phase.ts";
+import { type PhaseWork, runPhase } from "../install/phase.ts";
 import { prepareNode } from "../install/prepare/prepare-node.ts";
 import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
 import { askNode } from "../readiness/ask-node.ts";
@@ -38,34 +38,29 @@ const checkLimitMs = 10 * 60_000;
  * `machine-failed` if the machine has ended, and as the connection does.
  */
 export async function upgradeNode(
-  installation: Installation,
+  work: PhaseWork,
+  { plan }: Installation,
   request: UpgradeNode,
-  signal: AbortSignal,
 ): Promise<void> {
   const { node, source, runsScript, waiting } = request;
-  using step = installation.runtime.progress.start("Upgrade", nodeReference(node));
-  if (runsScript) await runUpgrade(installation, request, signal);
-  await untilReady(installation, request, signal);
+  using step = work.progress.start("Upgrade", nodeReference(node));
+  if (runsScript) await runUpgrade(work, plan, request);
+  await untilReady(work, request);
   waiting(node, "");
   step.done(`now has version ${outside(source.to)}`);
 }
 
 async function runUpgrade(
-  installation: Installation,
+  work: PhaseWork,
+  plan: Installation["plan"],
   request: UpgradeNode,
-  signal: AbortSignal,
 ): Promise<void> {
   const { node, layout, source, seen } = request;
-  const { plan, runtime } = installation;
   // The node's services are running. What they occupy is no obstacle.
   if (layout.upgrade.preparesNodes)
-    await runPhase(
-      { ...runtime, signal },
-      prepareNode({ ...layout, conditions: () => [] }, plan),
-      node,
-    );
-  await runPhase({ ...runtime, signal }, startUpgrade(layout.upgrade, source), node);
-  const after = await untilUpgradeEnds(installation, request, signal);
+    await runPhase(work, prepareNode({ ...layout, conditions: () => [] }, plan), node);
+  await runPhase(work, startUpgrade(layout.upgrade, source), node);
+  const after = await untilUpgradeEnds(work, request);
   seen(node, after.version);
   if (after.upgrade.state !== "succeeded")
     throw upgradeFailed(
@@ -79,15 +74,14 @@ async function runUpgrade(
 
 /** Resolves when no upgrade runs on the node. A node that doesn't answer, because it restarts, is waited for. */
 export async function untilUpgradeEnds(
-  { runtime }: Pick<Installation, "runtime">,
+  { connections, clock, signal }: PhaseWork,
   { node, watch, waiting }: Pick<UpgradeNode, "node" | "watch" | "waiting">,
-  signal: AbortSignal,
 ): Promise<NodeVersion> {
   const state = { isSilent: false };
   const look = async (inner: AbortSignal): Promise<NodeVersion | undefined> => {
     await watch.current(state.isSilent, inner);
     try {
-      const found = await readNodeVersion(node, runtime.connections, inner);
+      const found = await readNodeVersion(node, connections, inner);
       state.isSilent = false;
       if (found.upgrade.state !== "running") return found;
       waiting(node, "its upgrade script is running");
@@ -99,18 +93,16 @@ export async function untilUpgradeEnds(
     }
     return undefined;
   };
-  return poll(look, { clock: runtime.clock, pauseMs: waits.nodeUpgrade.pauseMs }, signal);
+  return poll(look, { clock, pauseMs: waits.nodeUpgrade.pauseMs }, signal);
 }
 
 const isSilence = (error: unknown): boolean =>
   hasErrorId(error, "deadline-passed") || (error instanceof ClusterError && error.transient);
 
 async function untilReady(
-  { runtime }: Installation,
+  { connections, clock, signal }: PhaseWork,
   { node, watch, waiting }: UpgradeNode,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { connections, clock } = runtime;
   const state = { isSilent: false, reason: "" };
   const look = async (inner: AbortSignal): Promise<true | undefined> => {
     await watch.current(state.isSilent, inner);

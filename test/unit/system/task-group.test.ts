@@ -11,15 +11,15 @@ const untilAborted = async (signal: AbortSignal): Promise<never> =>
 test("the first failure of a task aborts the body and all other tasks, and is thrown", async () => {
   const first = new Error("first");
   const reasons: unknown[] = [];
-  const outcome = withTasks(async (tasks) => {
-    tasks.start(async (signal) =>
+  const outcome = withTasks({ signal: neverAborted }, async (tasks) => {
+    tasks.start(async ({ signal }) =>
       untilAborted(signal).catch((reason: unknown) => void reasons.push(reason)),
     );
     tasks.start(async () => Promise.reject(first));
     tasks.start(async () => Promise.reject(new Error("second")));
-    await untilAborted(tasks.signal).catch((reason: unknown) => void reasons.push(reason));
+    await untilAborted(tasks.work.signal).catch((reason: unknown) => void reasons.push(reason));
     throw new Error("the body says something else");
-  }, neverAborted);
+  });
   expect((await failureOf(outcome)) as Error).toBe(first);
   expect(reasons).toEqual([first, first]);
 });
@@ -27,60 +27,60 @@ test("the first failure of a task aborts the body and all other tasks, and is th
 test("a failure of the body aborts the tasks, and is thrown when they have ended", async () => {
   const steps: string[] = [];
   const failure = new Error("of the body");
-  const outcome = withTasks(async (tasks) => {
-    tasks.start(async (signal) => {
+  const outcome = withTasks({ signal: neverAborted }, async (tasks) => {
+    tasks.start(async ({ signal }) => {
       await untilAborted(signal).catch(() => {});
       await Bun.sleep(5);
       steps.push("cleaned up");
     });
     throw failure;
-  }, neverAborted);
+  });
   expect((await failureOf(outcome)) as Error).toBe(failure);
   expect(steps).toEqual(["cleaned up"]);
 });
 
 test("a task that fails although nobody asks for its result fails the group", async () => {
   const failure = new Error("unobserved");
-  const outcome = withTasks(async (tasks) => {
+  const outcome = withTasks({ signal: neverAborted }, async (tasks) => {
     tasks.start(async () => Promise.reject(failure));
     await Bun.sleep(5);
     return "a result";
-  }, neverAborted);
+  });
   expect((await failureOf(outcome)) as Error).toBe(failure);
 });
 
 test("the body's result ends the tasks that still run, and those that they start meanwhile", async () => {
   const steps: string[] = [];
-  const result = await withTasks(async (tasks) => {
-    tasks.start(async (signal) => {
+  const result = await withTasks({ signal: neverAborted }, async (tasks) => {
+    tasks.start(async ({ signal }) => {
       await untilAborted(signal).catch(() => {});
-      tasks.start(async (late) => {
+      tasks.start(async ({ signal: late }) => {
         await Bun.sleep(5);
         steps.push(`late, aborted: ${late.aborted}`);
       });
     });
     return "a result";
-  }, neverAborted);
+  });
   expect([result, ...steps]).toEqual(["a result", "late, aborted: true"]);
 });
 
 test("a task's result is available to the body and to other tasks", async () => {
-  const sum = await withTasks(async (tasks) => {
+  const sum = await withTasks({ signal: neverAborted }, async (tasks) => {
     const one = tasks.start(async () => 1);
     const two = tasks.start(async () => 1 + (await one.result()));
     return (await one.result()) + (await two.result());
-  }, neverAborted);
+  });
   expect(sum).toBe(3);
 });
 
 test("a task's failure reaches everyone who waits for its result", async () => {
   const failure = new Error("no result");
   const seen: unknown[] = [];
-  const outcome = withTasks(async (tasks) => {
+  const outcome = withTasks({ signal: neverAborted }, async (tasks) => {
     const failing = tasks.start(async () => Promise.reject(failure));
     tasks.start(async () => failing.result().catch((error: unknown) => void seen.push(error)));
     await failing.result();
-  }, neverAborted);
+  });
   expect((await failureOf(outcome)) as Error).toBe(failure);
   expect(seen).toEqual([failure]);
 });
@@ -89,15 +89,15 @@ test("an abort from outside reaches every task and is thrown", async () => {
   const outer = new AbortController();
   const reason = new Error("enough");
   const seen: unknown[] = [];
-  const outcome = withTasks(async (tasks) => {
-    tasks.start(async (signal) =>
+  const outcome = withTasks(outer, async (tasks) => {
+    tasks.start(async ({ signal }) =>
       untilAborted(signal).catch((error: unknown) => void seen.push(error)),
     );
     outer.abort(reason);
-    await untilAborted(tasks.signal);
-  }, outer.signal);
+    await untilAborted(tasks.work.signal);
+  });
   // The body began to listen only after the abort.
-  const body = withTasks(async (tasks) => tasks.signal.throwIfAborted(), outer.signal);
+  const body = withTasks(outer, async (tasks) => tasks.work.signal.throwIfAborted());
   expect((await failureOf(body)) as Error).toBe(reason);
   outcome.catch(() => {});
   expect(seen).toEqual([reason]);
@@ -110,11 +110,11 @@ const interrupted = async (body: string, ...tasks: readonly string[]): Promise<u
     await untilAborted(signal).catch(() => {});
     throw text === "" ? reason : new Error(text, { cause: reason });
   };
-  const outcome = withTasks(async (group) => {
-    for (const text of tasks) group.start(async (signal) => saying(text, signal));
+  const outcome = withTasks(outer, async (group) => {
+    for (const text of tasks) group.start(async ({ signal }) => saying(text, signal));
     queueMicrotask(() => outer.abort(reason));
-    await saying(body, group.signal);
-  }, outer.signal);
+    await saying(body, group.work.signal);
+  });
   return (await failureOf(outcome)).message;
 };
 

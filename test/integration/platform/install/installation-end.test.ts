@@ -37,12 +37,12 @@ test.skipIf(machinesLack !== undefined)(
       clock: systemClock,
       progress: { ...progress, start },
     };
-    const installation = openInstallation(plan, exampleTraits, runtime);
+    const installation = openInstallation(runtime, plan, exampleTraits);
     const stop = new AbortController();
     const work = installOn(
+      { ...runtime, signal: stop.signal },
       launchedMachines(exampleCluster(machines.nodes, "oss")),
       installation,
-      stop.signal,
     );
     const ended = failureOf(work).then((failure) => ({
       failure: failure as Error,

@@ -56,12 +56,11 @@ async function install(
     workspaceFolder: state.folder!.path,
     ...changes,
   });
-  const runtime = { connections: machines.connections, clock: systemClock, progress };
-  const installation = openInstallation(plan, exampleTraits, runtime);
+  const { connections } = machines;
   await installOn(
+    { connections, clock: systemClock, progress, signal: installSignal },
     launchedMachines(exampleCluster(machines.nodes, plan.variant)),
-    installation,
-    installSignal,
+    openInstallation({ progress }, plan, exampleTraits),
   );
 }
 

@@ -57,16 +57,16 @@ async function configurations(
   const path = join(folder.path, "artifact.sh");
   await writeFile(path, artifact(secondLine));
   const plan = examplePlan(path, { variant: "enterprise", ...changes });
-  const runtime = {
+  const work = {
     connections: machines.connections,
     clock: systemClock,
     progress: silentProgress,
+    signal: neverAborted,
   };
-  const installation = openInstallation(plan, { ...exampleTraits, nodesKeepTime: false }, runtime);
   await installOn(
+    work,
     launchedMachines(exampleCluster(machines.nodes, plan.variant)),
-    installation,
-    neverAborted,
+    openInstallation(work, plan, { ...exampleTraits, nodesKeepTime: false }),
   );
   const text = await machine!.read("var/lib/cluster-e2e/installer/configurations");
   return text

@@ -91,9 +91,10 @@ async function checkWithoutDocker(plan: Partial<InstallPlan>, status = 1) {
   };
   const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
   const runtime = { connections, clock: systemClock, progress: silentProgress };
-  const installation = openInstallation(examplePlan("/a.sh", plan), exampleTraits, runtime);
+  const work = { ...runtime, signal: neverAborted };
+  const installation = openInstallation(work, examplePlan("/a.sh", plan), exampleTraits);
   const node = { id: "i-1", role: "master", index: 0 } as NodeRecord;
-  const checking = versionStep(installation, { node }, neverAborted);
+  const checking = versionStep(work, installation, node);
   return [await checking.catch((error: unknown) => error), ran];
 }
 

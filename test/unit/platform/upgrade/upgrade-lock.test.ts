@@ -25,13 +25,9 @@ test("a first master that never answers the request for the lock is an error, no
     );
   const connections = { connect: async () => ({ run }) } as unknown as ConnectionPool;
   const clock = scriptedClock();
-  const request = {
-    cluster: exampleCluster([firstMaster], "oss"),
-    firstMaster,
-    connections,
-    clock,
-  };
-  const failure = await failureOf(withUpgradeLock(request, async () => "upgraded", neverAborted));
+  const work = { connections, clock, signal: neverAborted };
+  const request = { cluster: exampleCluster([firstMaster], "oss"), firstMaster };
+  const failure = await failureOf(withUpgradeLock(work, request, async () => "upgraded"));
   expect(failure).toMatchObject({ id: "remote-command-failed", facts: { node: "master_0" } });
   expect(clock.nowMs).toBeGreaterThan(60_000);
 });
