@@ -80,6 +80,10 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
     find: (selectors) => (selectors.length === 0 ? reachable : runningNodes(cluster, selectors)),
   };
   const { description, parts } = row.plan(request, within);
+  if (within.isContainer && row.notInContainers !== undefined)
+    throw new ClusterError("bad-usage", row.notInContainers, {
+      hint: "Use virtual machines or the cloud.",
+    });
   const where = row.takesNodes ? ` on ${listedNodes(parts.map(({ node }) => node))}` : "";
   return parts.map(({ node, values, links = [], measure }) => ({
     node,

@@ -1,4 +1,3 @@
-import { ClusterError } from "../../errors.ts";
 import { refined, string } from "../../model/reader.ts";
 import type { Rule } from "../../model/rule.ts";
 import { durationRule, readDurationMs } from "../../system/amounts.ts";
@@ -37,15 +36,10 @@ export const clock = faultRow({
   },
   needs: ["offsetMs"],
   takesNodes: true,
+  notInContainers: "Containers have this computer's clock: it cannot be wrong on one of them.",
   explains: ["clock-jump", "failed-unit"],
-  plan({ nodes = [], offsetMs = 0 }, { find, isContainer }) {
+  plan({ nodes = [], offsetMs = 0 }, { find }) {
     const chosen = find(nodes);
-    if (isContainer)
-      throw new ClusterError(
-        "bad-usage",
-        "Containers have this computer's clock: it cannot be wrong on one of them.",
-        { hint: "Use virtual machines or the cloud." },
-      );
     const seconds = Math.round(offsetMs / 1000);
     const values = { OFFSET: seconds, DEADLINE_OFFSET: deadlineOffset };
     return {

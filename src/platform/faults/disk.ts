@@ -1,4 +1,4 @@
-import { faultRow, textOption, unitOption } from "./fault-kind.ts";
+import { faultRow, folderOption, unitOption } from "./fault-kind.ts";
 import { numbersOf, range } from "./observed.ts";
 
 /** ext4 reserves 16 MiB that no program can write. */
@@ -8,16 +8,8 @@ export const disk = faultRow({
   summary: "fills a file system",
   script: async () => import("./disk.sh", { with: { type: "text" } }),
   options: {
-    /** A folder of the file system, which must be a tmpfs on containers. The path also becomes a line of tmpfiles.d, which has characters of its own. */
-    folder: textOption(
-      {
-        flag: "--fill",
-        placeholder: "<folder>",
-        summary: "a folder of the file system to fill",
-      },
-      /^\/[\w./+@:,-]{0,200}$/,
-      "an absolute path of letters, digits and . / _ + @ : , -",
-    ),
+    /** A folder of the file system, which must be a tmpfs on containers. */
+    folder: folderOption({ flag: "--fill", summary: "a folder of the file system to fill" }),
     /** How much stays free; default: 0. */
     leaveBytes: unitOption(
       {

@@ -108,6 +108,8 @@ export interface FaultRow<Options extends FaultOptions, Values> {
   /** Each fault requires at least one of these options. */
   readonly needs: readonly string[];
   readonly takesNodes: boolean;
+  /** Why containers can't have it. */
+  readonly notInContainers?: string;
   /** Whether the nodes boot, during which nobody can log in. */
   readonly restarts?: boolean;
   readonly explains: readonly Noticeable[];
@@ -144,6 +146,14 @@ export const nodesOption = (own: Own): FaultOption<"nodes"> => ({
   ...own,
   type: "nodes",
 });
+
+/** A path without the characters that have a meaning in tmpfiles.d. */
+export const folderOption = (own: Own): FaultOption<"text"> =>
+  textOption(
+    { placeholder: "<folder>", ...own },
+    /^\/[\w./+@:,-]{0,200}$/,
+    "an absolute path of letters, digits and . / _ + @ : , -",
+  );
 
 export const switchOption = (own: Own): FaultOption<"switch"> => ({ ...own, type: "switch" });
 

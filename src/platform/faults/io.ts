@@ -1,12 +1,11 @@
-import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import {
   type Observed,
   durationOption,
   faultRow,
+  folderOption,
   percentOption,
   switchOption,
-  textOption,
 } from "./fault-kind.ts";
 
 const readOf = ({ measured }: Observed): string => measured.get("io") ?? "unknown";
@@ -33,15 +32,10 @@ export const io = faultRow({
   script: async () => import("./io.sh", { with: { type: "text" } }),
   options: {
     /** A folder of a file system on a device of device mapper, which must not be the system's own. */
-    ioFolder: textOption(
-      {
-        flag: "--folder",
-        placeholder: "<folder>",
-        summary: "a folder of the device's file system",
-      },
-      /^\/[\w./+@:,-]{0,200}$/,
-      "an absolute path of letters, digits and . / _ + @ : , -",
-    ),
+    ioFolder: folderOption({
+      flag: "--folder",
+      summary: "a folder of the device's file system",
+    }),
     /** This, `slowMs` or `errorsPercent`. */
     stall: switchOption({ flag: "--stall", summary: "nothing is read or written until the end" }),
     slowMs: durationOption(
@@ -56,6 +50,7 @@ export const io = faultRow({
   },
   needs: ["ioFolder"],
   takesNodes: true,
+  notInContainers: "Containers have this computer's disks: they cannot fail for one of them.",
   explains: ["failed-unit", "kernel-error"],
   problems: ({ stall = false, slowMs, errorsPercent }) =>
     [stall, slowMs !== undefined, errorsPercent !== undefined].filter(Boolean).length !== 1
@@ -63,14 +58,8 @@ export const io = faultRow({
           `io: needs one of ${optionName("stall")}, ${optionName("slowMs")} or ${optionName("errorsPercent")}`,
         ]
       : [],
-  plan({ nodes = [], ioFolder = "", slowMs, errorsPercent }, { find, isContainer }) {
+  plan({ nodes = [], ioFolder = "", slowMs, errorsPercent }, { find }) {
     const chosen = find(nodes);
-    if (isContainer)
-      throw new ClusterError(
-        "bad-usage",
-        "Containers have this computer's disks: they cannot fail for one of them.",
-        { hint: "Use virtual machines or the cloud." },
-      );
     const [UP, DOWN] = errorsPercent === undefined ? [0, 0] : turnsOf(errorsPercent);
     const isStalled = slowMs === undefined && errorsPercent === undefined;
     const how = isStalled

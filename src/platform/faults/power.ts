@@ -1,4 +1,3 @@
-import { ClusterError } from "../../errors.ts";
 import { numbered } from "../../system/amounts.ts";
 import { type Observed, faultRow } from "./fault-kind.ts";
 
@@ -12,16 +11,12 @@ export const power = faultRow({
   options: {},
   needs: [],
   takesNodes: true,
+  notInContainers:
+    "Containers have this computer's memory: what they have written outlasts a power cut.",
   restarts: true,
   explains: ["reboot", "failed-unit", "kernel-error"],
-  plan({ nodes = [] }, { find, isContainer }) {
+  plan({ nodes = [] }, { find }) {
     const chosen = find(nodes);
-    if (isContainer)
-      throw new ClusterError(
-        "bad-usage",
-        "Containers have this computer's memory: what they have written outlasts a power cut.",
-        { hint: "Use virtual machines or the cloud." },
-      );
     return {
       description: "power cut",
       parts: chosen.map((node) => ({ node, values: {}, measure: {} })),
