@@ -25,9 +25,9 @@ export async function ownedFolder(parent: string): Promise<TemporaryFolder> {
 }
 
 /** Creates one in the system's temporary folder. Throws `machine-not-set-up` if that is impossible. */
-export async function ownedTemporaryFolder(): Promise<TemporaryFolder> {
-  await removeLeftFolders(tmpdir());
-  return await owned(await systemTemporaryFolder());
+export async function ownedTemporaryFolder(parent = tmpdir()): Promise<TemporaryFolder> {
+  await removeLeftFolders(parent);
+  return await owned(await systemTemporaryFolder(parent));
 }
 
 const ownerIn = (folder: string): string => join(folder, "owner.json");

@@ -122,9 +122,17 @@ export async function temporaryFolder(parent: string): Promise<TemporaryFolder> 
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
+/** The longest path of a folder in which a temporary folder, a link in that and a socket behind the link still have an address. */
+const longestForSockets = 60;
+
+/** Where temporary folders of sockets go: the system's temporary folder, unless its path is too long. */
+export function folderForSockets(): string {
+  const usual = tmpdir();
+  return Buffer.byteLength(usual) > longestForSockets ? "/tmp" : usual;
+}
+
 /** Creates one in the system's temporary folder. Throws `machine-not-set-up` if that is impossible. */
-export async function systemTemporaryFolder(): Promise<TemporaryFolder> {
-  const parent = tmpdir();
+export async function systemTemporaryFolder(parent = tmpdir()): Promise<TemporaryFolder> {
   try {
     return await temporaryFolder(parent);
   } catch (error) {

@@ -3,7 +3,11 @@ import { dirname, join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { poll } from "../../../system/retry.ts";
-import { isOwnTemporaryFolder, systemTemporaryFolder } from "../../../system/files/private-file.ts";
+import {
+  folderForSockets,
+  isOwnTemporaryFolder,
+  systemTemporaryFolder,
+} from "../../../system/files/private-file.ts";
 import { machinesFolder, processFiles, type ProcessFiles, startQemu } from "./machine-process.ts";
 import { escaped, type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { sandboxArguments } from "../qemu/accelerator.ts";
@@ -34,7 +38,7 @@ export const socketPath = (sockets: NetworkSockets, place: number): string =>
 
 /** Makes the folder of a cluster's sockets, and returns its path. It stays until `removeSockets`. */
 export async function makeSocketsFolder(directory: string): Promise<string> {
-  const folder = await systemTemporaryFolder();
+  const folder = await systemTemporaryFolder(folderForSockets());
   try {
     await recordSockets(directory, folder.path);
   } catch (error) {

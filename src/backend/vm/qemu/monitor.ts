@@ -3,7 +3,7 @@ import { type Socket, connect } from "node:net";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
-import { errorCode } from "../../../system/files/private-file.ts";
+import { errorCode, folderForSockets } from "../../../system/files/private-file.ts";
 import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
@@ -61,7 +61,7 @@ export async function withShortPath<Result>(
 ): Promise<Result> {
   const path = join(folder, name);
   if (Buffer.byteLength(path) <= longestPathBytes) return await work(path);
-  await using short = await ownedTemporaryFolder();
+  await using short = await ownedTemporaryFolder(folderForSockets());
   const link = join(short.path, "machine");
   await symlink(folder, link);
   return await work(join(link, name));

@@ -7,6 +7,7 @@ import { expect, test } from "bun:test";
 import { isRunning } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
   type NetworkSockets,
+  makeSocketsFolder,
   networkFiles,
   recordSockets,
   removeSockets,
@@ -15,6 +16,7 @@ import {
   startNetwork,
 } from "../../../../../src/backend/vm/machines/private-network.ts";
 import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architecture.ts";
+import { withShortPath } from "../../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { removeCreation } from "../../../../../src/backend/vm/records.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
@@ -52,6 +54,33 @@ test.skipIf(lack !== undefined)(
       );
       expect(await isRunning(networkFiles(directory))).toBe(false);
     }
+  },
+);
+
+test.skipIf(lack !== undefined)(
+  `a temporary folder with a long path is no obstacle to sockets (${lack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    const long = join(folder.path, "x".repeat(110));
+    const directory = join(folder.path, "y".repeat(110));
+    const usual = process.env["TMPDIR"];
+    try {
+      for (const path of [long, directory]) await mkdir(path);
+      process.env["TMPDIR"] = long;
+      const sockets = { folder: await makeSocketsFolder(directory), count: 2 };
+      const plan = { directory, sockets, isSandboxed: true, clock: systemClock };
+      await startNetwork(qemu, plan, neverAborted);
+      const path = await withShortPath(directory, "incoming.sock", async (short) => short);
+      expect(path.length).toBeLessThanOrEqual(103);
+    } finally {
+      if (usual === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = usual;
+      await removeCreation(
+        { clock: systemClock, progress: silentProgress, environment: {}, signal: neverAborted },
+        directory,
+      );
+    }
+    expect(await socketsFolder(directory)).toBe("");
   },
 );
 
