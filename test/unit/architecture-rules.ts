@@ -74,7 +74,7 @@ const packageLayers: Readonly<Record<string, readonly string[]>> = {
 const openToAll = ["src/errors.ts", "src/outside-text.ts", "src/references.ts", "src/version.ts"];
 /** Only these may use `process` and `console`: the edges of a program and, in index.ts, of a program that uses the library. */
 const mayUseProcess =
-  /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|src\/system\/own-user\.ts$|scripts\/|test\/)/;
+  /^(src\/bin\/|src\/cli\/(main|terminal)\.ts$|src\/index\.ts$|src\/system\/(own-user|usable-memory)\.ts$|scripts\/|test\/)/;
 /** Only these write to files and streams at once: the log, and the writer of this process's outputs. */
 const mayWriteSync = /^src\/(cli\/log-file|system\/processes\/output)\.ts$/;
 /** Merely touching the process's streams changes them for other programs: use openOutput. */

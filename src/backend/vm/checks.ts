@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
-import { freemem, platform, totalmem } from "node:os";
+import { freemem, platform } from "node:os";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
@@ -20,6 +20,7 @@ import { stateFolder } from "../../store/state-folder.ts";
 import { gigabytes, isAccessible, writeProblem } from "../../system/files/private-file.ts";
 import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
+import { usableMemory } from "../../system/usable-memory.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
 import { metadataCheck } from "../shared/metadata-check.ts";
 import { foreignFolders, readClusters, removalCommand } from "./cluster-facts.ts";
@@ -50,12 +51,13 @@ import { readSnapshotFolders } from "./snapshots/snapshot-files.ts";
 export function vmChecks(runtime: Runtime, architecture = hostArchitecture()): readonly Check[] {
   const qemu = openQemu(runtime, architecture);
   const root = join(stateFolder(runtime.environment), "vm");
+  const { bytes: totalBytes } = usableMemory();
   return [
     qemuCheck(qemu),
     acceleratorCheck(qemu, platform(), runtime.environment),
     featuresCheck(qemu),
     firmwareCheck(qemu),
-    memoryCheck({ totalBytes: totalmem(), freeBytes: freemem() }),
+    memoryCheck({ totalBytes, freeBytes: Math.min(freemem(), totalBytes) }),
     diskCheck(root),
     imageCheck(runtime.environment),
     templateCheck(runtime.environment, runtime.clock),

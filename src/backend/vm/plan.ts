@@ -1,11 +1,12 @@
 import { hardwareOf, hardwareText } from "./hardware.ts";
 import { isOlder } from "../../model/check.ts";
 import { nodesText } from "../../system/amounts.ts";
-import { platform, totalmem } from "node:os";
+import { platform } from "node:os";
 import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import type { Clock, Environment } from "../../system/runtime.ts";
+import { type UsableMemory, usableMemory } from "../../system/usable-memory.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { outsideText, wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
@@ -62,7 +63,7 @@ export async function resolveCreation(
     advice: cgroups1Advice(cgroups1Distributions),
   });
   const count = nodeCount(request.counts);
-  assertMemory(megabytesOf(count, request.options), totalmem());
+  assertMemory(megabytesOf(count, request.options), usableMemory());
   const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
     tryAccelerators(qemu, platform(), trialLimitsMs, signal),
@@ -125,14 +126,14 @@ export const megabytesOf = (
 
 export function assertMemory(
   megabytes: number,
-  totalBytes: number,
+  { bytes, owner }: UsableMemory,
   hint = `Use fewer nodes, or give them less memory with ${optionName("memory")}.`,
 ): void {
-  const total = Math.floor(totalBytes / 1024 ** 2);
+  const total = Math.floor(bytes / 1024 ** 2);
   if (megabytes <= total) return;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes need ${megabytes} MB of memory, but this computer has ${total} MB.`,
+    `The nodes need ${megabytes} MB of memory, but ${owner} has ${total} MB.`,
     {
       hint,
       facts: { neededMegabytes: megabytes, totalMegabytes: total },

@@ -1,5 +1,5 @@
 import { constants, copyFile, mkdir, rename } from "node:fs/promises";
-import { platform, totalmem } from "node:os";
+import { platform } from "node:os";
 import { join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { nodeHostname, nodeReference } from "../../../model/cluster-record.ts";
@@ -9,6 +9,7 @@ import * as read from "../../../model/reader.ts";
 import { errorCode, assertFreeSpace } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import type { Work } from "../../../system/runtime.ts";
+import { type UsableMemory, usableMemory } from "../../../system/usable-memory.ts";
 import type { CopyRequest } from "../../contract.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
@@ -49,7 +50,7 @@ export async function resolveCopy(
   const saved = await checkSnapshot(qemu, { cluster, facts: source.facts, snapshot }, work.signal);
   await assertAccelerator(qemu, { saved, cluster, name }, work.signal);
   checking.done();
-  assertMemory(cluster, saved.machines, totalmem(), copies);
+  assertMemory(cluster, saved.machines, usableMemory(), copies);
   await assertSpace(root, saved, copies);
   const keys = await readKeys(cluster, nodes);
   const { createdAt, qemuVersion, machines } = saved;
@@ -128,18 +129,18 @@ async function assertAccelerator(
 export function assertMemory(
   { id, nodes }: CopyRequest["source"],
   machines: Pick<MachineSettings, "memoryMegabytes">,
-  totalBytes: number,
+  { bytes, owner }: UsableMemory,
   copies = 1,
 ): void {
   const running = nodes.filter(({ state }) => state === "running").length;
   const needed = megabytesOf(copies * nodes.length + running, machines);
-  const total = Math.floor(totalBytes / 1024 ** 2);
+  const total = Math.floor(bytes / 1024 ** 2);
   if (needed <= total) return;
   const of = copies === 1 ? "" : ` of ${copies} copies`;
   const also = running === 0 ? "" : ` beside those of cluster "${id}"`;
   throw new ClusterError(
     "capacity-lacking",
-    `The nodes${of}${also} need ${needed} MB of memory, but this computer has ${total} MB.`,
+    `The nodes${of}${also} need ${needed} MB of memory, but ${owner} has ${total} MB.`,
     {
       hint:
         copies === 1

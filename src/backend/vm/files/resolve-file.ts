@@ -1,5 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { platform, totalmem } from "node:os";
+import { platform } from "node:os";
 import { dirname, join } from "node:path";
 import { nodeCount } from "../../../model/cluster-record.ts";
 import * as read from "../../../model/reader.ts";
@@ -8,6 +8,7 @@ import { assertFreeSpace, makePrivateFolder } from "../../../system/files/privat
 import { parseJson } from "../../../system/files/read-text.ts";
 import { unpackBlocks, writeSparse } from "../../../system/files/sparse.ts";
 import type { Runtime, Step, Work } from "../../../system/runtime.ts";
+import { usableMemory } from "../../../system/usable-memory.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import type { FileCopyRequest } from "../../contract.ts";
@@ -91,7 +92,7 @@ export async function resolveFile(
   ]);
   assertVersion(version, nodeCount(counts));
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
-  assertMemory(megabytesOf(copies * nodeCount(counts), machines), totalmem(), hint);
+  assertMemory(megabytesOf(copies * nodeCount(counts), machines), usableMemory(), hint);
   const images = await findImages({ runtime: work, file, facts }, work.signal);
   const cpuProblem = await cpuProblemOf(qemu, machines, trials, work.signal);
   const whyBoot = whyMemoryDoesNotFit(facts, { version, cpu, trials, cpuProblem });

@@ -18,6 +18,7 @@ import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/ind
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { usableMemory } from "../../../../src/system/usable-memory.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
@@ -285,7 +286,7 @@ test("memory must suffice for the copy, and for the source if it runs", () => {
     ({ id: "counting", nodes: states }) as unknown as Parameters<typeof assertMemory>[0];
   // QEMU itself takes 28 MB.
   const settings = { memoryMegabytes: 996 };
-  const gigabytes = (number: number) => number * 1024 ** 3;
+  const gigabytes = (number: number) => usableMemory(number * 1024 ** 3, undefined);
   expect(() => assertMemory(cluster(), settings, gigabytes(4))).not.toThrow();
   expect(() => assertMemory(cluster(), settings, gigabytes(3))).toThrow(
     'The nodes beside those of cluster "counting" need 4096 MB of memory, but this computer has 3072 MB.',

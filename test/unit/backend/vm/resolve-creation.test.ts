@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { assertMemory, assertVersion, megabytesOf } from "../../../../src/backend/vm/plan.ts";
 import { isOlder } from "../../../../src/model/check.ts";
+import { usableMemory } from "../../../../src/system/usable-memory.ts";
 
 test.each([
   ["7.2.22", false],
@@ -47,9 +48,12 @@ test.each([
   }
 });
 
+const memory = (megabytes: number, limit?: number) =>
+  usableMemory(megabytes * 1024 ** 2, limit && limit * 1024 ** 2);
+
 test("a thousand machines of 1 MB need the memory of their QEMUs", () => {
   expect(
-    refusal(() => assertMemory(megabytesOf(1000, { memoryMegabytes: 1 }), 16 * 1024 ** 3)),
+    refusal(() => assertMemory(megabytesOf(1000, { memoryMegabytes: 1 }), memory(16 * 1024))),
   ).toMatchObject({
     id: "capacity-lacking",
     facts: { neededMegabytes: 29_000 },
@@ -57,10 +61,19 @@ test("a thousand machines of 1 MB need the memory of their QEMUs", () => {
 });
 
 test("machines may have all of this computer's memory, and no more", () => {
-  expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2))).toBeUndefined();
-  expect(refusal(() => assertMemory(4096, 4096 * 1024 ** 2 - 1))).toMatchObject({
+  expect(refusal(() => assertMemory(4096, memory(4096)))).toBeUndefined();
+  expect(refusal(() => assertMemory(4096, memory(4096 - 1e-6)))).toMatchObject({
     id: "capacity-lacking",
     message: "The nodes need 4096 MB of memory, but this computer has 4095 MB.",
     facts: { neededMegabytes: 4096, totalMegabytes: 4095 },
   });
+});
+
+test.each([
+  ["a lower limit of the control group counts", 1024, "this program's control group has 1024 MB."],
+  ["no limit is no limit", 0, undefined],
+  ["nor is one that is higher than the computer's memory", 2 ** 43, undefined],
+])("%s", (_, limit, expected) => {
+  const found = refusal(() => assertMemory(4096, memory(8192, limit)));
+  expect(found instanceof Error ? found.message.split("but ")[1] : undefined).toBe(expected);
 });

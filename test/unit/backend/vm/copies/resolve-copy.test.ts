@@ -22,6 +22,7 @@ import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../../../src/store/creation-folder.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
+import { usableMemory } from "../../../../../src/system/usable-memory.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNode } from "../../../../support/machine-node.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -202,7 +203,12 @@ test.each<
     } as unknown as CopyRequest["source"];
     // QEMU itself takes 28 MB.
     const check = async (): Promise<void> =>
-      assertMemory(source, { memoryMegabytes: 36 }, megabytes * 1024 ** 2, copies);
+      assertMemory(
+        source,
+        { memoryMegabytes: 36 },
+        usableMemory(megabytes * 1024 ** 2, undefined),
+        copies,
+      );
     if (refusal === undefined) return await check();
     const [message, hint] = refusal;
     expect(await failureOf(check())).toMatchObject({ id: "capacity-lacking", message, hint });
