@@ -173,19 +173,35 @@ async function fromMachineRole(
 
 /** Credentials are renewed when they have less than this left. */
 const renewalMs = 5 * 60_000;
+/** This often at most, however little time they seem to have left: this computer's clock may be wrong. */
+const leastPauseMs = 60_000;
 
-/** Calls the provider again only when its credentials are about to expire, because a `credential_process` may prompt a person. */
-export function cachedUntilExpiry(provide: () => Promise<Identity>): () => Promise<Identity> {
-  const latest: { identity?: Identity } = {};
-  return async () => {
-    const expiration = latest.identity?.expiration;
-    if (
-      latest.identity === undefined ||
-      (expiration !== undefined && expiration.getTime() - Date.now() < renewalMs)
-    ) {
-      latest.identity = checked(await provide());
+/**
+ * Calls the provider again only when its credentials are about to expire, and once for all requests that need them, because a `credential_process` may
+ * prompt a person. Credentials that are issued with little time left serve for half of it.
+ */
+export function cachedUntilExpiry(
+  provide: () => Promise<Identity>,
+  now: () => number = Date.now,
+): () => Promise<Identity> {
+  const latest: { renewAtMs: number; identity?: Promise<Identity> } = { renewAtMs: -Infinity };
+  const renew = async (): Promise<Identity> => {
+    try {
+      const identity = checked(await provide());
+      const leftMs = (identity.expiration?.getTime() ?? Infinity) - now();
+      latest.renewAtMs = now() + Math.max(leftMs - renewalMs, leftMs / 2, leastPauseMs);
+      return identity;
+    } catch (error) {
+      latest.renewAtMs = -Infinity;
+      throw error;
     }
-    return latest.identity;
+  };
+  return async () => {
+    if (latest.identity === undefined || now() >= latest.renewAtMs) {
+      latest.renewAtMs = Infinity;
+      latest.identity = renew();
+    }
+    return await latest.identity;
   };
 }
 

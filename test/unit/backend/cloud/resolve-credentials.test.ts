@@ -61,24 +61,33 @@ test("an interrupt is no failure of the source", async () => {
   );
 });
 
+const minuteMs = 60_000;
+
 test.each([
-  ["that do not expire", undefined, 1],
-  ["that are good for ten minutes", 600_000, 1],
-  ["that have four minutes left", 240_000, 2],
-])(
-  "credentials %s are asked for again only when they are about to expire",
-  async (_, leftMs, times) => {
-    const asked: Identity[] = [];
-    const get = cachedUntilExpiry(async () => {
-      const given = {
-        ...identity,
-        ...(leftMs !== undefined && { expiration: new Date(Date.now() + leftMs) }),
-      };
-      asked.push(given);
-      return given;
-    });
-    await get();
-    await get();
-    expect(asked).toHaveLength(times);
-  },
-);
+  ["without an end are requested once", undefined, 1000, 1],
+  ["for an hour are renewed five minutes before their end", 60, 54, 1],
+  ["for an hour are renewed five minutes before their end", 60, 55, 2],
+  ["with four minutes left serve for two of them", 4, 1, 1],
+  ["with four minutes left serve for two of them", 4, 2, 2],
+  ["that have expired by this computer's clock, which may be wrong, serve for a minute", -60, 0.9, 1],
+  ["that have expired by this computer's clock, which may be wrong, serve for a minute", -60, 1, 2],
+])("credentials %s", async (_, minutes, laterMinutes, times) => {
+  const clock = { ms: 0 };
+  const provide = mock(async () => ({
+    ...identity,
+    ...(minutes !== undefined && { expiration: new Date(clock.ms + minutes * minuteMs) }),
+  }));
+  const get = cachedUntilExpiry(provide, () => clock.ms);
+  // A program that asks a person asks once for all requests that are under way.
+  await Promise.all([get(), get(), get()]);
+  clock.ms += laterMinutes * minuteMs;
+  await Promise.all([get(), get(), get()]);
+  expect(provide).toHaveBeenCalledTimes(times);
+});
+
+test("after a failure, credentials are requested again", async () => {
+  const provide = mock(async () => identity).mockRejectedValueOnce(new Error("not yet"));
+  const get = cachedUntilExpiry(provide);
+  expect((await failureOf(get())).message).toBe("not yet");
+  expect(await get()).toEqual(identity);
+});
