@@ -10,7 +10,7 @@ import { openApi } from "../api/open-api.ts";
 import { withRegionAdvice } from "../api/region-advice.ts";
 import { type LaunchImage, findImage } from "../launch/images.ts";
 import { findInstanceType } from "../launch/instance-types.ts";
-import { checkAddress } from "../launch/network.ts";
+import { checkAddress, isUsable } from "../launch/network.ts";
 import { offeredZones } from "../plan.ts";
 import {
   type GroupReading,
@@ -142,7 +142,7 @@ async function describeDefaultSubnets(
     ({ Subnets }) => Subnets,
     signal,
   );
-  return subnets.filter((subnet) => subnet.State === "available");
+  return subnets.filter(isUsable);
 }
 
 /** The limit for checks that wait for facts about the cloud. The facts have shorter limits of their own. */

@@ -41,14 +41,18 @@ export async function findSubnets(
     ({ Subnets }) => Subnets,
     signal,
   );
-  const usable = subnets.filter((subnet) => subnet.State === "available").toSorted(byFreeAddresses);
-  if (usable.length === 0) throw noNetwork(api.region, chosen);
+  const usable = subnets.filter(isUsable).toSorted(byFreeAddresses);
+  if (usable.length === 0) throw noNetwork(api.region, chosen, subnets);
   return usable.map((subnet) => ({
     id: subnet.SubnetId ?? "",
     vpcId: subnet.VpcId ?? "",
     zone: subnet.AvailabilityZone ?? "",
   }));
 }
+
+/** Nodes are reached at IPv4 addresses, which the API refuses to give machines in other subnets. */
+export const isUsable = ({ State, Ipv6Native }: Subnet): boolean =>
+  State === "available" && Ipv6Native !== true;
 
 export interface GroupRequest {
   readonly clusterId: string;
@@ -152,9 +156,18 @@ function byFreeAddresses(a: Subnet, b: Subnet): number {
   return (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0) || zones;
 }
 
-function noNetwork(region: string, chosen: string | undefined): ClusterError {
+function noNetwork(
+  region: string,
+  chosen: string | undefined,
+  subnets: readonly Subnet[],
+): ClusterError {
+  const why = subnets.some(({ Ipv6Native }) => Ipv6Native === true)
+    ? ": nodes have IPv4 addresses, and it is for IPv6 only"
+    : "";
   const what =
-    chosen === undefined ? "no default network with a subnet" : `no usable subnet ${chosen}`;
+    chosen === undefined
+      ? `no default network with a subnet${why.replace("it is", "what is there is")}`
+      : `no usable subnet ${chosen}${why}`;
   return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
     hint: `Pass a subnet that assigns public addresses with ${optionName("subnetId")}, or choose another ${optionName("region")}.`,
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },

@@ -73,6 +73,30 @@ test.each([
   expect([error.id, error.message, error.facts]).toEqual(["no-default-network", message, facts]);
 });
 
+test.each([
+  [
+    undefined,
+    "Region us-west-2 has no default network with a subnet: nodes have IPv4 addresses, and what is there is for IPv6 only.",
+  ],
+  [
+    "subnet-six",
+    "Region us-west-2 has no usable subnet subnet-six: nodes have IPv4 addresses, and it is for IPv6 only.",
+  ],
+])(
+  "a subnet without IPv4 addresses is not used, also if the chosen one is %p",
+  async (chosen, message) => {
+    const six = { ...subnet("subnet-six", "a", 0), Ipv6Native: true };
+    const { api } = openApi({ Subnets: [six, subnet("subnet-four", "b", 9)] });
+    expect((await findSubnets(api, undefined, neverAborted)).map(({ id }) => id)).toEqual([
+      "subnet-four",
+    ]);
+    const error = await failureOf(
+      findSubnets(openApi({ Subnets: [six] }).api, chosen, neverAborted),
+    );
+    expect([error.id, error.message]).toEqual(["no-default-network", message]);
+  },
+);
+
 const request = {
   clusterId: "default",
   vpcId: "vpc-1",
