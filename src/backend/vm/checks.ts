@@ -33,7 +33,7 @@ import {
   type AcceleratorTrial,
   chooseAccelerator,
   trialLimitsMs,
-  tryAccelerators,
+  tryHost,
 } from "./qemu/accelerator.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import {
@@ -112,10 +112,9 @@ export function acceleratorCheck(
   device = "/dev/kvm",
 ): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const trials = await tryAccelerators(qemu, system, trialLimitsMs, signal).catch(
-      missingAsUndefined,
-    );
-    if (trials === undefined) return skip("Not checked: QEMU is missing.");
+    const found = await tryHost(qemu, system, trialLimitsMs, signal).catch(missingAsUndefined);
+    if (found === undefined) return skip("Not checked: QEMU is missing.");
+    const { trials } = found;
     const broken = await readBrokenAccelerator(environment);
     const best = chooseAccelerator(trials, { forced: undefined, broken }, qemu.architecture);
     if (broken !== undefined && hasPassed(trials, broken))

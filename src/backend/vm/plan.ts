@@ -20,9 +20,8 @@ import {
   chooseAccelerator,
   cpuModelProblem,
   trialLimitsMs,
-  tryAccelerators,
+  tryHost,
   whyTranslated,
-  hasSandbox,
 } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
 import { type Firmware, findFirmware } from "./qemu/firmware.ts";
@@ -64,11 +63,10 @@ export async function resolveCreation(
   });
   const count = nodeCount(request.counts);
   assertMemory(megabytesOf(count, request.options), usableMemory());
-  const [version, trials, broken, isSandboxed, firmware, image] = await Promise.all([
+  const [version, { trials, isSandboxed }, broken, firmware, image] = await Promise.all([
     qemuVersion(qemu, signal),
-    tryAccelerators(qemu, platform(), trialLimitsMs, signal),
+    tryHost(qemu, platform(), trialLimitsMs, signal),
     readBrokenAccelerator(environment),
-    hasSandbox(qemu, signal),
     findFirmware(qemu, signal),
     findImage(request, qemu.architecture, environment),
   ]);

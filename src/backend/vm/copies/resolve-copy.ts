@@ -18,7 +18,7 @@ import { readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { megabytesOf } from "../plan.ts";
-import { trialLimitsMs, tryAccelerators } from "../qemu/accelerator.ts";
+import { trialLimitsMs, tryHost } from "../qemu/accelerator.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import { sshUser } from "../records.ts";
 import type { CopyOrigin, OpenOrigin } from "./copy-origin.ts";
@@ -111,7 +111,7 @@ async function assertAccelerator(
 ): Promise<void> {
   const { accelerator } = saved.machines;
   if (accelerator === "tcg") return;
-  const trials = await tryAccelerators(qemu, platform(), trialLimitsMs, signal);
+  const { trials } = await tryHost(qemu, platform(), trialLimitsMs, signal);
   const trial = trials.find((each) => each.accelerator === accelerator);
   if (trial !== undefined && trial.problem === undefined) return;
   const problem = trial?.problem ?? "this operating system does not have it";

@@ -35,8 +35,7 @@ import {
   chooseAccelerator,
   cpuModelProblem,
   trialLimitsMs,
-  tryAccelerators,
-  hasSandbox,
+  tryHost,
 } from "../qemu/accelerator.ts";
 import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
@@ -83,10 +82,9 @@ export async function resolveFile(
       `holds machines for ${architecture}, and this one is ${qemu.architecture.name}`,
       "Save a cluster on a computer like this one.",
     );
-  const [version, trials, isSandboxed, cpu, broken] = await Promise.all([
+  const [version, { trials, isSandboxed }, cpu, broken] = await Promise.all([
     qemuVersion(qemu, work.signal),
-    tryAccelerators(qemu, platform(), trialLimitsMs, work.signal),
-    hasSandbox(qemu, work.signal),
+    tryHost(qemu, platform(), trialLimitsMs, work.signal),
     describeCpu(),
     readBrokenAccelerator(work.environment),
   ]);

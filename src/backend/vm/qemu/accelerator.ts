@@ -24,41 +24,56 @@ export interface AcceleratorTrial {
   readonly problem: string | undefined;
 }
 
+interface HostTrial {
+  readonly trials: readonly AcceleratorTrial[];
+  /** Whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
+  readonly isSandboxed: boolean;
+}
+
 /**
  * Tries each accelerator by running a program under it, since nothing else is reliable: `/dev/kvm` may exist and open, and yet fail as soon as a
- * machine runs, or never finish.
+ * machine runs, or never finish. Tries translation in the sandbox, and without it only if that fails.
  */
-export async function tryAccelerators(
+export async function tryHost(
   qemu: Qemu,
   platform: NodeJS.Platform,
   limitsMs: Readonly<Record<Accelerator, number>>,
   signal: AbortSignal,
-): Promise<readonly AcceleratorTrial[]> {
+): Promise<HostTrial> {
   const absent = platform === "darwin" ? "kvm" : "hvf";
   const candidates = accelerators.filter((accelerator) => accelerator !== absent);
-  return await Promise.all(
+  const found = { isSandboxed: false };
+  const problemOf = async (
+    accelerator: Accelerator,
+    inner: AbortSignal,
+  ): Promise<string | undefined> => {
+    if (accelerator !== "tcg") return await hardwareProblem(qemu, accelerator, inner);
+    found.isSandboxed = (await tryAsFirmware(sandboxed(qemu), "tcg", inner)) === undefined;
+    return found.isSandboxed ? undefined : await tryAsFirmware(qemu, "tcg", inner);
+  };
+  const trials = await Promise.all(
     candidates.map(async (accelerator) => ({
       accelerator,
       problem: await withinLimit(
         limitsMs[accelerator],
-        async (inner) => problemOf(qemu, accelerator, inner),
+        async (inner) => problemOf(accelerator, inner),
         hangs,
         signal,
       ),
     })),
   );
+  return { trials, ...found };
 }
 
 /** Translation has no hardware that could differ from what firmware expects. */
-async function problemOf(
+async function hardwareProblem(
   qemu: Qemu,
   accelerator: Accelerator,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const problem = await tryAsFirmware(qemu, accelerator, signal);
-  return problem !== undefined || accelerator === "tcg"
-    ? problem
-    : await tryAsDisk(qemu, accelerator, signal);
+  return (
+    (await tryAsFirmware(qemu, accelerator, signal)) ?? (await tryAsDisk(qemu, accelerator, signal))
+  );
 }
 
 export interface AcceleratorChoice {
@@ -238,11 +253,7 @@ export const sandboxArguments = ({
   readonly isSandboxed: boolean;
 }): readonly string[] => (isSandboxed ? words : []);
 
-/** Checks whether QEMU's sandbox works here: builds for macOS have none, and a container's own filter may refuse it. */
-export async function hasSandbox(qemu: Qemu, signal: AbortSignal): Promise<boolean> {
-  const sandboxed: Qemu = {
-    ...qemu,
-    run: async (run, inner) => qemu.run({ ...run, words: [...words, ...run.words] }, inner),
-  };
-  return (await tryAsFirmware(sandboxed, "tcg", signal)) === undefined;
-}
+const sandboxed = (qemu: Qemu): Qemu => ({
+  ...qemu,
+  run: async (run, signal) => qemu.run({ ...run, words: [...words, ...run.words] }, signal),
+});

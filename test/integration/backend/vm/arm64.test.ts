@@ -13,7 +13,7 @@ import {
   toPorts,
 } from "../../../../src/backend/vm/machines/launch.ts";
 import { endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
-import { trialLimitsMs, tryAccelerators } from "../../../../src/backend/vm/qemu/accelerator.ts";
+import { trialLimitsMs, tryHost } from "../../../../src/backend/vm/qemu/accelerator.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -32,7 +32,7 @@ const lack = firmware === undefined ? `no ${missing ?? "firmware"} here` : undef
 test.skipIf(lack !== undefined)(
   `the trial of an accelerator works on ARM (${lack ?? "here"})`,
   async () => {
-    const trials = await tryAccelerators(qemu, "linux", trialLimitsMs, neverAborted);
+    const { trials } = await tryHost(qemu, "linux", trialLimitsMs, neverAborted);
     expect(trials.find(({ accelerator }) => accelerator === "tcg")).toEqual({
       accelerator: "tcg",
       problem: undefined,

@@ -20,6 +20,7 @@ interface StandIn {
   readonly refuses?: string;
   readonly networks?: readonly string[];
   readonly hasVvfat?: boolean;
+  readonly hasSandbox?: boolean;
 }
 
 /** Programs that answer like QEMU's, and fail on arguments that they don't know. */
@@ -33,11 +34,13 @@ export async function standIns(
     refuses = "none",
     networks = ["user", "stream"],
     hasVvfat = true,
+    hasSandbox = true,
   } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
   '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
   *"-cpu ${refuses}"*) echo "qemu-system-x86_64: unable to find CPU model '${refuses}'" >&2; exit 1 ;;
+  ${hasSandbox ? "" : "-sandbox*) exit 1 ;;"}
   *isa-debug-exit*)
     for name in ${hangs.join(" ")}; do case "$*" in *"-accel $name "*) exec sleep 60 ;; esac; done
     for name in ${stops.join(" ")}; do case "$*" in *"-accel $name "*)

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "bun:test";
+import { expect, mock, test } from "bun:test";
 import { acceleratorCheck } from "../../../../../src/backend/vm/checks.ts";
 import {
   type AcceleratorTrial,
   chooseAccelerator,
   trialLimitsMs,
-  tryAccelerators,
+  tryHost,
   tryAsDisk,
   tryAsFirmware,
 } from "../../../../../src/backend/vm/qemu/accelerator.ts";
@@ -61,12 +61,8 @@ test("the fastest accelerator that works is used, and the reasons against others
   await using folder = await scratchFolder();
   const attempt = async (works: readonly string[], platform: NodeJS.Platform) => {
     await standIns(folder.path, { works });
-    return tryAccelerators(
-      openQemu(runtime(folder.path), x64),
-      platform,
-      trialLimitsMs,
-      neverAborted,
-    );
+    const qemu = openQemu(runtime(folder.path), x64);
+    return (await tryHost(qemu, platform, trialLimitsMs, neverAborted)).trials;
   };
   expect(await attempt(["tcg"], "linux")).toEqual([
     { accelerator: "kvm", problem: outside("failed to set MSR 0x10a") },
@@ -115,7 +111,7 @@ test("an accelerator that stops its machine is rejected at once, with QEMU's mes
   );
   // Only a rejection before the limit ends this within the test's own limit.
   const hourMs = 3_600_000;
-  const trials = await tryAccelerators(
+  const { trials } = await tryHost(
     qemu,
     "linux",
     { kvm: hourMs, hvf: hourMs, tcg: hourMs },
@@ -124,6 +120,22 @@ test("an accelerator that stops its machine is rejected at once, with QEMU's mes
   expect(unmarked(trials[0]!.problem!)).toEndWith(
     "an internal error (KVM internal error. Suberror: 1)",
   );
+});
+
+test.each([
+  ["works, and translation is tried in it alone", {}, true, 1],
+  ["doesn't work, and translation is tried without it", { hasSandbox: false }, false, 2],
+])("the sandbox %s", async (_, features, isSandboxed, starts) => {
+  await using folder = await scratchFolder();
+  await standIns(folder.path, features);
+  const run = mock(openQemu(runtime(folder.path), x64).run);
+  const qemu = { ...openQemu(runtime(folder.path), x64), run };
+  expect(await tryHost(qemu, "linux", trialLimitsMs, neverAborted)).toMatchObject({
+    isSandboxed,
+    trials: [{ accelerator: "kvm" }, { accelerator: "tcg", problem: undefined }],
+  });
+  const translated = run.mock.calls.filter(([{ words }]) => words.includes("tcg"));
+  expect(translated).toHaveLength(starts);
 });
 
 const lack = Bun.which("qemu-system-x86_64") === null ? "no qemu-system-x86_64 here" : undefined;
@@ -150,16 +162,14 @@ test("an accelerator that hangs doesn't work", async () => {
     { ...runtime(folder.path), environment: { PATH: `${folder.path}:/bin:/usr/bin` } },
     x64,
   );
-  const trials = await tryAccelerators(qemu, "linux", { ...trialLimitsMs, kvm: 500 }, neverAborted);
+  const { trials } = await tryHost(qemu, "linux", { ...trialLimitsMs, kvm: 500 }, neverAborted);
   expect(trials).toEqual([
     { accelerator: "kvm", problem: "it hangs" },
     { accelerator: "tcg", problem: undefined },
   ]);
   expect(best(trials)).toBe("tcg");
   const gone = AbortSignal.abort(new Error("stopped"));
-  expect((await failureOf(tryAccelerators(qemu, "linux", trialLimitsMs, gone))).message).toBe(
-    "stopped",
-  );
+  expect((await failureOf(tryHost(qemu, "linux", trialLimitsMs, gone))).message).toBe("stopped");
 });
 
 test.each(["accelerator", "qemu features"])(
