@@ -257,11 +257,14 @@ open_staging() {
   make_folder "$prefix"
   for folder in "$prefix" "$prefix/bin" "$prefix/share"; do [ ! -d "$folder" ] || [ -w "$folder" ] || cannot_write "$folder"; done
   take_lock
+  has_lock=yes
+  check_remains
   is_ours=yes
   [ ! -e "$staging" ] || recover
   mkdir -p "$staging/old" 2>/dev/null || cannot_write "$prefix"
   cat "$folders" >"$staging/folders"
   folders=$staging/folders
+  checked=$manifest
   noted file >"$staging/listed"
   check_files "$staging/listed"
   noted folder >"$staging/listed"
@@ -310,10 +313,20 @@ in_use() { # HOLDER
 # Undoes what a killed installation has changed. The folders that it created count as ours.
 recover() {
   say "an earlier installation or removal was killed: its changes are undone"
-  [ ! -e "$staging/placed" ] || check_files "$staging/placed"
   roll_back
   [ ! -e "$staging/folders" ] || cat "$staging/folders" >>"$folders"
   rm -rf "$staging"
+}
+
+# Refuses remains that no installation leaves: what undoes one moves and removes what they name.
+check_remains() {
+  checked=$staging
+  for folder in "$staging" "$staging/old"; do [ ! -L "$folder" ] || not_ours "a link, ${folder##*/}"; done
+  [ -d "$staging" ] || return 0
+  [ ! -e "$staging/placed" ] || check_files "$staging/placed"
+  [ ! -d "$staging/old" ] || (cd "$staging/old" && find . ! -type d) | sed 's|^\./||' >"$work/old"
+  [ ! -s "$work/old" ] || check_files "$work/old"
+  [ ! -e "$staging/folders" ] || check_folders "$staging/folders"
 }
 
 # Refuses a list with a path that this script never writes: it moves and removes what the list names.
@@ -342,7 +355,7 @@ check_folders() { # LIST
 }
 
 not_ours() { # PATH
-  refuse "$manifest lists $1, which this script never installs: correct that file, or remove it and the programs by hand"
+  refuse "$checked lists $1, which this script never installs: correct that, or remove it and the programs by hand"
 }
 
 # Every program must start on this machine and report the expected release.
@@ -403,6 +416,8 @@ clean() {
     [ "$finished" = yes ] || roll_back
     [ "$folders" = "$work/folders" ] || cat "$folders" >"$work/folders"
     rm -rf "$staging"
+  fi
+  if [ "$has_lock" = yes ]; then
     while IFS= read -r link; do rm -f "$link"; done <"$work/links"
     [ "$finished" = no ] || [ ! -s "$work/made" ] || remove_folders "$work/made"
   fi
@@ -415,7 +430,7 @@ clean() {
 
 # From here on, whatever ends this script, it leaves nothing half done.
 begin() {
-  finished=no is_ours=no work='' folders=''
+  finished=no has_lock=no is_ours=no work='' folders=''
   # Not between creating a folder and recording that it is ours.
   trap '' INT TERM HUP
   trap clean EXIT
