@@ -8,7 +8,13 @@ const lines = [
 ];
 const marksOf = (kind: string) =>
   [`-----BEGIN ${kind}PRIVATE KEY-----`, `-----END ${kind}PRIVATE KEY-----`] as const;
-const leaks = (text: string): boolean => /MIIE|AAAA|s3cret/.test(withoutPrivateKeys(text));
+const leaks = (text: string): boolean =>
+  /MIIE|AAAA|s3cret|TUlJ|QUFB|czNj/.test(withoutPrivateKeys(text));
+
+test("a PGP key is masked", () => {
+  const [begin, end] = ["BEGIN", "END"].map((word) => `-----${word} PGP PRIVATE KEY BLOCK-----`);
+  expect(withoutPrivateKeys(`${begin}\n\n${lines.join("\n")}\n${end}`)).toBe(`${begin}***${end}`);
+});
 
 test.each(["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])(
   "a %sPRIVATE KEY is masked, and what is around it stays",
@@ -34,6 +40,9 @@ test.each([
     "whose beginning is missing, in a journal",
     [...lines, end].map((line) => `host app[7]: ${line}`).join("\n"),
   ],
+  ["whose beginning is missing, in one line of JSON", `{"key": "${[...lines, end].join("\\n")}"}`],
+  ["whose beginning is missing, in one line", [...lines, end].join(" ")],
+  ["in base64 once more", `client-key-data: ${btoa([begin, ...lines, end].join("\n"))}`],
   ["that begins twice", `${begin}\n${lines[0]}\n${begin}\n${lines.join("\n")}\n${end}\n`],
 ])("a key %s is masked", (_, text) => {
   expect(leaks(text)).toBe(false);
@@ -45,6 +54,7 @@ test("a key without a beginning hides no other lines, and public keys and certif
   expect(withoutPrivateKeys(`${log}${lines.join("\n")}\n${end}\n`)).toStartWith(log);
   const certificate = `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n-----BEGIN PUBLIC KEY-----\n`;
   expect(withoutPrivateKeys(certificate)).toBe(certificate);
+  expect(withoutPrivateKeys(btoa(certificate))).toBe(btoa(certificate));
   expect(withoutPrivateKeys(`${begin}\n${"x\n".repeat(40_000)}last words`)).toEndWith("last words");
 });
 
@@ -55,6 +65,8 @@ test.each([
   `\n${end}`,
   `${"A".repeat(60)}\n${end}`,
   "-----BEGIN ",
+  btoa(begin),
+  `${btoa("-----BEGIN X")}\n${"A".repeat(60)}\n`,
   `${"A".repeat(70)}\n`,
 ])("10 MB of %j take linear time", (piece) => {
   const text = piece.repeat(Math.ceil(1e7 / piece.length));
