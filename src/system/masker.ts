@@ -1,3 +1,5 @@
+import { unicodeEscape } from "./printable.ts";
+
 /** Shorter secrets are masked only as whole words: masked inside other words they would make all output unreadable. */
 const shortestInsideWords = 4;
 const mask = "***";
@@ -73,27 +75,62 @@ const isWhole = (text: string, start: number, end: number): boolean =>
 
 function shapesOf(secret: string): readonly string[] {
   if (secret.length < shortestInsideWords) return [secret];
-  const url = encodeURIComponent(secret.toWellFormed());
-  const json = JSON.stringify(secret).slice(1, -1);
-  const strictUrl = url.replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  const urls = [url, strictUrl, url.replaceAll("%20", "+"), strictUrl.replaceAll("%20", "+")];
-  const lowered = urls.map((each) =>
-    each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-  );
-  const shell = secret.replaceAll("'", String.raw`'\''`);
-  const jsons = [json, json.replaceAll("/", String.raw`\/`)];
   return [
     secret,
-    ...jsons,
-    shell,
-    ...urls,
-    ...lowered,
+    ...jsonShapes(secret),
+    secret.replaceAll("'", String.raw`'\''`),
+    ...urlShapes(secret),
+    ...htmlShapes(secret),
     ...base64Shapes(secret),
     ...wrappedBase64Shapes(secret),
   ];
+}
+
+/** As this program and others write it; Go escapes signs of HTML too, and Python all but ASCII. */
+function jsonShapes(secret: string): readonly string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const go = json.replaceAll(/[<>&\u2028\u2029]/g, unicodeEscape);
+  const shapes = [json, go].flatMap((each) => [
+    each,
+    each.replaceAll(/[\u0080-\uffff]/g, unicodeEscape),
+  ]);
+  return shapes.flatMap((each) => [each, each.replaceAll("/", String.raw`\/`)]);
+}
+
+/** What programs leave as it is in a URL, besides letters, digits and `-._~`: JavaScript, RFC 3986, Python, Go and browsers. */
+const keptInUrls = ["!'()*", "", "/", "!'()*;,/?:@&=+$#", "$&+,;=", "$&+=:@", "!$&'()*+,%"];
+
+function urlShapes(secret: string): readonly string[] {
+  const url = encodeURIComponent(secret.toWellFormed());
+  const shapes = keptInUrls.map((kept) =>
+    url
+      .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+      .replaceAll(/%[2-7][0-9A-F]/g, (code) => {
+        const sign = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+        return kept.includes(sign) ? sign : code;
+      }),
+  );
+  return shapes.flatMap((each) => [
+    each,
+    each.replaceAll("%20", "+"),
+    each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    each.replaceAll("%20", "+").replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+  ]);
+}
+
+/** Programs differ in how they write quotation marks. */
+const htmlQuotes = [
+  ['"', "'"],
+  ["&quot;", "'"],
+  ["&quot;", "&#39;"],
+  ["&quot;", "&#x27;"],
+  ["&quot;", "&apos;"],
+  ["&#34;", "&#39;"],
+] as const;
+
+function htmlShapes(secret: string): readonly string[] {
+  const html = secret.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return htmlQuotes.map(([double, single]) => html.replaceAll('"', double).replaceAll("'", single));
 }
 
 /**

@@ -8,7 +8,7 @@ const hiding = (...secrets: readonly string[]): Masker => {
   return masker;
 };
 
-const secret = `p@ss 'w"ord/+ü`;
+const secret = `p@ss 'w"ord/+ü&<x>`;
 
 test.each([
   ["as it is", secret],
@@ -20,6 +20,18 @@ test.each([
   ],
   ["in a form", encodeURIComponent(secret).replaceAll("%20", "+")],
   ["in JSON", JSON.stringify(secret).slice(1, -1)],
+  ["in Go's JSON", "p@ss 'w\\\"ord/+ü\\u0026\\u003cx\\u003e"],
+  ["in Python's JSON", String.raw`p@ss 'w\"ord/+\u00fc&<x>`],
+  ["in Python's URL", "p%40ss%20%27w%22ord/%2B%C3%BC%26%3Cx%3E"],
+  ["as Go's password in a URL", "p%40ss%20%27w%22ord%2F+%C3%BC&%3Cx%3E"],
+  [
+    "as a password in a browser's URL",
+    new URL(`http://u:${encodeURIComponent(secret)}@h`).password,
+  ],
+  ["in a URI", encodeURI(secret)],
+  ["in HTML", `p@ss &#39;w&quot;ord/+ü&amp;&lt;x&gt;`],
+  ["in Python's HTML", `p@ss &#x27;w&quot;ord/+ü&amp;&lt;x&gt;`],
+  ["in XML", `p@ss 'w"ord/+ü&amp;&lt;x&gt;`],
   ["in a shell's single quotes", secret.replaceAll("'", String.raw`'\''`)],
   ["in base64", Buffer.from(secret).toString("base64")],
 ])("a secret is masked %s", (_, shape) => {
