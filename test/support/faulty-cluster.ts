@@ -29,6 +29,7 @@ case $1 in
   -f) : >"$MACHINE/seen"; while [ -e "$MACHINE/hold" ]; do sleep 0.05; done; [ ! -e "$MACHINE/broken" ] || exit 1
     cat >"$MACHINE/rules"; [ -e "$MACHINE/vain" ] || : >"$MACHINE/cut" ;;
   delete) rm -f "$MACHINE/cut" "$MACHINE/rules" ;;
+  list) [ -e "$MACHINE/rules" ] ;;
 esac
 `,
   logger: '#!/bin/sh\necho "$*" >>"$MACHINE/journal"\n',

@@ -2,7 +2,7 @@
 # Begins and heals a fault. systemd runs it as root, behind the text of the fault, which has the functions begin and
 # heal, and perhaps keep_doing: `sh FILE begin` once, then `sh FILE last`, and `sh FILE heal` when the time is over,
 # when the unit is stopped, when the node shuts down, and when begin has failed. What it prints goes to the unit's log.
-# Both ends leave a line in the node's journal.
+# Both ends leave a line in the node's journal. If heal fails, the record stays, and the fault can be healed again.
 # Values: ID; FOLDER; UNIT_FILE; DURATION in seconds; RECORD, a line about it; KIND.
 
 fail() {
@@ -29,7 +29,7 @@ case $1 in
     exec sleep "$DURATION"
     ;;
   heal)
-    heal
+    heal || fail "fault $ID cannot be healed"
     [ ! -e "$FOLDER/$ID.record" ] || mark ends
     rm -f "$FOLDER/$ID.record" "$FOLDER/$ID.sh" "$UNIT_FILE"
     ;;

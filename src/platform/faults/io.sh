@@ -37,9 +37,14 @@ heal() {
   exchange <"$FOLDER/$ID.table" && rm -f "$FOLDER/$ID.device" "$FOLDER/$ID.table"
 }
 
+# A device that keeps its table goes on as well, but that is a failure.
 exchange() {
-  dmsetup reload "$device" && dmsetup suspend --noflush --nolockfs "$device"
-  dmsetup resume --noudevsync "$device"
+  loaded=no
+  if dmsetup reload "$device"; then
+    loaded=yes
+    dmsetup suspend --noflush --nolockfs "$device"
+  fi
+  dmsetup resume --noudevsync "$device" && [ "$loaded" = yes ]
 }
 
 find_device() {

@@ -80,4 +80,11 @@ heal() {
       "$program" -w -t raw -X "$chain"
     } 2>/dev/null
   done
+  ! is_there
 }
+
+is_there() {
+  for family in ip ip6; do ! nft list table "$family" "$table" || return 0; done
+  for program in iptables ip6tables; do ! "$program" -w -t raw -S "$chain" || return 0; done
+  return 1
+} >/dev/null 2>&1

@@ -1,6 +1,8 @@
 /** What the script of disks' faults does to a device, with the node's programs as functions of the shell. */
 import { expect, test } from "bun:test";
 import ioFile from "../../../../src/platform/faults/io.sh" with { type: "text" };
+import healFile from "../../../../src/platform/faults/heal-faults.sh" with { type: "text" };
+import unitFile from "../../../../src/platform/faults/fault-unit.sh" with { type: "text" };
 import { shellText } from "../../../../src/ssh/shell-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -62,6 +64,31 @@ test.each([
   const { said, log } = await play({ SLOW: 20 }, table, system);
   expect(said).toContain(why);
   expect(log).toBe("");
+});
+
+test("a fault whose device cannot get its table back is not healed, and can be healed again", async () => {
+  await using scratch = await scratchFolder();
+  const file = `${scratch.path}/a0000000.sh`;
+  const own = { ID: "a0000000", FOLDER: scratch.path, UNIT_FILE: "unit", DURATION: 9, KIND: "io" };
+  const script = `
+${shellText(ioFile, { ...own, IO: scratch.path, ...values, STALL: "yes" })}
+dmsetup() { [ "$1" != reload ] || { cat >/dev/null; [ -e ${scratch.path}/works ]; }; }
+timeout() { :; }
+${shellText(unitFile, { RECORD: "{}" })}`;
+  await Bun.write(file, script);
+  await Bun.write(`${scratch.path}/a0000000.record`, "9\n{}\n");
+  await Bun.write(`${scratch.path}/a0000000.device`, "data\n");
+  await Bun.write(`${scratch.path}/a0000000.table`, linear);
+  const heal = async () => {
+    const text = shellText(healFile, { FOLDER: scratch.path, UNIT_PREFIX: "none-" });
+    const lines = `set -e\nsystemctl() { :; }\nfail() { echo "$*"; exit 1; }\n${text}main a0000000`;
+    const child = Bun.spawn(["sh", "-c", lines], { stderr: "inherit" });
+    return (await new Response(child.stdout).text()).trim().split("\n").at(-1);
+  };
+  expect(await heal()).toBe("fault a0000000 is still there");
+  await Bun.write(`${scratch.path}/works`, "");
+  expect(await heal()).toBe("");
+  expect(await Bun.file(`${scratch.path}/a0000000.device`).exists()).toBe(false);
 });
 
 test("the read of a device that stalls holds no output of who asks", async () => {
