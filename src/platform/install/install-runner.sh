@@ -40,7 +40,7 @@ is_set_up() {
   for each in $SETUP_UNITS; do
     case $(systemctl show -p ActiveState "$each.service") in
       *=failed) return 0 ;;
-      *=activating | *=reloading) return 1 ;;
+      *=activating | *=reloading | '') return 1 ;;
     esac
   done
   [ -e "$MARKER" ]

@@ -47,7 +47,7 @@ export interface NodeReport {
   readonly layout: string;
   /** `running` or `exit <status>`; empty: the install script has not started. */
   readonly status: string;
-  /** systemd's ActiveState of the install unit. */
+  /** systemd's ActiveState of the install unit; empty: not known. */
   readonly unit: string;
   /** ActiveState of the units that continue after the install script, by name. */
   readonly setup: Readonly<Record<string, string>>;
@@ -167,7 +167,8 @@ export function judgeNode(report: NodeReport): NodeVerdict {
 function failureOf(report: NodeReport): string | undefined {
   const exit = /^exit (\d+)$/.exec(report.status)?.[1];
   if (exit !== undefined && exit !== "0") return `the install script exited with status ${exit}`;
-  if (report.status === "running" && !isAtWork(report.unit)) return "the installer was interrupted";
+  if (report.status === "running" && report.unit !== "" && !isAtWork(report.unit))
+    return "the installer was interrupted";
   const failed = Object.entries(report.setup).find(([, state]) => state === "failed");
   return failed === undefined ? undefined : `the unit ${outside(failed[0])} failed`;
 }

@@ -8,7 +8,7 @@
 #     seen=4038471504-75        the sum of all that follows
 #     layout=cluster            empty if no installation has started
 #     status=exit 0             status of the install script; or "running", or empty
-#     unit=active               systemd's ActiveState of the install unit
+#     unit=active               systemd's ActiveState of the install unit; empty if systemd does not answer
 #     setup.NAME=failed         ActiveState of a unit that continues after the install script
 #     check.status=1            exit status of the node's own check; empty while that program doesn't exist
 #     check.limit=90            the check's limit in seconds, if it is longer than $5: then the check has not run
@@ -85,7 +85,8 @@ look() {
   say unit "$state"
   failed=no
   case $status in '' | running | 'exit 0') ;; *) failed=yes ;; esac
-  [ "$status" != running ] || [ "$state" = active ] || [ "$state" = activating ] || failed=yes
+  # systemd may not answer for a moment, such as while it is upgraded itself.
+  case $status:$state in running:active | running:activating | running:) ;; running:*) failed=yes ;; esac
   for each in $LAYOUTS; do
     [ "$each" = "$layout" ] || continue
     setup_units='' config_file='' wrapper='' checks='' facts_file=''

@@ -105,7 +105,9 @@ function upgradeState(status: string, unit: string): Pick<NodeUpgrade, "state" |
   if (exit === "0") return { state: "succeeded", reason: "" };
   if (exit !== undefined)
     return { state: "failed", reason: `its upgrade script exited with status ${exit}` };
-  if (unit === "active" || unit === "activating") return { state: "running", reason: "" };
+  const isUnknown = unit === "" && status === "running";
+  if (unit === "active" || unit === "activating" || isUnknown)
+    return { state: "running", reason: "" };
   return status === "running"
     ? { state: "failed", reason: "its upgrade was interrupted" }
     : { state: "none", reason: "" };

@@ -69,6 +69,11 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
     failed("the installer was interrupted"),
   ],
   [
+    "an installer of whose unit systemd says nothing",
+    { status: "running", unit: "" },
+    waiting("the installer is running"),
+  ],
+  [
     "a unit at work after it",
     { setup: { "dcos-setup": "activating" }, checkStatus: undefined },
     waiting("dcos-setup is running"),

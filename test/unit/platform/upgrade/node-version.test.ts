@@ -42,6 +42,7 @@ test.each([
   ["", "active", "running"],
   ["running", "active", "running"],
   ["running", "activating", "running"],
+  ["running", "", "running"],
   ["running", "failed", "failed"],
   ["running", "inactive", "failed"],
   ["exit 0", "active", "succeeded"],
