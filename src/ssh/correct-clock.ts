@@ -97,7 +97,7 @@ async function measure(
   let best: Measurement = { offsetMs: Number.NaN, roundTripMs: Infinity };
   for (let times = 0; times < samples; times += 1) {
     const before = clock.now();
-    const [time = "", aheadSeconds = "0"] = (await say("ask")).split(" ");
+    const [, time, aheadSeconds = 0] = answerShape.exec(await say("ask")) ?? [];
     const nodeMs = (Number(time) - Number(aheadSeconds)) * 1000;
     const after = clock.now();
     const found = { offsetMs: nodeMs - (before + after) / 2, roundTripMs: after - before };
@@ -106,6 +106,7 @@ async function measure(
   return best;
 }
 
+const answerShape = /^(\d{1,12}(?:\.\d{0,9})?)(?: (-?\d{1,9}))?$/;
 const longestAnswer = 100;
 
 /** Lines to a command, and the line with which it answers each. */

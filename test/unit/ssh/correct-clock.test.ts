@@ -133,10 +133,12 @@ test("a node that refuses is an error with its words, and so is one whose shell 
     id,
     message: "The clock of master_0 cannot be set: date does not set it.",
   });
-  expect(await refusing("soon", "soon", "soon", "soon", "soon")).toMatchObject({
-    id,
-    message: expect.stringContaining("does not tell the time"),
-  });
+  // A node without the program date answers with a space and no fault.
+  for (const answer of ["soon", "", " 0", "0x10 0"])
+    expect(await refusing(answer, answer, answer, answer, answer)).toMatchObject({
+      id,
+      message: expect.stringContaining("does not tell the time"),
+    });
 });
 
 test.each(["bash", "sh"])(
