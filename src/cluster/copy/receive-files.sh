@@ -11,8 +11,14 @@ stage=$(mktemp -d -- "$1/.e2e-copy-XXXXXXXX")
 trap 'rm -rf -- "$stage"' EXIT
 trap 'rm -rf -- "$stage"; exit 1' HUP INT TERM
 unset TAR_OPTIONS
-tar --extract --preserve-permissions --no-same-owner --file=- --directory="$stage"
-cd -- "$stage"
+# Others who may change the folder can put a link or a folder of theirs in the place of this one.
+cd -P -- "$stage"
+# shellcheck disable=SC3067 # dash has -O
+if ! [ -O . ] || [ "$(basename -- "$(pwd -P)")" != "${stage##*/}" ]; then
+  echo "somebody else changes the folder at the same time" >&2
+  exit 1
+fi
+tar --extract --preserve-permissions --no-same-owner --file=-
 # Folders that exist keep their owner and mode, which cp would take from here.
 find . -mindepth 1 -type d -exec sh -c '
   for each; do
