@@ -55,7 +55,9 @@ async function checkReach(facts: ContainerFacts, kind: EngineKind): Promise<Outc
   return pass(`Nodes are reached ${reachText(reach, kind)}: ${why}`);
 }
 
-function judgeStorage({ storageDriver }: EngineFacts, { kind: { advice } }: Engine): Outcome {
+function judgeStorage({ storageDriver }: EngineFacts, { kind }: Engine): Outcome {
+  const { advice, title } = kind;
+  if (storageDriver === "") return skip(`Not checked: ${title} does not say what stores its images.`);
   const driver = outsideLine(storageDriver);
   if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(driver);
   return warn(

@@ -1,6 +1,7 @@
 import { ClusterError, hintOf, messageOf, revised } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { ownUserId } from "../../../system/own-user.ts";
+import { outsideLine } from "../../../system/printable.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import type { Limits } from "../limits.ts";
 import { variable } from "../../../system/variable.ts";
@@ -191,6 +192,7 @@ export async function findReach(
   signal: AbortSignal,
 ): Promise<Way> {
   assertNotConfined(engine.kind, facts);
+  assertOwnGroups(engine.kind, facts);
   assertEnoughUsers(engine.kind, facts);
   const { title } = engine.kind;
   const throughEngine = (why: string): Way => ({ reach: "engine", why });
@@ -279,5 +281,18 @@ function assertNotConfined(
     "machine-not-set-up",
     `${title} runs rootless under cgroups 1 here: its containers get no control groups of their own, which the nodes' systemd needs.`,
     { hint: advice.rootless, facts: { rootless: true } },
+  );
+}
+
+/** Without its user's systemd, a rootless engine leaves containers in the control group that it runs in itself. */
+function assertOwnGroups(
+  { title, advice }: EngineKind,
+  { isRootless, cgroupManager }: Pick<EngineFacts, "isRootless" | "cgroupManager">,
+): void {
+  if (!isRootless || cgroupManager === "systemd") return;
+  throw new ClusterError(
+    "machine-not-set-up",
+    `${title} runs rootless without this user's systemd (${outsideLine(cgroupManager) || "no"} control groups), so its containers get no control groups of their own, which the nodes' systemd needs.`,
+    { hint: advice.session, facts: { cgroupManager } },
   );
 }

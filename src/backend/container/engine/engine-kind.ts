@@ -53,7 +53,7 @@ export interface EngineKind {
   /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
   readonly advice: Readonly<
-    Record<"install" | "forbidden" | "silent" | "rootless" | "storage", string>
+    Record<"install" | "forbidden" | "silent" | "rootless" | "session" | "storage", string>
   >;
 }
 
@@ -67,6 +67,8 @@ export interface EngineFacts {
   readonly architecture: string;
   readonly location: EngineLocation;
   readonly cgroupVersion: "1" | "2";
+  /** What makes the containers' control groups, such as `systemd`; empty: not said. */
+  readonly cgroupManager: string;
   readonly isRootless: boolean;
   readonly hasAppArmor: boolean;
   readonly hasSelinux: boolean;

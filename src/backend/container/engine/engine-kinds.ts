@@ -29,6 +29,7 @@ const docker: EngineKind = {
       architecture: imageArchitectures[info.Architecture ?? ""] ?? info.Architecture ?? "",
       location: dockerLocation(info),
       cgroupVersion: info.CgroupVersion === "2" ? "2" : "1",
+      cgroupManager: info.CgroupDriver ?? "",
       isRootless: has("rootless"),
       hasAppArmor: has("apparmor"),
       hasSelinux: has("selinux"),
@@ -91,6 +92,8 @@ const docker: EngineKind = {
       "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
     rootless:
       "Boot this computer with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
+    session:
+      "Start it as a service of this user, without native.cgroupdriver in its daemon.json: systemctl --user restart docker",
     storage:
       'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
@@ -113,6 +116,7 @@ const podman: EngineKind = {
       architecture: host.arch ?? "",
       location: podmanLocation(host),
       cgroupVersion: host.cgroupVersion === "v2" ? "2" : "1",
+      cgroupManager: host.cgroupManager ?? "",
       isRootless: security.rootless ?? false,
       hasAppArmor: security.apparmorEnabled ?? false,
       hasSelinux: security.selinuxEnabled ?? false,
@@ -170,6 +174,8 @@ const podman: EngineKind = {
       "On macOS, run: podman machine start. Elsewhere, check whether CONTAINER_HOST points to a Podman that is running.",
     rootless:
       "Boot this computer with cgroups 2, or run this program as root: sudo cluster-container …",
+    session:
+      "Keep this user's systemd running, and name its folder in shells of su and sudo:\n    sudo loginctl enable-linger $USER && export XDG_RUNTIME_DIR=/run/user/$(id -u)",
     storage:
       'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },
@@ -191,9 +197,10 @@ function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost):
   return host.hostname === hostname() && host.kernel === release() ? "here" : "elsewhere";
 }
 
+/** What isn't known doesn't count as delegated. */
 const idleLimits = ({ cgroupControllers }: PodmanHost): EngineFacts["idleLimits"] => [
-  ...(cgroupControllers?.includes("memory") === false ? (["memory"] as const) : []),
-  ...(cgroupControllers?.includes("cpu") === false ? (["cpus"] as const) : []),
+  ...(cgroupControllers?.includes("memory") === true ? [] : (["memory"] as const)),
+  ...(cgroupControllers?.includes("cpu") === true ? [] : (["cpus"] as const)),
 ];
 
 /** The smaller number of users and groups that Podman maps; root's has no mappings. */
@@ -215,6 +222,7 @@ interface DockerInformation {
   readonly OperatingSystem?: string;
   readonly Architecture?: string;
   readonly KernelVersion?: string;
+  readonly CgroupDriver?: string;
   readonly CgroupVersion?: string;
   readonly SecurityOptions?: readonly string[] | null;
   readonly Driver?: string;
@@ -228,6 +236,7 @@ interface DockerInformation {
 interface PodmanHost {
   readonly arch?: string;
   readonly cgroupControllers?: readonly string[] | null;
+  readonly cgroupManager?: string;
   readonly cgroupVersion?: string;
   readonly distribution?: {
     readonly distribution?: string;

@@ -46,6 +46,7 @@ test.each([
   ["vfs", "warn"],
   ["devicemapper", "warn"],
   ["aufs", "warn"],
+  ["", "skip"],
 ])("the storage driver %s: %s", async (storageDriver, status) => {
   const outcome = await judged("storage driver", { told: { storageDriver } });
   expect(outcome.status).toBe(status as Outcome["status"]);

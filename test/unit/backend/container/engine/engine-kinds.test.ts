@@ -18,6 +18,7 @@ const { docker, podman } = engineKinds;
 const podmanSays = {
   host: {
     arch: "amd64",
+    cgroupManager: "systemd",
     cgroupVersion: "v1",
     distribution: { distribution: "debian", version: "12", codename: "bookworm" },
     hostname: "vm",
@@ -30,6 +31,23 @@ const podmanSays = {
   version: { APIVersion: "4.3.1", Version: "4.3.1", OsArch: "linux/amd64" },
 };
 
+/** As a rootless Podman on Debian says it, whose user has the usual range, and no controller of CPUs. */
+const rootless = {
+  cgroupVersion: "v2",
+  cgroupControllers: ["memory", "pids"],
+  security: { rootless: true },
+  idMappings: {
+    gidmap: [
+      { container_id: 0, host_id: 1000, size: 1 },
+      { container_id: 1, host_id: 100_000, size: 65_536 },
+    ],
+    uidmap: [
+      { container_id: 0, host_id: 1000, size: 1 },
+      { container_id: 1, host_id: 100_000, size: 65_536 },
+    ],
+  },
+};
+
 const podmanWith = (host: Readonly<Record<string, unknown>>) =>
   podman.readFacts({ ...podmanSays, host: { ...podmanSays.host, ...host } });
 
@@ -38,6 +56,7 @@ test("Docker's facts are read from what it says of itself", () => {
     ServerVersion: "20.10.24+dfsg1",
     OperatingSystem: "Debian GNU/Linux 12 (bookworm)",
     Architecture: "x86_64",
+    CgroupDriver: "systemd",
     CgroupVersion: "2",
     SecurityOptions: ["name=apparmor", "name=seccomp,profile=default", "name=rootless"],
     Driver: "overlay2",
@@ -50,6 +69,7 @@ test("Docker's facts are read from what it says of itself", () => {
     architecture: "amd64",
     location: "unknown",
     cgroupVersion: "2",
+    cgroupManager: "systemd",
     isRootless: true,
     hasAppArmor: true,
     hasSelinux: false,
@@ -76,6 +96,7 @@ test("Podman's facts are read from what it says of itself", () => {
     architecture: "amd64",
     location: "here",
     cgroupVersion: "1",
+    cgroupManager: "systemd",
     isRootless: false,
     hasAppArmor: false,
     hasSelinux: false,
@@ -240,6 +261,30 @@ test("a rootless Podman under cgroups 1 is refused with the true reason", async 
   expect(error.hint).toContain("sudo cluster-container");
 });
 
+test.each([
+  [podman, podmanWith({ ...rootless, cgroupManager: "cgroupfs" }), "XDG_RUNTIME_DIR"],
+  [podman, podmanWith({ ...rootless, cgroupManager: undefined }), "XDG_RUNTIME_DIR"],
+  [
+    docker,
+    docker.readFacts({
+      CgroupDriver: "none",
+      CgroupVersion: "2",
+      SecurityOptions: ["name=rootless"],
+    }),
+    "systemctl --user",
+  ],
+])(
+  "%# a rootless engine without its user's systemd is refused with the remedy",
+  async (kind, facts, remedy) => {
+    const error = await failureOf(findReach(engine(kind), facts, "linux", neverAborted));
+    expect(error).toMatchObject({
+      id: "machine-not-set-up",
+      facts: { cgroupManager: facts.cgroupManager },
+    });
+    expect(error.hint).toContain(remedy);
+  },
+);
+
 test.skipIf(thisPlatform() !== "linux")(
   "a Docker with another kernel than this Linux is elsewhere",
   () => {
@@ -309,27 +354,12 @@ test.each([
   expect(engineAddress(kind, { HOME: "/nonexistent", ...variables })).toBe(expected);
 });
 
-/** As a rootless Podman on Debian says it, whose user has the usual range, and no controller of CPUs. */
-const rootless = {
-  cgroupVersion: "v2",
-  cgroupControllers: ["memory", "pids"],
-  security: { rootless: true },
-  idMappings: {
-    gidmap: [
-      { container_id: 0, host_id: 1000, size: 1 },
-      { container_id: 1, host_id: 100_000, size: 65_536 },
-    ],
-    uidmap: [
-      { container_id: 0, host_id: 1000, size: 1 },
-      { container_id: 1, host_id: 100_000, size: 65_536 },
-    ],
-  },
-};
 const withoutLimits = { memory: undefined, cpus: undefined };
 
 test.each([
   [podman, podmanWith(rootless), ["cpus"]],
   [podman, podmanWith({ ...rootless, cgroupControllers: ["cpu", "io", "memory", "pids"] }), []],
+  [podman, podmanWith({ ...rootless, cgroupControllers: null }), ["memory", "cpus"]],
   // Root's Podman has them all, whatever it lists.
   [podman, podmanWith({ cgroupControllers: [] }), []],
   [docker, docker.readFacts({ MemoryLimit: true, CpuCfsQuota: false }), ["cpus"]],
