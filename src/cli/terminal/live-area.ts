@@ -7,11 +7,13 @@ export interface Screen {
   write(text: string): void;
 }
 
-/** A line to draw. `mark` and `text` together are cut to the width; `paint` colours the mark. */
+/** A line to draw. `text` is cut so that the line fits the width; `paint` colours the mark. */
 export interface LiveLine {
   readonly mark: string;
   readonly paint: (text: string) => string;
   readonly text: string;
+  /** Stands behind the text, and is never cut. */
+  readonly end?: string;
 }
 
 /** Lines at the bottom of the screen that are redrawn. Other output goes above them. */
@@ -55,7 +57,10 @@ export class LiveArea {
     const most = Math.max(1, this.#screen.rows - 2);
     const shown = lines.slice(-most);
     return shown
-      .map((line) => `${line.paint(line.mark)} ${fit(line.text, width - line.mark.length - 1)}\n`)
+      .map(({ mark, paint, text, end = "" }) => {
+        const room = Math.max(1, width - mark.length - 1 - end.length);
+        return `${paint(mark)} ${fit(text, room)}${end}\n`;
+      })
       .join("");
   }
 }

@@ -219,7 +219,8 @@ export class TerminalProgress implements Progress {
     if (nowMs - this.#state.lastLineMs < silentMs / 2) return;
     const active = this.#shown.summaries(nowMs).filter((each) => each.active.length > 0);
     for (const summary of active) {
-      const text = subjectsOf(summary).join(", ");
+      const { names, text: last } = subjectsOf(summary);
+      const text = [names, last].filter((part) => part !== "").join(", ");
       const what = `${summary.title}: still at work after ${formatDuration(summary.ms)}`;
       this.#report(text === "" ? what : `${what} (${text})`, true);
     }
@@ -256,8 +257,10 @@ export class TerminalProgress implements Progress {
       const text = `${summary.title}${outcome} (${took})`;
       return { mark: isGood ? "✔" : "✖", paint: isGood ? colours.green : colours.red, text };
     }
-    const text = [summary.title, ...subjectsOf(summary), `(${took})`].join(" ");
-    return { mark: this.#spinner(), paint: colours.cyan, text };
+    const end = ` (${took})`;
+    const width = this.#parts.screen.columns - end.length - 3;
+    const text = headline(summary, width);
+    return { mark: this.#spinner(), paint: colours.cyan, text, end };
   }
 
   /** Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has already printed its own time. */
@@ -280,14 +283,30 @@ function nameOf(entry: StepEntry): string {
   return entry.subject === undefined ? entry.title : `${entry.subject}: ${entry.title}`;
 }
 
-/** The subjects being worked on, and the progress, if there are any: `2 of 5: agent_0, agent_1`, `42 of 310 MB`. */
-function subjectsOf({ active, ended }: TitleSummary): readonly string[] {
-  const names = active.flatMap((entry) => entry.subject ?? []);
-  const more = names.length > subjectsShown ? ` and ${names.length - subjectsShown} more` : "";
+/** A title with its subjects and its last text; without the names where they leave no room for the text. */
+function headline(summary: TitleSummary, width: number): string {
+  const { amount, names, text } = subjectsOf(summary);
+  const join = (...parts: readonly string[]): string =>
+    [summary.title, ...parts, text].filter((part) => part !== "").join(" ");
+  const whole = join(names);
+  return text === "" || Bun.stringWidth(whole) <= width ? whole : join(amount);
+}
+
+interface Subjects {
+  /** `2 of 5:`; empty for a single subject. */
+  readonly amount: string;
+  /** The amount and the subjects being worked on: `2 of 5: agent_0, agent_1`. */
+  readonly names: string;
+  /** The last text of one of them: `42 of 310 MB`. */
+  readonly text: string;
+}
+
+function subjectsOf({ active, ended }: TitleSummary): Subjects {
+  const named = active.flatMap((entry) => entry.subject ?? []);
+  const more = named.length > subjectsShown ? ` and ${named.length - subjectsShown} more` : "";
   const all = ended + active.length;
-  const amount = all > 1 ? `${ended} of ${all}: ` : "";
+  const amount = all > 1 ? `${ended} of ${all}:` : "";
+  const names = `${amount} ${named.slice(0, subjectsShown).join(", ")}${more}`.trim();
   const text = active.findLast((entry) => entry.text !== "")?.text ?? "";
-  return [`${amount}${names.slice(0, subjectsShown).join(", ")}${more}`, text].filter(
-    (part) => part !== "",
-  );
+  return { amount, names, text };
 }

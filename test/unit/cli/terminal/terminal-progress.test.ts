@@ -12,8 +12,8 @@ const nodes = ["agent_0", "agent_1", "agent_2", "agent_3", "agent_4", "agent_5"]
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-function openTerminal() {
-  const screen = new FakeScreen({ columns: 100, rows: 24 });
+function openTerminal(columns = 100) {
+  const screen = new FakeScreen({ columns, rows: 24 });
   const time = { now: 1_000_000 };
   const clock: Clock = { now: () => time.now, sleep: () => Promise.resolve() };
   const progress = new TerminalProgress({
@@ -106,6 +106,24 @@ test("a single node, and work without one, are not counted", () => {
   expect(screen.lines).toEqual([
     "⠸ Launch 1 of 3 (0.5 s)",
     "⠸ Prepare 0 of 2: agent_0, agent_1 (0.5 s)",
+  ]);
+});
+
+test("where a line is too long, its time and its last text stay, and the names go", () => {
+  const { screen, progress, pass } = openTerminal(60);
+  const build = progress.start("Build the image", `localhost/${"image".repeat(10)}`);
+  const steps = nodes.map((node) => progress.start("Prepare", node));
+  pass(300);
+  expect(screen.lines).toEqual([
+    "⠙ Build the image localhost/imageimageimageimageim… (0.3 s)",
+    "⠙ Prepare 0 of 6: agent_0, agent_1, agent_2, agent… (0.3 s)",
+  ]);
+  build.update("Setting up erlang");
+  steps[0]?.update("42 of 310 MB");
+  pass(100);
+  expect(screen.lines).toEqual([
+    "⠹ Build the image Setting up erlang (0.4 s)",
+    "⠹ Prepare 0 of 6: 42 of 310 MB (0.4 s)",
   ]);
 });
 
