@@ -157,11 +157,19 @@ export function judgeNode(report: NodeReport): NodeVerdict {
   const busy = Object.entries(report.setup).find(([, state]) => isBusy(state));
   if (report.checkStatus === 0) return { kind: "ready" };
   if (busy !== undefined) return waiting(`${outside(busy[0])} is running`);
-  if (report.checkStatus === timedOut || report.checkSeconds !== undefined)
-    return waiting("the platform's own check does not finish");
+  if (report.checkSeconds !== undefined)
+    return waiting(`its check runs, for ${report.checkSeconds} s at most`);
+  if (report.checkStatus === timedOut) return waiting(`its check ${lateness(report)}`);
   if (report.checkStatus === undefined)
     return waiting("the platform's own check is not installed yet");
   return waiting(`its check says: ${checkReason(report)}`);
+}
+
+function lateness({ layout, facts }: NodeReport): string {
+  const platform = layout === "folder" ? parsePlatformHead(facts) : undefined;
+  const own = platform?.problems === undefined ? platform?.value.checkSeconds : undefined;
+  const setting = layout === "folder" ? " (checkTimeout in platform.yaml)" : "";
+  return `did not finish within ${own ?? usualCheckSeconds} s${setting}`;
 }
 
 function failureOf(report: NodeReport): string | undefined {

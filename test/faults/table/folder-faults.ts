@@ -106,7 +106,7 @@ export const folderFaults: readonly CloudFault[] = [
     keepsCluster: true,
   }),
   saying("a folder's check hangs", "status=exit 0\nunit=active\ncheck.status=124\n", {
-    ...failed("deadline-passed", "the platform's own check does not finish", 4),
+    ...failed("deadline-passed", "its check did not finish within 20 s", 4),
     keepsCluster: true,
   }),
 ];

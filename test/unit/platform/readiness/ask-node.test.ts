@@ -59,7 +59,7 @@ describe("a node whose check may take longer than usual", () => {
     const { answer, questions } = await asked([needs(90), needs(120)]);
     expect(answer.verdict).toEqual({
       kind: "waiting",
-      reason: "the platform's own check does not finish",
+      reason: "its check runs, for 120 s at most",
     });
     expect(questions).toHaveLength(2);
   });
@@ -71,7 +71,7 @@ describe("a node whose check may take longer than usual", () => {
 
   test("says first that it needs more time", async () => {
     const { first } = await asked([needs(90), passed]);
-    const reason = "the platform's own check does not finish";
+    const reason = "its check runs, for 90 s at most";
     expect(first).toMatchObject([{ verdict: { kind: "waiting", reason } }]);
     expect((await asked([passed])).first).toEqual([]);
   });

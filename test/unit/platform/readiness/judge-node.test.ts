@@ -91,7 +91,12 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
   [
     "a check without end",
     { checkStatus: 124 },
-    waiting("the platform's own check does not finish"),
+    waiting("its check did not finish within 20 s"),
+  ],
+  [
+    "a folder's check without end",
+    { layout: "folder", checkStatus: 124, facts: '{"name":"a","version":"1","checkTimeout":"60s"}' },
+    waiting("its check did not finish within 60 s (checkTimeout in platform.yaml)"),
   ],
   [
     "a warning",
