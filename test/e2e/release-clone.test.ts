@@ -16,7 +16,9 @@ test("a clone installs programs, manual pages and completions, again over runnin
   const bun = 'PATH=$(dirname "$1"):$PATH; export HOME=$0';
   const install = async (): Promise<string> =>
     shell(`${bun}\n${await readmeExample("clone")}`, [home, process.execPath], checkout);
-  expect(await install()).toContain("cluster-cloud cluster-container cluster-vm");
+  const printed = await install();
+  expect(printed).toContain("cluster-cloud cluster-container cluster-vm");
+  expect(printed).toContain(`export PATH="${join(home, ".local", "bin")}:$PATH"`);
   const program = join(home, ".local", "bin", "cluster-container");
   expect(await shell('"$0" --version', [program], home)).toMatch(/^0\.0\.0\+[0-9a-f]{12}\n$/);
   const running = Bun.spawn([program, "run", "--help"], { stdout: "ignore" });
