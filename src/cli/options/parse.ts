@@ -62,11 +62,17 @@ export async function parseCommandLine(
   const single = Object.values(command.positionals).filter(({ rest }) => rest !== "after-dashes");
   const hasRest = single.some(({ rest }) => rest !== undefined);
   const most = hasRest || words.problems.length > 0 ? Infinity : single.length;
-  const isMeant = Object.values(command.options).some(({ flag }) => flag === habits?.argument);
-  const advice = isMeant ? `; a cluster is named by ${habits?.argument}` : "";
+  const advice = adviceOnExtra(command, words, habits);
   for (const extra of words.positionals.slice(most))
     reader.problems.add(`${quoted(extra)}: unexpected argument${advice}`);
   return { isHelpWanted: false, values };
+}
+
+function adviceOnExtra(command: Command, words: Words, habits: Habits | undefined): string {
+  const last = Object.values(command.positionals).find(({ rest }) => rest === "after-dashes");
+  if (last !== undefined && words.afterDashes.length === 0) return "; write -- before the command";
+  const isMeant = Object.values(command.options).some(({ flag }) => flag === habits?.argument);
+  return isMeant ? `; a cluster is named by ${habits?.argument}` : "";
 }
 
 /** Takes the only argument of a command without arguments as the value of the option that it stands for. */

@@ -59,7 +59,10 @@ test.each([
 test.each([
   ["--variant oss a.sh", ["-- COMMAND: required"]],
   ["--variant oss a.sh --", ["-- COMMAND: required"]],
-  ["--variant oss a.sh ls", ["-- COMMAND: required", '"ls": unexpected argument']],
+  [
+    "--variant oss a.sh ls",
+    ["-- COMMAND: required", '"ls": unexpected argument; write -- before the command'],
+  ],
   ["--variant oss -- a.sh ls", ["ARTIFACT_URL: required"]],
   [
     "--variant -- a.sh",
