@@ -72,7 +72,7 @@ async function checkoutHere(cwd: string, signal: AbortSignal): Promise<Checkout>
   const outcome = await readCheckout(cwd, signal);
   if (outcome.problems === undefined) return outcome.value;
   throw new ClusterError("bad-usage", outcome.problems.join("\n"), {
-    hint: "Pass the checkout as CHECKOUT_DIR, set CLUSTER_CHECKOUT_DIR, or change to the checkout's folder.",
+    hint: "Pass the platform's folder or the checkout as CHECKOUT_DIR, set CLUSTER_CHECKOUT_DIR, or change to that folder.",
     facts: { folder: cwd },
   });
 }

@@ -45,8 +45,10 @@ export async function readCheckout(
     releases.map((layout) => isFolder(testsSource(folder, layout))),
   );
   if (!present.includes(true)) {
-    const sources = releases.map((layout) => testsSource(folder, layout)).join(" nor ");
-    return problem(`${folder} is not a checkout of the platform: it has neither ${sources}.`);
+    const sources = releases.map((layout) => testsSource(".", layout)).join(" nor ");
+    return problem(
+      `${folder} is neither a platform's folder, with platform.yaml, nor a checkout: it has neither ${sources}.`,
+    );
   }
   const contents = new Map<Layout["name"], CheckoutContents>();
   const problems: string[] = [];

@@ -182,7 +182,7 @@ test("a folder that isn't a checkout is rejected with the paths that were tried"
   await using folder = await scratchFolder();
   expect(await readCheckout(folder.path, signal)).toEqual({
     problems: [
-      `${folder.path} is not a checkout of the platform: it has neither ${folder.path}/packages/integration-test/extra nor ${folder.path}/packages/dcos-integration-test/extra.`,
+      `${folder.path} is neither a platform's folder, with platform.yaml, nor a checkout: it has neither packages/integration-test/extra nor packages/dcos-integration-test/extra.`,
     ],
   });
   expect(await readCheckout("/nonexistent/checkout", signal)).toEqual({
