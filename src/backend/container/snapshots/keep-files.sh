@@ -1,8 +1,12 @@
 #!/bin/sh
 # Copies what an engine's image of a node lacks: files that its engine hides in a container of the snapshot, and extended
 # attributes and holes, for which the node needs python3. The engine runs it in the node, as root with -e, shortly before
-# it is saved. Prints a line if it could not save these.
-# Values: STATE, where start-system.sh finds them; DETAILS, the text of file-details.py.
+# it is saved. Prints a line if it could not save these, or "long PATH" if a path has more bytes than MOST: then it does no
+# more. Arguments: the volumes' paths.
+# Values: STATE, where start-system.sh finds them; DETAILS, the text of file-details.py; MOST.
+
+long=$(find / "$@" -xdev -print0 2>/dev/null | tr '\n\0' '?\n' | LC_ALL=C awk -v most="$MOST" 'length > most' | head -n 1)
+[ -z "$long" ] || { printf 'long %s\n' "$long" && exit; }
 
 cd /etc || exit
 rm -rf "$STATE/saved"

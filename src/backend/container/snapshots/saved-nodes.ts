@@ -3,7 +3,7 @@ import { ClusterError } from "../../../errors.ts";
 import { nodeReference } from "../../../model/cluster-record.ts";
 import { shellText, withoutHeader } from "../../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
-import { outsideReason } from "../../../system/printable.ts";
+import { outsideLine, outsideReason } from "../../../system/printable.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
@@ -75,19 +75,37 @@ export async function saveNodes(
   return containers.filter((_node, index) => kept[index] === false).map(nodeReference);
 }
 
+/** Engines see a file below a folder of theirs, and silently leave out what then has more than 4,096 bytes. */
+const longestPath = 3_840;
+
 /** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes and holes. */
 async function keepFiles(
   engine: Engine,
-  { id }: NodeContainer,
+  node: NodeContainer,
   signal: AbortSignal,
 ): Promise<boolean> {
   const script = shellText(keepFile, {
     STATE: nodeState,
     DETAILS: withoutHeader(detailsFile),
+    MOST: String(longestPath),
   });
-  const words = ["exec", "--user=0:0", id, "/bin/sh", "-ec", script];
-  const printed = await engine.ask({ words, limitMs: commitLimitMs }, signal);
-  return printed.trim() === "";
+  const volumes = node.volumes.map(({ path }) => path);
+  const words = ["exec", "--user=0:0", node.id, "/bin/sh", "-ec", script, "sh", ...volumes];
+  const printed = (await engine.ask({ words, limitMs: commitLimitMs }, signal)).trim();
+  if (printed.startsWith("long /")) throw tooLong(node, printed.slice("long ".length));
+  return printed === "";
+}
+
+function tooLong(node: NodeContainer, path: string): ClusterError {
+  const bytes = Buffer.byteLength(path);
+  return new ClusterError(
+    "machine-failed",
+    `Cluster "${node.clusterId}" cannot be saved: ${nodeReference(node)} has a path of ${bytes} bytes, but an engine can lose those of more than ${longestPath}: ${outsideLine(path, 200)}`,
+    {
+      hint: "Remove it or shorten it.",
+      facts: { node: nodeReference(node), path: outsideLine(path) },
+    },
+  );
 }
 
 async function finish(engine: Engine, node: NodeContainer, snapshot: string): Promise<void> {

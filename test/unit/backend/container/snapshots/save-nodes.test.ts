@@ -18,8 +18,12 @@ const node = {
   volumes: [],
 } as unknown as NodeContainer;
 
-/** Saves the node on an engine that fails at one command. Returns the commands and the error. */
-async function save(failing: string, error = new ClusterError("engine-failed", "It failed.")) {
+/** Saves the node on an engine that fails at one command. `found`: what the node prints before. Returns the commands and the error. */
+async function save(
+  failing: string,
+  error = new ClusterError("engine-failed", "It failed."),
+  found = "",
+) {
   const commands: string[] = [];
   const clock = scriptedClock();
   const run = async ({
@@ -33,7 +37,7 @@ async function save(failing: string, error = new ClusterError("engine-failed", "
     // A large file system on a slow disk takes longer than what engines do otherwise.
     if (words[0] === "commit" || words[0] === "exec") expect(limitMs).toBe(1_800_000);
     if (words[0] === failing) throw error;
-    return "";
+    return words[0] === "exec" ? found : "";
   };
   const engine = {
     kind: engineKinds.docker,
@@ -79,4 +83,13 @@ test("nodes that stay paused are named, with the command that lets them continue
     message: "The nodes agent_0 are still paused: no such container.",
     hint: "Let them continue: docker unpause 111111111111",
   });
+});
+
+test("a path that an engine would lose is named, and no node is paused", async () => {
+  const path = `/srv/${"deep/".repeat(800)}file`;
+  const { commands, failure } = await save("none", undefined, `long ${path}\n`);
+  expect(commands).toEqual(["exec"]);
+  expect(failure).toMatchObject({ id: "machine-failed", facts: { node: "agent_0" } });
+  expect(failure.message).toContain(`a path of ${path.length} bytes`);
+  expect(failure.message).toContain("/srv/deep/");
 });
