@@ -113,25 +113,42 @@ test("a console keeps 4 MB of each node at most, with the newest lines, whatever
   expect(Number(sizes)).toBeLessThanOrEqual(4_100_000);
 });
 
-test("a node that reboots itself comes back by itself at its address, without what was in memory", async () => {
-  const before = await nodeOf("agent_1");
-  const bootOf = async () =>
-    docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
-  const firstBoot = await bootOf();
-  const reboot = "touch /run/mark /var/mark; systemctl reboot";
-  await ask(["run", "--node", "agent_1", reboot]);
-  await until("the engine has started it again", async () => {
-    const now = await bootOf();
-    return now !== firstBoot && now.endsWith(" running");
-  });
-  await until("it accepts a login", async () => {
-    const marks = "[ ! -e /run/mark ] && cat /var/mark";
-    return (await ask(["run", "--node", "agent_1", marks])).status === 0;
-  });
-  expect(await nodeOf("agent_1")).toEqual(before);
-  const waited = await ask(["wait"]);
-  expect({ status: waited.status }, waited.stderr).toEqual({ status: 0 });
-});
+test.each(["systemctl reboot", "systemctl reboot --force", "reboot -ff"])(
+  "a node that reboots itself with %s comes back by itself at its address, without what was in memory",
+  async (reboot) => {
+    const before = await nodeOf("agent_1");
+    const bootOf = async () =>
+      docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
+    const firstBoot = await bootOf();
+    await ask(["run", "--node", "agent_1", `touch /run/mark /var/mark; ${reboot}`]);
+    await until("the engine has started it again", async () => {
+      const now = await bootOf();
+      return now !== firstBoot && now.endsWith(" running");
+    });
+    await until("it accepts a login", async () => {
+      const marks = "[ ! -e /run/mark ] && cat /var/mark";
+      return (await ask(["run", "--node", "agent_1", marks])).status === 0;
+    });
+    expect(await nodeOf("agent_1")).toEqual(before);
+    const waited = await ask(["wait"]);
+    expect({ status: waited.status }, waited.stderr).toEqual({ status: 0 });
+  },
+);
+
+test.each(["systemctl poweroff", "systemctl poweroff --force", "systemctl halt --force"])(
+  "a node that switches itself off with %s stays off until somebody starts it",
+  async (end) => {
+    await ask(["run", "--node", "agent_1", end]);
+    const stateNow = async () => (await nodeOf("agent_1")).state;
+    await until("it is off", async () => (await stateNow()) === "stopped");
+    // By then, the engine would have started it.
+    await Bun.sleep(3_000);
+    expect(await stateNow()).toBe("stopped");
+    expect((await ask(["node", "start", "agent_1"])).status).toBe(0);
+    const waited = await ask(["wait"]);
+    expect({ status: waited.status }, waited.stderr).toEqual({ status: 0 });
+  },
+);
 
 testKilledNode(subject);
 testRemoval(subject);

@@ -19,7 +19,7 @@ import {
   type NodeSettings,
 } from "../records/labels.ts";
 import { addressesIn } from "./create-network.ts";
-import { endSettings, endStatus } from "./self-reboot.ts";
+import { endSettings, endStatus, noteEnd } from "./self-reboot.ts";
 import { type SystemFlags, nodeState } from "./system-flags.ts";
 
 const atOnce = 6;
@@ -246,6 +246,7 @@ export async function identityArchive(
     ...Object.entries(endStatus).flatMap(([unit, status]) =>
       dropIn(unit, endSettings(unit, status)),
     ),
+    noteEnd,
     ...more,
   ];
   return buffer(tarStream(files.map((file) => textFile({ ...file, modifiedMs: nowMs }))));

@@ -6,17 +6,22 @@ import type { Progress } from "../../../system/runtime.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { NodeContainer } from "../records/read-containers.ts";
 import countEnds from "./count-ends.sh" with { type: "text" };
+import noteEndFile from "./note-end.sh" with { type: "text" };
 import { nodeState } from "./system-flags.ts";
 
 /**
  * A node that reboots itself is started again by the engine, like a machine by its firmware. An engine sees only the status with which a node ends, so
- * each unit gets one of its own. By itself, systemd ends in the same way in all of them, or by a signal if it may call the kernel's reboot.
+ * each unit gets one of its own. By itself, systemd ends in the same way in all of them, or by a signal if it may call the kernel's reboot, as everything
+ * that ends by force does.
  */
 export const endStatus = {
   "systemd-reboot.service": 133,
   "systemd-poweroff.service": 0,
   "systemd-halt.service": 0,
 } as const;
+
+/** The statuses that an engine shows for the signals with which the kernel ends a node: https://man7.org/linux/man-pages/man2/reboot.2.html. */
+export const forcedEndStatus = { reboot: 129, powerOff: 130 } as const;
 
 /**
  * The drop-in of such a unit. Some distributions' units run `systemctl --force halt` (Debian 12), which ends a privileged node by a signal before a
@@ -27,6 +32,13 @@ export function endSettings(unit: string, status: number): string {
   const exit = `systemctl -f exit ${status} 2>/dev/null || systemctl -f ${verb}`;
   return `[Unit]\nSuccessAction=exit-force\nSuccessActionExitStatus=${status}\n[Service]\nType=oneshot\nExecStart=\nExecStart=/bin/sh -c '${exit}'\n`;
 }
+
+/** Runs at the very end of a node, also of one that is ended by force. */
+export const noteEnd = {
+  name: "usr/lib/systemd/system-shutdown/cluster-e2e",
+  mode: 0o755,
+  text: `#!/bin/sh\n${shellText(noteEndFile, { STATE: nodeState })}`,
+} as const;
 
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 

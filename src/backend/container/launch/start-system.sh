@@ -24,8 +24,14 @@ case $ran in
     fi
     ;;
 esac
+# After a power-off by force, Docker sees the same as after a reboot by force.
+if [ "${container:-}" = docker ] && [ -e "$STATE/off" ] && [ ! -e "$wanted" ]; then
+  rm -f "$STATE/off"
+  echo 'This node was powered off, so it waits until it is started once more.'
+  exit 0
+fi
 mkdir -p "$STATE"
-rm -f "$wanted"
+rm -f "$wanted" "$STATE/off"
 echo "$boot" >"$STATE/ran"
 
 # Unless the container is privileged, the engine leaves these unwritable. Both belong to the node alone. The tree of
@@ -34,6 +40,10 @@ echo "$boot" >"$STATE/ran"
 [ -w /proc/sys/net/ipv4/ip_forward ] || {
   mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net
 }
+
+# In a privileged container, this file would reboot this computer.
+sysrq=/proc/sysrq-trigger
+[ ! -w "$sysrq" ] || { mount --bind "$sysrq" "$sysrq" && mount -o remount,bind,ro "$sysrq"; }
 
 # What engines set for an application's container.
 set_network() { [ ! -e "/proc/sys/net/$1" ] || echo "$2" >"/proc/sys/net/$1"; }

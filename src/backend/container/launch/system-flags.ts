@@ -79,8 +79,11 @@ export function possibleRights(
     limits.map((limit) => ({ isPrivileged, words: [...words, ...limit] }));
   // Privileged nodes have every device. These two are for file systems and tunnels of programs, such as GlusterFS's.
   const devices = ["--device=/dev/fuse", "--device=/dev/net/tun"];
+  // Without it, the engine can't tell a reboot by force from a power-off.
+  const reboot = "--cap-add=SYS_BOOT";
   return [
     ...limited(true, ["--privileged"]),
+    ...limited(false, [...named, reboot, ...devices]),
     ...limited(false, [...named, ...devices]),
     ...limited(false, named),
   ];

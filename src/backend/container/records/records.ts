@@ -20,7 +20,7 @@ import { isOver } from "../../shared/lifetimes.ts";
 import { clusterExists } from "../../shared/machine-errors.ts";
 import { type Engine, removalCommand } from "../engine/engine.ts";
 import type { PassageTo } from "../engine/passage.ts";
-import { endStatus } from "../launch/self-reboot.ts";
+import { endStatus, forcedEndStatus } from "../launch/self-reboot.ts";
 import { readSnapshots } from "../snapshots/read-snapshots.ts";
 import { type CreationName, containerName, networkName } from "./labels.ts";
 import {
@@ -173,16 +173,21 @@ function endText({ exitCode, wasKilledForMemory, error }: NodeContainer): string
     : error === undefined
       ? ""
       : `: ${error}`;
-  const killed =
-    exitCode === 137 && why === ""
-      ? " (its power was cut, or this computer ran out of memory)"
-      : "";
-  const rebooted =
-    exitCode === endStatus["systemd-reboot.service"]
-      ? " (it has rebooted itself; start it again)"
-      : "";
-  return `the container stopped with status ${exitCode}${why}${killed}${rebooted}`;
+  const how = why === "" ? endings[exitCode] : undefined;
+  return `the container stopped with status ${exitCode}${why}${how === undefined ? "" : ` (${how})`}`;
 }
+
+const rebooted = "it has rebooted itself; start it again";
+const shutDown = "it was shut down";
+
+/** What the statuses mean with which nodes end. */
+const endings: Readonly<Record<number, string>> = {
+  [endStatus["systemd-poweroff.service"]]: shutDown,
+  [forcedEndStatus.powerOff]: shutDown,
+  [endStatus["systemd-reboot.service"]]: rebooted,
+  [forcedEndStatus.reboot]: rebooted,
+  137: "its power was cut, or this computer ran out of memory",
+};
 
 export const shortId = ({ id }: Pick<NodeContainer, "id">): string => id.slice(0, 12);
 

@@ -159,6 +159,7 @@ test.each([
   ["everything", docker, () => true, "--privileged"],
   ["devices", docker, (words: string) => words.includes("--device"), "--device=/dev/fuse"],
   ["nothing more", docker, () => false, "--cap-add=SYS_ADMIN"],
+  ["reboots", docker, (words: string) => words.includes("SYS_BOOT"), "--cap-add=SYS_BOOT"],
   [
     "privileges with lower limits",
     podman,
@@ -207,10 +208,11 @@ test("a node's keys come with the modes that sshd wants, folders before what is 
     ["-rw-r--r--", "etc/systemd/system/systemd-sysctl.service.d/cluster-e2e.conf"],
     ["drwxr-xr-x", "etc/systemd/system/user@0.service.d/"],
     ["-rw-r--r--", "etc/systemd/system/user@0.service.d/cluster-e2e.conf"],
-    ...["systemd-reboot", "systemd-poweroff", "systemd-halt"].flatMap((unit) => [
-      ["drwxr-xr-x", `etc/systemd/system/${unit}.service.d/`],
-      ["-rw-r--r--", `etc/systemd/system/${unit}.service.d/cluster-e2e.conf`],
+    ...["reboot", "poweroff", "halt"].flatMap((end) => [
+      ["drwxr-xr-x", `etc/systemd/system/systemd-${end}.service.d/`],
+      ["-rw-r--r--", `etc/systemd/system/systemd-${end}.service.d/cluster-e2e.conf`],
     ]),
+    ["-rwxr-xr-x", "usr/lib/systemd/system-shutdown/cluster-e2e"],
     ["-rwxr-xr-x", "usr/local/sbin/cluster-e2e-deadline"],
     ["-rw-r--r--", "etc/systemd/system/cluster-e2e-deadline.service"],
     ["drwxr-xr-x", "etc/systemd/system/sysinit.target.d/"],

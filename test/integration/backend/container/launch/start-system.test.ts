@@ -1,8 +1,9 @@
-/** The beginning of start-system.sh, which decides whether a node starts at all. */
+/** The parts of start-system.sh that decide whether a node starts at all, and what it can do to this computer. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import startSystem from "../../../../../src/backend/container/launch/start-system.sh" with { type: "text" };
+import { noteEnd } from "../../../../../src/backend/container/launch/self-reboot.ts";
 import { shellText } from "../../../../../src/ssh/shell-text.ts";
 import { runShell } from "../../../../support/prepare-machine.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -25,6 +26,11 @@ async function machine() {
     change: async (how: (text: string) => string) =>
       Bun.write(ran, how(await Bun.file(ran).text())),
     want: async () => Bun.write(wanted, ""),
+    /** As systemd does it at the end of a node. */
+    end: async (how: string) =>
+      runShell(["sh", "-es", how], noteEnd.text.replace(/^STATE=.*$/m, `STATE=${folder.path}`), {
+        PATH: process.env["PATH"]!,
+      }),
     isWanted: () => existsSync(wanted),
     [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose](),
   };
@@ -65,5 +71,38 @@ describe("a node", () => {
     await node.start("podman");
     await node.change(otherBoot);
     expect(await node.start("podman")).toBe(true);
+  });
+
+  test.each([
+    ["exit", true],
+    ["reboot", true],
+    ["poweroff", false],
+    ["halt", false],
+  ])(
+    "that ended with %s by force starts by itself: %p; as soon as somebody wants it, it does",
+    async (how, starts) => {
+      await using node = await machine();
+      await node.start();
+      expect(await node.end(how)).toEqual({ status: 0, stdout: "", stderr: "" });
+      expect(await node.start()).toBe(starts);
+      expect(await node.start()).toBe(true);
+      await node.end(how);
+      await node.want();
+      expect(await node.start()).toBe(true);
+      expect(await node.start()).toBe(true);
+      await node.end(how);
+      expect(await node.start("podman")).toBe(true);
+    },
+  );
+
+  test("can't reboot this computer with a file of the kernel", async () => {
+    await using folder = await scratchFolder();
+    const sysrq = join(folder.path, "sysrq-trigger");
+    const [, protection = ""] = /^(sysrq=[^]*?)\n\n/m.exec(startSystem) ?? [];
+    const script = `mount() { echo "$@"; }\n${protection.replace("/proc/sysrq-trigger", sysrq)}`;
+    const start = async () => runShell(["sh", "-e"], script, { PATH: process.env["PATH"]! });
+    expect(await start()).toEqual({ status: 0, stdout: "", stderr: "" });
+    await Bun.write(sysrq, "");
+    expect((await start()).stdout).toBe(`--bind ${sysrq} ${sysrq}\n-o remount,bind,ro ${sysrq}\n`);
   });
 });

@@ -215,7 +215,11 @@ test("a stopped container says why, and its cluster is incomplete", () => {
 test.each([
   [{ exitCode: 128, error: "no space left on device" }, "status 128: no space left on device"],
   [{ exitCode: 137 }, "status 137 (its power was cut, or this computer ran out of memory)"],
-  [{ exitCode: 0 }, "status 0"],
+  [{ exitCode: 0 }, "status 0 (it was shut down)"],
+  [{ exitCode: 130 }, "status 130 (it was shut down)"],
+  [{ exitCode: 129 }, "status 129 (it has rebooted itself; start it again)"],
+  [{ exitCode: 133 }, "status 133 (it has rebooted itself; start it again)"],
+  [{ exitCode: 1 }, "status 1"],
 ])("the end of a container with %j is explained", (sketch, reason) => {
   const [cluster] = read(container({ status: "exited", ...sketch }));
   expect(cluster!.nodes[0]!.stateReason).toBe(`the container stopped with ${reason}`);
