@@ -50,7 +50,14 @@ const kinds = {
   upgrade: { version: text, course },
   snapshot: { action: text, name: text, course },
   clock: { node, offsetMs: read.number },
-  noticed: { node, what: text, text, isExplained: read.optional(read.boolean) },
+  /** `explanation`: why it doesn't count, a fault's description or the option that ignores it. */
+  noticed: {
+    node,
+    what: text,
+    text,
+    isExplained: read.optional(read.boolean),
+    explanation: read.optional(text),
+  },
   /** How a command ended that created a cluster or used it. */
   result: { title: text, isGood: read.boolean, text },
 } as const;

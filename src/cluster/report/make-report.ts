@@ -244,9 +244,31 @@ function noticedIn(
   const isKnown = ({ line, what, explanation }: ReportParts["noticed"][number]): boolean =>
     explanation === undefined &&
     watched.some((each) => each.line.node === line.node && each.what === what);
-  const logged = notice(lines, windowsOf(events, nowMs));
-  return [...watched, ...logged.filter((each) => !isKnown(each))];
+  const logged = notice(lines, windowsOf(events, nowMs))
+    .filter((each) => !isKnown(each))
+    .map((each) => ({ ...each, explanation: each.explanation ?? ignoringOf(each, events) }));
+  const isOpen = ({ explanation }: ReportParts["noticed"][number]): boolean =>
+    explanation === undefined;
+  return [...watched, ...logged.filter(isOpen), ...logged.filter((each) => !isOpen(each))];
 }
+
+const clockSlackMs = 5_000;
+
+/** Why a command that watched the nodes did not count what a line says. */
+const ignoringOf = (
+  { line, what }: ReportParts["noticed"][number],
+  events: readonly ClusterEvent[],
+): string | undefined => {
+  const found = events.find(
+    (event) =>
+      event.kind === "noticed" &&
+      event.isExplained === true &&
+      event.node === line.node &&
+      event.what === what &&
+      Math.abs(Date.parse(event.at) - (line.ms ?? Infinity)) <= clockSlackMs,
+  );
+  return found?.kind === "noticed" ? found.explanation : undefined;
+};
 
 const nodesOf = (
   texts: readonly NamedText[],

@@ -248,23 +248,24 @@ function findingJudge(
     counts.set(nodeKind, count);
     if (seen.has(key) || count > mostOfKind || troubles.length >= mostTroubles) return;
     const windows = windowsOf(await readEvents(directory), seenMs);
-    const isExplained = [seenMs, atMs].some(
-      (ms) => explanationOf(kind, { node, ms }, windows) !== undefined,
+    const [fault] = [seenMs, atMs].flatMap(
+      (ms) => explanationOf(kind, { node, ms }, windows) ?? [],
     );
     const isIgnored = ignored.some(
       ({ kind: each, pattern }) =>
         (each === "all" || each === kind) &&
         (pattern === undefined || matchesLine(pattern, finding.text)),
     );
+    const explanation = fault ?? (isIgnored ? "a request to ignore it" : undefined);
     const text = outsideLine(finding.text);
-    if (!isExplained) seen.add(key);
-    const isTrouble = !isExplained && !isIgnored;
+    const isTrouble = explanation === undefined;
+    if (isTrouble) seen.add(key);
     const event = {
       kind: "noticed",
       node,
       what,
       text,
-      ...(!isTrouble && { isExplained: true }),
+      ...(explanation !== undefined && { isExplained: true, explanation }),
     } as const;
     const at = { now: () => atMs };
     if (isTrouble || count === 1)
