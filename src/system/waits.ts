@@ -92,6 +92,8 @@ export const waits = {
 
   /** A node whose journal is followed restarts, or is cut off. The user ends it. */
   followedNode: { pauseMs: growing(500, 1.5, 5_000) },
+  /** A command's user is told within five seconds that a node has stopped or booted. */
+  watchedNode: { pauseMs: growing(500, 1.5, 2_000) },
 
   /** Looks whether nodes that boot have stopped again. The signal limits the wait. */
   booting: { pauseMs: every(2_000) },

@@ -170,20 +170,28 @@ function nodesLooker(
   };
 }
 
-/** Looks while a node isn't watched or says nothing, because the connection to one that is off may stay open. */
+/**
+ * Looks while a node isn't watched or says nothing, because the connection to one that is off may stay open: at once when
+ * that begins, and then again and again.
+ */
 async function lookAgain(
   { clock, signal }: Work,
   watched: readonly Watched[],
   look: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  for (let looks = 0; ;) {
-    await clock.sleep(waits.followedNode.pauseMs(looks + 1), signal);
+  const next = { looks: 0, atMs: 0 };
+  for (let known: ReadonlySet<Watched> = new Set(); ;) {
+    await clock.sleep(waits.watchedNode.pauseMs(1), signal);
     const now = clock.now();
-    const isSilent = watched.some(
-      ({ status, state }) => !status.isOn || now - state.heardMs > silentMs,
+    const silent = new Set(
+      watched.filter(({ status, state }) => !status.isOn || now - state.heardMs > silentMs),
     );
-    looks = isSilent ? looks + 1 : 0;
-    if (isSilent) await look(signal);
+    if (!silent.isSubsetOf(known)) Object.assign(next, { looks: 0, atMs: now });
+    known = silent;
+    if (silent.size === 0 || now < next.atMs) continue;
+    await look(signal);
+    next.looks += 1;
+    next.atMs = clock.now() + waits.watchedNode.pauseMs(next.looks);
   }
 }
 
@@ -226,7 +234,7 @@ async function watchOn(
       const { transient } = error;
       if (!transient && !hasErrorId(error, "connection-failed")) throw error;
     }
-    do await clock.sleep(waits.followedNode.pauseMs(failures), signal);
+    do await clock.sleep(waits.watchedNode.pauseMs(failures), signal);
     while (status.node.state !== "running");
   }
 }

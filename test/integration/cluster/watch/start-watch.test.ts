@@ -1,5 +1,5 @@
 /** Watching nodes whose journal is a file, over real SSH connections. */
-import { appendFile, mkdir } from "node:fs/promises";
+import { appendFile, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import { recordEvent, recordNodes } from "../../../../src/cluster/events/record-event.ts";
@@ -11,11 +11,12 @@ import {
 import type { ClusterRecord, NodeState } from "../../../../src/model/cluster-record.ts";
 import { LineProgress } from "../../../../src/library/runtime.ts";
 import { readEvents } from "../../../../src/store/events.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { until } from "../../../support/until.ts";
 
 /** Follows the file `run/journal` from its end, or from the line that a cursor names. */
 const programs = {
@@ -33,20 +34,37 @@ echo "$(date +%Y-%m-%dT%H:%M:%S.000000+0000) host cluster-e2e[1]: $4" >>"$MACHIN
 `,
 };
 
-async function openCluster(ignored: readonly Ignored[] = []) {
+/** Notes how long the node's rounds are, and makes them short; while there is a file \`run/silent\`, none ends. */
+const sleep = `#!/bin/sh
+echo "$1" >>"$MACHINE/run/pauses"
+while [ -e "$MACHINE/run/silent" ]; do : >"$MACHINE/run/is-silent"; /bin/sleep 0.02; done
+exec /bin/sleep 0.02
+`;
+
+interface Given {
+  readonly ignored?: readonly Ignored[];
+  readonly clock?: Clock;
+  readonly programs?: Readonly<Record<string, string>>;
+}
+
+async function openCluster({ ignored = [], clock = systemClock, ...given }: Given = {}) {
   const scratch = await scratchFolder();
-  const machines = await startMachines({ roles: ["master", "agent"], programs });
+  const machines = await startMachines({
+    roles: ["master", "agent"],
+    programs: { ...programs, ...given.programs },
+  });
   const directory = join(scratch.path, "state");
   await machines.openTo(directory);
   const notes: string[] = [];
   const progress = new LineProgress((line) => notes.push(line));
   const cluster = { ...exampleCluster(machines.nodes, "oss"), directory };
-  const runtime = { environment: {}, clock: systemClock, progress };
+  const runtime = { environment: {}, clock, progress };
   const troubles: Trouble[] = [];
   const states = new Map<number, NodeState>();
+  const setState = (index: number, state: NodeState): void => void states.set(index, state);
   const stop = async (index: number): Promise<void> => {
     await machines.machines[index]!.close();
-    states.set(index, "stopped");
+    setState(index, "stopped");
   };
   const find = async (): Promise<ClusterRecord> => ({
     ...cluster,
@@ -65,7 +83,7 @@ async function openCluster(ignored: readonly Ignored[] = []) {
   }
   const write = async (index: number, text: string): Promise<void> =>
     appendFile(journal(index), lineOf(text));
-  const until = async (text: string): Promise<void> => {
+  const untilTold = async (text: string): Promise<void> => {
     while (!troubles.some((each) => each.text.includes(text))) await Bun.sleep(20);
   };
   const watch = await startWatch(
@@ -90,8 +108,9 @@ async function openCluster(ignored: readonly Ignored[] = []) {
     notes,
     find,
     write,
-    until,
+    untilTold,
     stop,
+    setState,
     troubles,
     [Symbol.asyncDispose]: dispose,
   };
@@ -107,14 +126,14 @@ test.skipIf(machinesLack !== undefined)(
   `says at once what goes wrong on which node, once, and goes on past a lost connection (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await openCluster();
-    const { watch, write, until, machines, directory } = opened;
+    const { watch, write, untilTold, machines, directory } = opened;
     await write(0, "systemd[1]: app.service: Failed with result 'exit-code'.");
     await write(0, "systemd[1]: app.service: Failed with result 'exit-code'.");
-    await until("app.service");
+    await untilTold("app.service");
     await machines.machines[1]!.write("proc/1/stat", `1 (systemd) ${"0 ".repeat(19)}77 0`);
     machines.machines[1]!.cutConnections();
     await write(1, "kernel: Out of memory: Killed process 7 (java)");
-    await until("java");
+    await untilTold("java");
     await write(1, "systemd[1]: last.service: Failed with result 'exit-code'.");
     expect(shown(await watch.end())).toEqual([
       "master_0 failed-unit systemd: app.service: Failed with result 'exit-code'.",
@@ -131,7 +150,9 @@ test.skipIf(machinesLack !== undefined)(
 test.skipIf(machinesLack !== undefined)(
   `a fault of ours explains its own effect on its own node, and an option what it names (${machinesLack ?? "here"})`,
   async () => {
-    await using opened = await openCluster([{ kind: "failed-unit", pattern: "cron*exit" }]);
+    await using opened = await openCluster({
+      ignored: [{ kind: "failed-unit", pattern: "cron*exit" }],
+    });
     const { watch, write, directory, runtime } = opened;
     const fault = { id: "0123abcd", fault: "process", text: "killing app", seconds: 600 };
     recordEvent(
@@ -166,13 +187,99 @@ test.skipIf(machinesLack !== undefined)(
   `a node that stops is noticed, unless a command of ours stopped it (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await openCluster();
-    const { watch, until, stop, find, directory, runtime } = opened;
+    const { watch, untilTold, stop, find, directory, runtime } = opened;
     await stop(0);
-    await until("the node is stopped");
+    await untilTold("the node is stopped");
     const [, agent] = (await find()).nodes;
     recordNodes(directory, [{ ...agent!, state: "stopped" }], runtime);
     await stop(1);
     expect(shown(await watch.end())).toEqual(["master_0 reboot the node is stopped"]);
     expect(opened.notes.join("\n")).not.toContain("was not watched");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `an ignored line hides no other of its kind (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster({ ignored: [{ kind: "oom", pattern: "java" }] });
+    await opened.write(0, "kernel: Out of memory: Killed process 7 (java)");
+    await opened.write(0, "kernel: Out of memory: Killed process 8 (etcd)");
+    await opened.write(0, "kernel: Out of memory: Killed process 9 (java)");
+    expect(shown(await opened.watch.end())).toEqual([
+      "master_0 oom kernel: Out of memory: Killed process 8 (etcd)",
+    ]);
+  },
+);
+
+/** A clock that stands still, until somebody sleeps and a test lets the time pass. */
+function steppedClock(nowMs: number) {
+  const sleeping: { readonly endMs: number; readonly wake: () => void }[] = [];
+  const state = { nowMs };
+  const clock: Clock = {
+    now: () => state.nowMs,
+    sleep: async (ms, signal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      sleeping.push({ endMs: state.nowMs + ms, wake: resolve });
+      await promise;
+    },
+  };
+  const step = async (ms: number): Promise<void> => {
+    await until("somebody sleeps", () => sleeping.length > 0);
+    state.nowMs += ms;
+    for (const each of sleeping.splice(0))
+      if (each.endMs <= state.nowMs) each.wake();
+      else sleeping.push(each);
+  };
+  return { clock, step };
+}
+
+test.skipIf(machinesLack !== undefined)(
+  `a journal's line waits for no clock, and a node's own rounds take three seconds (${machinesLack ?? "here"})`,
+  async () => {
+    const { clock } = steppedClock(Date.now());
+    await using opened = await openCluster({ clock, programs: { sleep } });
+    const [machine] = opened.machines.machines;
+    await opened.write(0, "systemd[1]: app.service: Failed with result 'exit-code'.");
+    await opened.untilTold("app.service");
+    const pauses = async (): Promise<readonly string[]> =>
+      (await machine!.read("run/pauses")).split("\n").slice(0, -1);
+    await until("the node has gone round", async () => (await pauses()).length > 9);
+    expect(Math.max(...(await pauses()).map(Number))).toBe(3);
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a node that stops without a word is known within five seconds, whatever others do (${machinesLack ?? "here"})`,
+  async () => {
+    const startMs = Date.now();
+    const { clock, step } = steppedClock(startMs);
+    await using opened = await openCluster({ clock, programs: { sleep } });
+    const [master, agent] = opened.machines.machines;
+    const silence = async (index: 0 | 1): Promise<number> => {
+      const machine = [master, agent][index]!;
+      await machine.write("run/silent", "");
+      await until("it is silent", async () => Bun.file(`${machine.folder}/run/is-silent`).exists());
+      opened.setState(index, "stopped");
+      return clock.now();
+    };
+    const silentMs = async (index: 0 | 1): Promise<number> => {
+      const sinceMs = await silence(index);
+      const known = opened.troubles.length;
+      while (opened.troubles.length === known) await step(100);
+      return Date.parse(opened.troubles.at(-1)!.at) - sinceMs;
+    };
+    expect(await silentMs(1)).toBeLessThanOrEqual(5_000);
+    for (let steps = 0; steps < 40; steps += 1) {
+      const rounds = (await master!.read("run/pauses")).length;
+      await step(500);
+      await until("a round", async () => (await master!.read("run/pauses")).length > rounds + 3);
+    }
+    expect(await silentMs(0)).toBeLessThanOrEqual(5_000);
+    expect(shown(opened.troubles)).toEqual([
+      "agent_0 reboot the node is stopped",
+      "master_0 reboot the node is stopped",
+    ]);
+    for (const each of [master, agent]) await rm(`${each!.folder}/run/silent`);
   },
 );
