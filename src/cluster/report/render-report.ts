@@ -1,6 +1,6 @@
 /** Renders the report as one HTML file. Every text passes through `escaped`, and the page's policy forbids any script, style or request but its own. */
 import { createHash } from "node:crypto";
-import { numbered } from "../../system/amounts.ts";
+import { formatDuration, numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
 import { nearTo, pageBytes } from "./select-lines.ts";
 import { isError } from "./signs.ts";
@@ -26,6 +26,7 @@ export interface ReportParts extends TimelineParts {
 const errorBytes = 1_500_000;
 const mostNoticed = 40;
 const mostFirst = 100;
+const mostWindows = 6;
 const [mostRows, longestValue] = [60, 4000];
 
 const escaped = (text: string): string => Bun.escapeHTML(text);
@@ -102,7 +103,8 @@ const list = (items: readonly string[]): string =>
         .join("\n")}</ul>`;
 
 /** What was noticed, what nothing explains first, and the first error of each node. */
-function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): string {
+function renderFindings(parts: ReportParts): string {
+  const { noticed, lines, nodes, span, events, windows } = parts;
   const item = (line: LogLine, what: string, explanation?: string): string => {
     const offset = Math.floor((line.ms ?? 0) - span.startMs);
     const time =
@@ -121,7 +123,23 @@ function renderFindings({ noticed, lines, nodes, span, events }: ReportParts): s
   const firsts = firstErrors(lines, nodes.slice(0, mostFirst), runMs).map((line) => item(line, ""));
   const lists = (items: readonly string[]): string =>
     items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
-  return `${section("Noticed", lists(found))}\n${section("First error of each node", lists(firsts))}`;
+  const done = windows.slice(-mostWindows).map((window) => windowItem(window, span));
+  const more = windows.length > done.length ? `, the last ${done.length}` : "";
+  return [
+    section("Noticed", lists(found)),
+    section(`Faults and power changes${more}`, lists(done)),
+    section("First error of each node", lists(firsts)),
+  ].join("\n");
+}
+
+/** What was done to nodes is often the cause, also where no line of a log says so. */
+function windowItem(
+  { kind, text, nodes, startMs, endMs }: ReportParts["windows"][number],
+  span: ReportParts["span"],
+): string {
+  const where = kind === "power" ? ` on ${nodes.join(", ")}` : "";
+  const length = endMs > startMs ? `, ${formatDuration(endMs - startMs)}` : "";
+  return `<li><a href="#log" data-t="${startMs - span.startMs}">${timeText(startMs, span.startMs)}</a>${length} ${shortened(text + where)}</li>`;
 }
 
 /** The first error of each node since the command began, or before, or without a time. */

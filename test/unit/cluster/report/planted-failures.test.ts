@@ -111,6 +111,51 @@ describe("the first screen names", () => {
     );
   });
 
+  test("a partition, also if no unit fails of it, and no more than the last faults", () => {
+    const journals = {
+      master_0: [`${unix(72)} master_0 etcd[412]: etcdserver: request timed out, no leader`],
+    };
+    const screen = firstScreen(
+      report({ events: [partition(65, "begun"), partition(95, "healed")], journals }),
+    );
+    expect(screen).toContain(
+      "Faults and power changes 10:01:05.000, 30.0 s partition between master_0 and master_1, master_2 First error",
+    );
+    const many = Array.from({ length: 9 }, (_, index) => partition(60 + index, "begun"));
+    const last = firstScreen(report({ events: many, journals }));
+    expect(last).toContain("Faults and power changes, the last 6 10:01:03.000");
+  });
+
+  test("a node that was shut down", () => {
+    const power = { kind: "power", action: "Shut down", nodes: ["master_1"] } as const;
+    const events = [
+      event(65, { ...power, course: "begun" }),
+      event(70, { ...power, course: "done" }),
+    ];
+    expect(firstScreen(report({ events, journals: {} }))).toContain(
+      "10:01:05.000, 5.0 s Shut down on master_1",
+    );
+  });
+
+  test("what a command was told to ignore, but as that", () => {
+    const noticed = {
+      kind: "noticed",
+      node: "master_1",
+      what: "failed unit",
+      text: "systemd: app.service: Failed with result 'signal'.",
+      isExplained: true,
+      explanation: "a request to ignore it",
+    } as const;
+    const line = (seconds: number): string =>
+      `${unix(seconds)} master_1 systemd[1]: app.service: Failed with result 'signal'.`;
+    const screenAt = (seconds: number): string =>
+      firstScreen(
+        report({ events: [event(70, noticed)], journals: { master_1: [line(seconds)] } }),
+      );
+    expect(screenAt(70)).toContain("failed unit (explained by a request to ignore it)");
+    expect(screenAt(90)).not.toContain("a request to ignore it");
+  });
+
   test("an OOM kill, also in a container's slice", () => {
     const screen = firstScreen(
       report({
