@@ -143,12 +143,15 @@ export function chaosPlan(
   return found;
 }
 
-/** `3. after 60.0 s: process on master_1 for 12.0 s (unit etcd)` */
+/** `3. after 60.0 s: process on master_1 for 12.0 s (unit etcd, signal kill)` */
 export function stepText({ number, atMs, request }: ChaosStep): string {
   const { kind, durationMs, nodes, between, ...values } = request;
-  const given = Object.entries(values).flatMap(([name, value]) =>
-    value === undefined || value === false ? [] : [`${name} ${String(value)}`],
-  );
+  const given = Object.entries(values).flatMap(([name, value]) => {
+    if (value === undefined || value === false) return [];
+    const { flag = name, suffix = "" } = faultRows[kind].options[name] ?? {};
+    const word = flag.replace(/^--/, "");
+    return [value === true ? word : `${word} ${String(value)}${suffix}`];
+  });
   const more = given.length === 0 ? "" : ` (${given.join(", ")})`;
   const where = (nodes ?? between ?? []).join(", ");
   return `${number}. after ${formatDuration(atMs)}: ${kind} on ${where} for ${formatDuration(durationMs)}${more}`;

@@ -100,7 +100,8 @@ export const chaosText = (options: ChaosOptions): string =>
 
 type OptionValue = string | number | boolean | readonly string[] | undefined;
 
-function valueText(name: string, value: OptionValue): string | undefined {
+/** Returns what the command line reads as this value. */
+export function valueText(name: string, value: OptionValue): string | undefined {
   if (value === undefined || value === false) return undefined;
   if (typeof value === "object") return value.length === 0 ? undefined : value.join(",");
   const suffix = name.endsWith("Ms")

@@ -6,7 +6,7 @@ import { planFault } from "../../cluster/faults/plan-fault.ts";
 import { findCluster } from "../../cluster/find-cluster.ts";
 import { durationText, numbered } from "../../system/amounts.ts";
 import type { JsonResults } from "../json-results.ts";
-import { chaosPairs } from "./chaos-text.ts";
+import { chaosPairs, valueText } from "./chaos-text.ts";
 
 interface RandomInput {
   readonly clusterId: string;
@@ -40,18 +40,20 @@ export async function executeRandom(
     await runChaos({ ...context, signal }, backend, { clusterId, options, durationMs });
   } finally {
     progress.note(
-      `Seed ${options.seed}. Repeat this plan: ${repeating({ options, durationMs }, context)}`,
+      `Seed ${options.seed}. Repeat this plan: ${repeating({ clusterId, options, durationMs }, context)}`,
     );
   }
   output.result(result);
 }
 
 function repeating(
-  { options, durationMs }: Pick<RandomInput, "options" | "durationMs">,
+  { clusterId, options, durationMs }: Omit<RandomInput, "dryRun">,
   { programName }: Context,
 ): string {
   const words = chaosPairs(options).map(([key, text]) =>
     text === "true" ? `--${key}` : `--${key}=${text}`,
   );
-  return [programName, "fault random", `--for=${durationMs / 1000}s`, ...words].join(" ");
+  const length = `--for=${valueText("durationMs", durationMs) ?? ""}`;
+  const where = `--cluster-id=${clusterId}`;
+  return [programName, "fault random", length, ...words, where].join(" ");
 }

@@ -117,7 +117,11 @@ function killedFaults<Bench extends TesterWorld>(): readonly Fault<Bench>[] {
           return ended;
         },
         signal === "SIGINT"
-          ? { status: signal, id: "interrupted", says: ["fault random --for=600s --seed=7"] }
+          ? {
+              status: signal,
+              id: "interrupted",
+              says: ["fault random --for=600s --seed=7", "--cluster-id=faulty"],
+            }
           : { status: signal, says: [] },
       ),
     ),

@@ -43,11 +43,11 @@ test("a seed has the same plan for ever", () => {
   const plan = chaosPlan(clusterOf(3, 2), { ...options, durationMs: 150_000 });
   expect(plan.map(stepText)).toMatchInlineSnapshot(`
     [
-      "1. after 0.0 s: network on master_1 for 14.0 s (lossPercent 13)",
+      "1. after 0.0 s: network on master_1 for 14.0 s (loss 13%)",
       "2. after 30.0 s: partition on agent_1 for 16.0 s",
       "3. after 1 min: process on master_2 for 12.0 s (unit etcd, signal kill)",
       "4. after 1 min 30 s: partition on master_1 for 10.0 s",
-      "5. after 2 min: network on master_1 for 14.0 s (lossPercent 39)",
+      "5. after 2 min: network on master_1 for 14.0 s (loss 39%)",
     ]
   `);
 });

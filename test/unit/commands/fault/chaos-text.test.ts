@@ -2,7 +2,7 @@ import { messageOf } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { BadValue } from "../../../../src/cli/options/option.ts";
-import { chaosText, parseChaos } from "../../../../src/commands/fault/chaos-text.ts";
+import { chaosText, parseChaos, valueText } from "../../../../src/commands/fault/chaos-text.ts";
 
 test.each([
   "seed=7,every=30s,kinds=partition,targets=one,minority",
@@ -53,4 +53,11 @@ test.each([
 ])("%j is refused", (text, problem) => {
   expect(() => parseChaos(text)).toThrow(BadValue);
   expect(unmarked(problemWith(text))).toContain(problem);
+});
+
+test.each([
+  [600_000, "600s"],
+  [1_500, "1500ms"],
+])("the line that repeats a plan has a duration that is read: %d ms", (durationMs, text) => {
+  expect(valueText("durationMs", durationMs)).toBe(text);
 });
