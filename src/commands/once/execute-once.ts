@@ -3,12 +3,15 @@ import type { Context } from "../../cli/command.ts";
 import { createCluster } from "../../cluster/create.ts";
 import { makeLogsFolder } from "../../cluster/logs/save-logs.ts";
 import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
+import type { Trouble } from "../../cluster/watch/start-watch.ts";
 import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
+import { chaosText } from "../fault/chaos-text.ts";
 import { type RunInput, executeRun } from "../run/execute-run.ts";
+import { troubleLines } from "../run/with-watch.ts";
 import { readPassword } from "../options.ts";
 import { type JunitReport, junitReport, readinessTest } from "../summary/junit-report.ts";
 import { type CachedCluster, findCached } from "./cached-cluster.ts";
@@ -21,8 +24,11 @@ export class CommandFailed extends OwnError {
   override readonly name = "CommandFailed";
   readonly status: number;
 
-  constructor(status: number) {
-    super(`The command exited with status ${status}.`);
+  /** With what went wrong on the nodes meanwhile, which may be why. */
+  constructor(status: number, troubles: readonly Trouble[]) {
+    const lines =
+      troubles.length === 0 ? "" : ` While it ran, on the nodes:${troubleLines(troubles)}`;
+    super(`The command exited with status ${status}.${lines}`);
     this.status = status;
   }
 }
@@ -31,6 +37,13 @@ type OneUse = OnceInput & Pick<RunInput, "shard" | "onTrouble"> & Pick<Chaos, "o
 
 const creationTest = "The cluster is created";
 const commandTestOf = ({ chaos }: OneUse): string => `The command succeeds${chaosTitle(chaos)}`;
+const testsOf = (input: OneUse): readonly string[] => [
+  creationTest,
+  readinessTest,
+  commandTestOf(input),
+];
+/** The value of `--chaos` that repeats the plan, also if its seed was drawn. */
+const repetitionOf = ({ chaos }: OneUse): string | undefined => chaos && chaosText(chaos);
 
 /** The options of `create` that `once` doesn't have. */
 const asCreate = { wait: true, dryRun: false, replace: false, output: "text" } as const;
@@ -45,7 +58,7 @@ export async function executeOnce(
 ): Promise<void> {
   const { clusterId, junit: file } = given;
   const tests = junitReport(
-    { file, clusterId, tests: [creationTest, readinessTest, commandTestOf(given)] },
+    { file, clusterId, chaos: repetitionOf(given), tests: testsOf(given) },
     context,
   );
   await tests.during(async () => {
@@ -177,6 +190,7 @@ function reporter(
       junit,
       logsFolder: logsDir === undefined ? undefined : { path: logsDir, sinceMs },
       saved: isGood ? undefined : input.saveOnFailure,
+      chaos: repetitionOf(input),
       result: { isGood, text: isGood ? "" : messageOf(failure) },
     };
     await tryToReport({ kind, backend, scope: input }, given, context);
@@ -191,13 +205,19 @@ async function runCommand(
   const { clusterId, chaos, onFault, keepOnFailure } = input;
   // After an interruption the cluster goes as it is.
   const abandon = keepOnFailure ? undefined : context.signal;
-  const command = async (): Promise<number> => executeRun(kind, { ...input, watch: true }, context);
+  const troubles: Trouble[] = [];
+  const onTrouble = (trouble: Trouble): void => {
+    troubles.push(trouble);
+    input.onTrouble?.(trouble);
+  };
+  const command = async (): Promise<number> =>
+    executeRun(kind, { ...input, watch: true, onTrouble }, context);
   const status =
     chaos === undefined
       ? await command()
       : await withChaos(backend, { clusterId, options: chaos, onFault, abandon }, context, command);
   if (status === 0) return;
-  const failure = new CommandFailed(status);
+  const failure = new CommandFailed(status, troubles);
   context.progress.note(failure.message);
   throw failure;
 }

@@ -47,6 +47,20 @@ export async function shrinkChaos(
 const hasFailed = (error: unknown, { local }: Pick<OnceInput, "local">): boolean =>
   error instanceof CommandFailed && hasRun(error.status, !local);
 
+/** A try with some faults of the plan. The files that the user wants are those of the first run. */
+export const tryOf = ({ chaos, ...input }: ShrinkingInput, only: readonly number[]): OnceInput => ({
+  ...input,
+  junit: undefined,
+  report: undefined,
+  logsDir: undefined,
+  saveOnFailure: undefined,
+  cache: undefined,
+  fetch: [],
+  summary: false,
+  shrink: undefined,
+  chaos: only.length === 0 ? undefined : { ...chaos, only },
+});
+
 async function printSmallest(
   kind: BackendKind,
   input: ShrinkingInput,
@@ -58,13 +72,11 @@ async function printSmallest(
     progress.note("No fault had begun when the command failed, so there is nothing to leave out.");
     return;
   }
-  const rest = { junit: undefined, saveOnFailure: undefined, cache: undefined, fetch: [] };
   const fails = async (only: readonly number[]): Promise<boolean> => {
     const which = only.length === 0 ? "without any fault" : `with faults ${only.join(", ")}`;
     progress.note(`Trying ${which}.`);
-    const chaos = only.length === 0 ? undefined : { ...input.chaos, only };
     try {
-      await executeOnce(kind, { ...input, ...rest, chaos }, context);
+      await executeOnce(kind, tryOf(input, only), context);
       return false;
     } catch (error) {
       signal.throwIfAborted();

@@ -18,6 +18,8 @@ export interface ClusterReport {
   readonly result?: { readonly isGood: boolean; readonly text: string };
   /** The file of `--save-on-failure`, if the cluster was saved there. */
   readonly saved?: string | undefined;
+  /** The value of `--chaos` that repeats its plan of faults. */
+  readonly chaos?: string | undefined;
 }
 
 interface Opened {
@@ -34,7 +36,7 @@ export async function writeClusterReport(
   context: Context,
   signal: AbortSignal,
 ): Promise<void> {
-  const { cluster, clusterId, saved } = given;
+  const { cluster, clusterId, saved, chaos } = given;
   const directory =
     cluster?.directory ?? (await findLastFolder(backend, clusterId, context.environment));
   const lines = (await readEvents(directory)).flatMap((event) =>
@@ -50,6 +52,7 @@ export async function writeClusterReport(
       ["Program", `${program} ${version}`],
       ...(cluster === undefined ? [] : factsOf(cluster)),
       ["Folder", directory],
+      ...(chaos === undefined ? [] : [["Chaos", `--chaos ${chaos}`] as const]),
     ],
     commands: [
       ...lines.map((line) => ["Make this cluster again", line] as const),

@@ -50,14 +50,19 @@ const mostShown = 20;
 const lineOf = ({ node, at, what, text }: Trouble): string =>
   `${node}, ${at.slice(11, 19)} UTC: ${what}: ${text}`;
 
-function troubleNoticed(troubles: readonly Trouble[]): ClusterError {
+/** A line for each, in front of which the line of the message ends. */
+export function troubleLines(troubles: readonly Trouble[]): string {
   const lines = troubles.slice(0, mostShown).map((each) => `\n  ${lineOf(each)}`);
   const more = troubles.length - lines.length;
+  return `${lines.join("")}${more > 0 ? `\n  and ${more} more` : ""}`;
+}
+
+function troubleNoticed(troubles: readonly Trouble[]): ClusterError {
   const count = troubles.length === 1 ? "something" : numbered(troubles.length, "thing");
   const kinds = [...new Set(troubles.map(({ kind }) => kind))];
   return new ClusterError(
     "trouble-noticed",
-    `The command succeeded, but ${count} went wrong on the nodes while it ran:${lines.join("")}${more > 0 ? `\n  and ${more} more` : ""}`,
+    `The command succeeded, but ${count} went wrong on the nodes while it ran:${troubleLines(troubles)}`,
     {
       hint: `Look at the nodes' logs, or pass ${optionName("ignore")} with ${kinds.join(" or ")} if that is expected.`,
       facts: { troubles: troubles.map(troubleFacts) },

@@ -42,12 +42,14 @@ export const readinessTest = "The platform is ready";
 interface ReportRequest {
   readonly file: string | undefined;
   readonly clusterId: string;
+  /** The value of `--chaos` that repeats its plan of faults. */
+  readonly chaos?: string | undefined;
   /** The names of all tests in their order, without those of the nodes. */
   readonly tests: readonly string[];
 }
 
 export function junitReport(
-  { file, clusterId, tests }: ReportRequest,
+  { file, clusterId, chaos, tests }: ReportRequest,
   context: Context,
 ): JunitReport {
   const { clock, progress } = context;
@@ -67,7 +69,7 @@ export function junitReport(
     if (file === undefined) return;
     const skipped = tests.slice(tests.indexOf(current.name) + 1);
     const all = [...done, ...skipped.map(skippedTest)];
-    const suite = { name: context.programName, clusterId, startMs, endMs: clock.now() };
+    const suite = { name: context.programName, clusterId, chaos, startMs, endMs: clock.now() };
     const text = renderJunit(suite, all, (given) => progress.mask(given));
     try {
       await mkdir(dirname(file), { recursive: true });
@@ -143,7 +145,7 @@ function typeOf(failure: unknown): string {
 
 /** Returns the XML. Names and texts may contain any characters. */
 function renderJunit(
-  suite: Period & { readonly name: string; readonly clusterId: string },
+  suite: Period & Pick<ReportRequest, "clusterId" | "chaos"> & { readonly name: string },
   tests: readonly Test[],
   mask: (text: string) => string,
 ): string {
@@ -154,6 +156,10 @@ function renderJunit(
   const counts = `tests="${tests.length}" failures="${failures}" errors="0" time="${seconds}"`;
   const start = new Date(suite.startMs).toISOString().slice(0, 19);
   const name = escaped(suite.name);
+  const { clusterId: cluster, chaos } = suite;
+  const properties = Object.entries({ cluster, chaos }).flatMap(([key, value]) =>
+    value === undefined ? [] : [`<property name="${key}" value="${escaped(value)}"/>`],
+  );
   const cases = tests.map(({ name: test, seconds: took, outcome }) => {
     const head = `    <testcase classname="${name}" name="${escaped(test)}" time="${took.toFixed(3)}"`;
     if (outcome === "passed") return `${head}/>`;
@@ -166,7 +172,7 @@ function renderJunit(
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${counts}>`,
     `  <testsuite name="${name}" timestamp="${start}" skipped="${skipped}" ${counts}>`,
-    `    <properties><property name="cluster" value="${escaped(suite.clusterId)}"/></properties>`,
+    `    <properties>${properties.join("")}</properties>`,
     ...cases,
     "  </testsuite>",
     "</testsuites>",

@@ -7,6 +7,8 @@ import { containerKind } from "../../../../src/backend/container/container-kind.
 import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import { checkSaving } from "../../../../src/commands/once/once-options.ts";
+import { CommandFailed } from "../../../../src/commands/once/execute-once.ts";
+import { tryOf } from "../../../../src/commands/once/shrink-chaos.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -171,4 +173,26 @@ test("shards that are interrupted report nothing but the interruption", async ()
   const full = new ClusterError("capacity-lacking", "The disk is full.");
   const { failure, told } = await failingShards([full, full], true);
   expect([failure, told]).toEqual([new Error("interrupted"), []]);
+});
+
+test("a command's failure names what went wrong on the nodes meanwhile", () => {
+  expect(new CommandFailed(3, []).message).toBe("The command exited with status 3.");
+  const trouble = { node: "agent_0", kind: "oom", what: "out of memory", text: "java" } as const;
+  expect(new CommandFailed(3, [{ ...trouble, at: "2026-11-28T10:00:01.500Z" }]).message).toBe(
+    "The command exited with status 3. While it ran, on the nodes:\n  agent_0, 10:00:01 UTC: out of memory: java",
+  );
+});
+
+test("a try of a smaller plan leaves the files of the first run alone", () => {
+  const chaos = { seed: 7, everyMs: 5_000, kinds: ["partition"], targets: ["one"] } as const;
+  const files = { junit: "j", report: "r", logsDir: "l", saveOnFailure: "s", cache: "c" };
+  const wanted = { ...files, fetch: [{ remote: "a", local: "b" }], summary: true, clusterId: "x" };
+  const given = { ...wanted, chaos, shrink: 3 } as unknown as Parameters<typeof tryOf>[0];
+  const none = Object.fromEntries(Object.keys(files).map((name) => [name, undefined]));
+  const left = { ...none, clusterId: "x", fetch: [], summary: false } as unknown;
+  expect(tryOf(given, [2]) as unknown).toEqual({
+    ...(left as object),
+    chaos: { ...chaos, only: [2] },
+  });
+  expect(tryOf(given, []) as unknown).toEqual(left);
 });

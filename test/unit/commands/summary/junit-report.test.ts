@@ -19,7 +19,7 @@ const [nodeA, nodeB] = [
 ] as unknown as readonly [NodeRecord, NodeRecord];
 
 /** The report of a command with three tests, and where it goes. */
-async function openReport(folder: string) {
+async function openReport(folder: string, chaos?: string) {
   const clock = { nowMs: Date.parse("2026-01-01T00:00:00Z") };
   const warnings: string[] = [];
   const context = {
@@ -33,7 +33,7 @@ async function openReport(folder: string) {
     },
   } as unknown as Context;
   const file = join(folder, "junit.xml");
-  const report = junitReport({ file, clusterId: "demo", tests: ["a", "b", "c"] }, context);
+  const report = junitReport({ file, clusterId: "demo", chaos, tests: ["a", "b", "c"] }, context);
   const pass = (ms: number): number => (clock.nowMs += ms);
   return { report, file, warnings, pass };
 }
@@ -51,6 +51,13 @@ const elementsOf = async (file: string): Promise<readonly string[]> =>
     [name, ...Object.entries(attributes).map(([key, value]) => `${key}="${value}"`)].join(" "),
     ...(text === "" ? [] : [text]),
   ]);
+
+test("what repeats a plan of faults is a property", async () => {
+  await using folder = await scratchFolder();
+  const { report, file } = await openReport(folder.path, "seed=7,every=30s");
+  await during(report);
+  expect(await elementsOf(file)).toContain('property name="chaos" value="seed=7,every=30s"');
+});
 
 test("a success lists every test and every node, with the seconds that each took", async () => {
   await using folder = await scratchFolder();
