@@ -90,32 +90,30 @@ function shapesOf(secret: string): readonly string[] {
 function jsonShapes(secret: string): readonly string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const go = json.replaceAll(/[<>&\u2028\u2029]/g, unicodeEscape);
-  const shapes = [json, go].flatMap((each) => [
-    each,
-    each.replaceAll(/[\u0080-\uffff]/g, unicodeEscape),
-  ]);
-  return shapes.flatMap((each) => [each, each.replaceAll("/", String.raw`\/`)]);
+  const inAscii = (text: string): string => text.replaceAll(/[\u0080-\uffff]/g, unicodeEscape);
+  return [json, json.replaceAll("/", String.raw`\/`), go, inAscii(json), inAscii(go)];
 }
 
-/** What programs leave as it is in a URL, besides letters, digits and `-._~`: JavaScript, RFC 3986, Python, Go and browsers. */
-const keptInUrls = ["!'()*", "", "/", "!'()*;,/?:@&=+$#", "$&+,;=", "$&+=:@", "!$&'()*+,%"];
+/** What Python, JavaScript's `encodeURI`, Go and browsers leave as it is in a URL, besides letters, digits and `-._~`. */
+const keptInUrls = ["/", "!'()*;,/?:@&=+$#", "$&+,;=", "$&+=:@", "!$&'()*+,%"];
 
 function urlShapes(secret: string): readonly string[] {
   const url = encodeURIComponent(secret.toWellFormed());
-  const shapes = keptInUrls.map((kept) =>
-    url
-      .replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
-      .replaceAll(/%[2-7][0-9A-F]/g, (code) => {
-        const sign = String.fromCharCode(Number.parseInt(code.slice(1), 16));
-        return kept.includes(sign) ? sign : code;
-      }),
+  const strict = url.replaceAll(
+    /[!'()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return shapes.flatMap((each) => [
-    each,
-    each.replaceAll("%20", "+"),
+  const usual = [url, strict].flatMap((each) => [each, each.replaceAll("%20", "+")]);
+  const lowered = usual.map((each) =>
     each.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    each.replaceAll("%20", "+").replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-  ]);
+  );
+  const others = keptInUrls.map((kept) =>
+    strict.replaceAll(/%[2-7][0-9A-F]/g, (code) => {
+      const sign = decodeURIComponent(code);
+      return kept.includes(sign) ? sign : code;
+    }),
+  );
+  return [...usual, ...lowered, ...others];
 }
 
 /** Programs differ in how they write quotation marks. */
