@@ -171,8 +171,8 @@ test.each(releasesFor("13"))(
       expect(await run(["./etcd-test", "1"], "master_1")).toContain(
         "2 of 3 members answer, and one of them is the leader",
       );
-      await longEnough(8_000, async (limitMs) => {
-        const words = ["wait", "-c", id, "--timeout", `${limitMs / 1000}s`];
+      await longEnough(8_000, async (waitMs) => {
+        const words = ["wait", "-c", id, "--timeout", `${waitMs / 1000}s`];
         const waited = await containers().run(words);
         expect(waited.status).not.toBe(0);
         return waited.stderr.includes("master_2: its check says: etcd is inactive");

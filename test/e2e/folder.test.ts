@@ -207,7 +207,7 @@ test("nothing is left of a check that exceeds its limit, also not what another u
   await longEnough(50_000, async (limitMs) => {
     const words = ["wait", "-c", id(), "--timeout", `${limitMs / 1000}s`];
     const waited = await containers().run(words);
-    return waited.stderr.includes("agent_1: the platform's own check does not finish");
+    return waited.stderr.includes("agent_1: its check did not finish within 20 s");
   });
   await until("all have ended", async () => {
     const found = await runOn("--no-test-env", "--node", "agent_1", "pgrep -c sleep || :");

@@ -57,7 +57,8 @@ async function checkReach(facts: ContainerFacts, kind: EngineKind): Promise<Outc
 
 function judgeStorage({ storageDriver }: EngineFacts, { kind }: Engine): Outcome {
   const { advice, title } = kind;
-  if (storageDriver === "") return skip(`Not checked: ${title} does not say what stores its images.`);
+  if (storageDriver === "")
+    return skip(`Not checked: ${title} does not say what stores its images.`);
   const driver = outsideLine(storageDriver);
   if (!["vfs", "devicemapper", "aufs"].includes(storageDriver)) return pass(driver);
   return warn(

@@ -69,7 +69,12 @@ test.each([
   ["for an hour are renewed five minutes before their end", 60, 55, 2],
   ["with four minutes left serve for two of them", 4, 1, 1],
   ["with four minutes left serve for two of them", 4, 2, 2],
-  ["that have expired by this computer's clock, which may be wrong, serve for a minute", -60, 0.9, 1],
+  [
+    "that have expired by this computer's clock, which may be wrong, serve for a minute",
+    -60,
+    0.9,
+    1,
+  ],
   ["that have expired by this computer's clock, which may be wrong, serve for a minute", -60, 1, 2],
 ])("credentials %s", async (_, minutes, laterMinutes, times) => {
   const clock = { ms: 0 };

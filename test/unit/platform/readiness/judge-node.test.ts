@@ -88,14 +88,14 @@ const cases: readonly (readonly [string, Partial<NodeReport>, unknown])[] = [
     { checkStatus: undefined },
     waiting("the platform's own check is not installed yet"),
   ],
-  [
-    "a check without end",
-    { checkStatus: 124 },
-    waiting("its check did not finish within 20 s"),
-  ],
+  ["a check without end", { checkStatus: 124 }, waiting("its check did not finish within 20 s")],
   [
     "a folder's check without end",
-    { layout: "folder", checkStatus: 124, facts: '{"name":"a","version":"1","checkTimeout":"60s"}' },
+    {
+      layout: "folder",
+      checkStatus: 124,
+      facts: '{"name":"a","version":"1","checkTimeout":"60s"}',
+    },
     waiting("its check did not finish within 60 s (checkTimeout in platform.yaml)"),
   ],
   [
