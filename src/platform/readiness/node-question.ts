@@ -165,10 +165,10 @@ export function judgeNode(report: NodeReport): NodeVerdict {
   return waiting(`its check says: ${checkReason(report)}`);
 }
 
-function lateness({ layout, facts }: NodeReport): string {
-  const platform = layout === "folder" ? parsePlatformHead(facts) : undefined;
+function lateness({ facts }: NodeReport): string {
+  const platform = facts === "" ? undefined : parsePlatformHead(facts);
   const own = platform?.problems === undefined ? platform?.value.checkSeconds : undefined;
-  const setting = layout === "folder" ? " (checkTimeout in platform.yaml)" : "";
+  const setting = facts === "" ? "" : " (checkTimeout in platform.yaml)";
   return `did not finish within ${own ?? usualCheckSeconds} s${setting}`;
 }
 

@@ -34,6 +34,7 @@ const allowed = [
   /^platform\/faults\/[\w-]+\.ts: (?:\{ |\w+: \w+\(\{ )?flag: "--[a-z-]+",/,
   /cluster-(?:cloud|container|vm) [a-z]+ --/,
   /cloud-init status --wait/,
+  /systemctl --user restart/,
   /`--(?:name=\$|memory=\$|cpus=\$|env=container|subnet=\$)/,
   // Options of the container engines.
   /^backend\/container\/engine\/engine-kinds\.ts: (?:removeWords|untagWords): .*"--force"/,
