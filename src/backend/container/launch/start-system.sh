@@ -35,8 +35,8 @@ rm -f "$wanted" "$STATE/off"
 echo "$boot" >"$STATE/ran"
 
 # Unless the container is privileged, the engine leaves these unwritable. Both belong to the node alone. The tree of
-# control groups 1 is this computer's.
-[ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ -w /sys/fs/cgroup ] || mount -o remount,rw /sys/fs/cgroup || exit
+# control groups 1 is this computer's. Rootless, only the mount may become writable, not the file system.
+[ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ -w /sys/fs/cgroup ] || mount -o remount,bind,rw /sys/fs/cgroup || exit
 [ -w /proc/sys/net/ipv4/ip_forward ] || {
   mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net
 }

@@ -106,10 +106,20 @@ export async function findRights(
   return possible.at(-1) ?? { isPrivileged: false, words: [] };
 }
 
+/** Tried as nodes are made: Podman's own limit of processes needs a controller that may be missing. */
 async function isGiven(engine: Engine, { words }: Rights, image: string): Promise<boolean> {
+  const { systemWords } = engine.kind;
   try {
     await engine.change({
-      words: ["run", "--rm", ...words, "--network=none", "--entrypoint=/bin/true", image],
+      words: [
+        "run",
+        "--rm",
+        ...systemWords,
+        ...words,
+        "--network=none",
+        "--entrypoint=/bin/true",
+        image,
+      ],
     });
     return true;
   } catch (error) {

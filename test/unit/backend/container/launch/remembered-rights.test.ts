@@ -57,7 +57,9 @@ test("what containers are allowed is tried once for each start of the engine", a
     false,
   ]);
   expect(first.tried).toEqual([
-    expect.stringMatching(/^run --rm --privileged --network=none --entrypoint=\/bin\/true debian$/),
+    expect.stringMatching(
+      /^run --rm --init=false \S+ --privileged --network=none --entrypoint=\/bin\/true debian$/,
+    ),
     expect.stringContaining(" --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun "),
     expect.stringMatching(/^(?!.*SYS_BOOT).* --device=\/dev\/fuse --device=\/dev\/net\/tun /),
   ]);
@@ -108,3 +110,10 @@ test.each(["deadline-passed", "capacity-lacking", "machine-not-set-up"] as const
     expect(well.tried).toHaveLength(1);
   },
 );
+
+test("Podman's rights are tried without its own limit of processes, whose controller may be missing", async () => {
+  await using folder = await scratchFolder();
+  const { isPrivileged, tried } = engineOf({ bridge: "", allows: true }, engineKinds.podman);
+  expect(await isPrivileged(join(folder.path, "memory"))).toBe(true);
+  expect(tried).toEqual([expect.stringContaining("--pids-limit=-1")]);
+});
