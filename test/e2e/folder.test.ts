@@ -210,7 +210,12 @@ test("nothing is left of a check that exceeds its limit, also not what another u
     return waited.stderr.includes("agent_1: its check did not finish within 20 s");
   });
   await until("all have ended", async () => {
-    const found = await runOn("--no-test-env", "--node", "agent_1", "pgrep -c sleep || :");
+    const found = await runOn(
+      "--no-test-env",
+      "--node",
+      "agent_1",
+      "pgrep -fc '[s]leep 98765' || :",
+    );
     return found.stdout === "0\n";
   });
 });

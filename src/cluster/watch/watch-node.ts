@@ -1,5 +1,6 @@
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { parsePlatformHead } from "../../platform/folder/platform-file.ts";
+import { limitedLines } from "../../platform/limited.ts";
 import { folderLayout, platformRoot } from "../../platform/layouts/folder.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
@@ -9,7 +10,6 @@ import { readLines } from "../logs/log-lines.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import { type Patterns, type Verdict, journalExpression, judgeLine } from "./judge-line.ts";
 import { type Tick, judgeTick, readTick } from "./judge-tick.ts";
-import limitedFile from "../../platform/limited.sh" with { type: "text" };
 import watchFile from "./watch-node.sh" with { type: "text" };
 
 /** Something that went wrong on a node. */
@@ -71,7 +71,7 @@ export async function watchNode(watched: WatchedNode, signal: AbortSignal): Prom
   });
   const { facts: factsFile } = folderLayout().factFiles ?? { facts: "" };
   const script =
-    shellText(limitedFile) +
+    limitedLines +
     shellText(watchFile, {
       CURSOR: state.cursor ?? "",
       FACTS: factsFile,

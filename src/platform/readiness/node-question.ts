@@ -4,10 +4,10 @@ import { parseJson } from "../../system/files/read-text.ts";
 import { outsideLine, plainLine } from "../../system/printable.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
 import { mostCheckSeconds, parsePlatformHead } from "../folder/platform-file.ts";
+import { limitedLines } from "../limited.ts";
 import { layouts } from "../layouts/find-layout.ts";
 import { folderLayout } from "../layouts/folder.ts";
 import type { Layout } from "../layouts/layout.ts";
-import limitedFile from "../limited.sh" with { type: "text" };
 import findLayout from "./find-layout.sh" with { type: "text" };
 import nodeFile from "./node.sh" with { type: "text" };
 
@@ -22,7 +22,7 @@ const tailBytes = 64_000;
 /** Collects everything that `wait` needs from a node; node.sh says what it prints. */
 export const nodeScript =
   layoutLines(layouts) +
-  shellText(limitedFile) +
+  limitedLines +
   shellText(nodeFile, {
     STATUS_FILE: installPaths.installStatus,
     LOG_FILE: installPaths.installLog,

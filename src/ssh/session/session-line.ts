@@ -5,10 +5,13 @@ import { printBegun, printMark } from "./node-marks.ts";
 import awaitScript from "./await-script.sh" with { type: "text" };
 import beginSession from "./begin-session.sh" with { type: "text" };
 import deliverScript from "./deliver-script.sh" with { type: "text" };
-import endGroup from "./end-group.sh" with { type: "text" };
+import endGroupFile from "./end-group.sh" with { type: "text" };
+import processTree from "./process-tree.sh" with { type: "text" };
 import runAsUser from "./run-as-user.sh" with { type: "text" };
 import runSealed from "./run-sealed.sh" with { type: "text" };
 import sessionFolder from "./session-folder.sh" with { type: "text" };
+
+const endGroup = shellText(processTree) + shellText(endGroupFile);
 
 /** The values by which a session and its script find each other. */
 export interface SessionTransport {
@@ -59,7 +62,7 @@ export function deliverCommand({ token }: SessionTransport, script: string): Rem
 export function endCommand({ token, asRoot }: SessionTransport): RemoteCommand {
   const pattern = `${token.slice(0, -1)}[${token.slice(-1)}]`;
   return {
-    argv: ["sh", "-c", shellText(endGroup), "e2e-end-session", pattern],
+    argv: ["sh", "-c", endGroup, "e2e-end-session", pattern],
     sudo: asRoot,
     limitMs: 5_000,
   };
@@ -144,7 +147,7 @@ function body(command: LineParts, user: string, begun = ""): string {
 
 /** Ends a process group: sends TERM, and KILL two seconds later. */
 export function endGroupCommand(processId: number): readonly string[] {
-  return ["sh", "-c", shellText(endGroup), "sh", String(processId)];
+  return ["sh", "-c", endGroup, "sh", String(processId)];
 }
 
 /** Returns `endGroupCommand` as a line for the login shell. */

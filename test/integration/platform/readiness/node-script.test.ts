@@ -75,7 +75,7 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
       expect(report.facts).toBe(facts.replaceAll("\n", ""));
       expect(judgeNode(report)).toEqual({
         kind: "waiting",
-        reason: "its check did not finish within 20 s (checkTimeout in platform.yaml)",
+        reason: `its check did not finish within 20 s${facts === "" ? "" : " (checkTimeout in platform.yaml)"}`,
       });
     }
   });

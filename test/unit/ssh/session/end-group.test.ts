@@ -1,5 +1,7 @@
 /** end-group.sh by itself, with real processes. */
 import { afterAll, expect, test } from "bun:test";
+import processTree from "../../../../src/ssh/session/process-tree.sh" with { type: "text" };
+import { shellText } from "../../../../src/ssh/shell-text.ts";
 import { endGroupCommand } from "../../../../src/ssh/session/session-line.ts";
 import { until } from "../../../support/until.ts";
 
@@ -57,4 +59,10 @@ test.each([
   );
   expect(await isRunning(other.ids[0]!)).toBe(true);
   await Bun.$`rm -r ${folder}`;
+});
+
+test("where init and the kernel's threads have no group, as on some virtual machines, they are in no tree", async () => {
+  const script = `${shellText(processTree)}\nprocess_tree '' 0; process_tree '' ''; process_tree '' 1`;
+  const child = Bun.spawn(["sh", "-c", script], { stderr: "inherit" });
+  expect(await new Response(child.stdout).text()).toBe("");
 });
