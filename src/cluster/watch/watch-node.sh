@@ -1,8 +1,8 @@
 #!/bin/sh
 # Watches a node until its stdin ends, because the computer that watches may be gone. Runs as root on a node, behind
-# limited.sh. Its first line of stdin is an expression for grep that selects lines of the journal; for each further line, a word, it looks
-# once more, and writes the word into the journal, so that it comes behind everything that was there before. It prints
-# those lines of the journal, which begin with a digit or a space, and:
+# limited.sh. Its first line of stdin is an expression for grep that selects lines of the journal; for each further
+# line, a word, it looks once more, and writes the word into the journal, so that it comes behind everything that was
+# there before. It prints those lines of the journal, which begin with a digit or a space, and:
 #
 #     boot ID                           differs from boot to boot; a container has its computer's, so there is more
 #     facts {"name": …}                 what a platform that is a folder says about itself
