@@ -173,8 +173,8 @@ async function fromMachineRole(
 
 /** Credentials are renewed when they have less than this left. */
 const renewalMs = 5 * 60_000;
-/** This often at most, however little time they seem to have left: this computer's clock may be wrong. */
-const leastPauseMs = 60_000;
+/** How long those serve that seem to have expired, because this computer's clock may be wrong. */
+const expiredPauseMs = 60_000;
 
 /**
  * Calls the provider again only when its credentials are about to expire, and once for all requests that need them, because a `credential_process` may
@@ -189,7 +189,8 @@ export function cachedUntilExpiry(
     try {
       const identity = checked(await provide());
       const leftMs = (identity.expiration?.getTime() ?? Infinity) - now();
-      latest.renewAtMs = now() + Math.max(leftMs - renewalMs, leftMs / 2, leastPauseMs);
+      const pauseMs = leftMs > 0 ? Math.max(leftMs - renewalMs, leftMs / 2) : expiredPauseMs;
+      latest.renewAtMs = now() + pauseMs;
       return identity;
     } catch (error) {
       latest.renewAtMs = -Infinity;

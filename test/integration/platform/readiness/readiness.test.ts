@@ -72,6 +72,18 @@ async function finishAll(machines: FolderMachines): Promise<void> {
 const withWeb = (machines: FolderMachines, web: ExampleWeb): readonly NodeRecord[] =>
   machines.nodes.map((node) => (node.role === "master" ? web.of(node) : node));
 
+/** A wait that is not over before these words are the last of it. */
+async function waitsFor(
+  words: RegExp,
+  start: (limit: Pick<ReadinessRequest, "deadlineMs">) => { readonly report: Promise<unknown> },
+): Promise<void> {
+  await longEnough(20_000, async (limitMs) => {
+    const error = await failureOf(start({ deadlineMs: fastClock.now() + limitMs }).report);
+    expect(error.id).toBe("deadline-passed");
+    return words.test(error.message);
+  });
+}
+
 describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
   // Shows R72.
   test("ends when the checks of all nodes have passed three times in a row", async () => {
@@ -231,11 +243,8 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     await machines.machines[0]!.write("var/lib/cluster-e2e/layout", "cluster\n");
     await machines.machines[0]!.write("var/lib/cluster-e2e/install.status", "running\n");
     await machines.machines[0]!.write("run/cluster-e2e-install.enabled", "");
-    const changes = { deadlineMs: fastClock.now() + 20_000 };
-    const error = await failureOf(
-      wait(machines, exampleCluster(machines.nodes, "oss"), changes).report,
-    );
-    expect(error.message).toContain("master_0: the installer is running");
+    const cluster = exampleCluster(machines.nodes, "oss");
+    await waitsFor(/master_0: the installer is running/, (limit) => wait(machines, cluster, limit));
   });
 
   test("detects a failed unit of the dcos layout, and shows its journal", async () => {
@@ -316,11 +325,10 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
       [node!, "status 502"],
       [deaf, "it refuses the connection"],
     ] as const) {
-      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
-      const error = await failureOf(
-        wait(machines, exampleCluster([master], "oss"), changes).report,
+      const cluster = exampleCluster([master], "oss");
+      await waitsFor(new RegExp(`master_0: HTTP at 127\\.0\\.0\\.1: ${reason}`), (limit) =>
+        wait(machines, cluster, { skipHttpChecks: false, ...limit }),
       );
-      expect(error.message).toContain(`master_0: HTTP at 127.0.0.1: ${reason}`);
     }
   });
 
@@ -350,24 +358,21 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
           { "/nodes": () => ({ status: 200, body: [] }) },
           await authority.issue(address),
         );
-        const changes = {
-          skipHttpChecks: false,
-          deadlineMs: fastClock.now() + (problem === undefined ? 200_000 : 20_000),
-        };
-        const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
-        if (problem === undefined) await report;
-        else expect((await failureOf(report)).message).toContain(`HTTPS at 127.0.0.1: ${problem}`);
+        const cluster = exampleCluster(withWeb(machines, web), "oss");
+        const start = (limit: Partial<ReadinessRequest>) =>
+          wait(machines, cluster, { skipHttpChecks: false, ...limit });
+        if (problem === undefined) await start({}).report;
+        else await waitsFor(new RegExp(`HTTPS at 127\\.0\\.0\\.1: ${problem}`), start);
       }
       expect(await machines.machines[0]!.read("curl.log")).toContain(
         "https://127.0.0.1/ca/cluster-ca.crt",
       );
       const other = await makeAuthority(folder.path);
       await using web = startWeb({}, await other.issue(private_));
-      const changes = { skipHttpChecks: false, deadlineMs: fastClock.now() + 20_000 };
-      const { report } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes);
+      const cluster = exampleCluster(withWeb(machines, web), "oss");
       // Ends with the code, for looking up the problem.
-      expect((await failureOf(report)).message).toMatch(
-        /HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/,
+      await waitsFor(/HTTPS at 127\.0\.0\.1: .* \([A-Z_]{8,}\)$/, (limit) =>
+        wait(machines, cluster, { skipHttpChecks: false, ...limit }),
       );
     },
   );
