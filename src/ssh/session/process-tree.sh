@@ -1,11 +1,11 @@
 #!/bin/sh
 # Defines process_tree: prints lines "process group" of the processes whose ids are in $1, of those in the group $2, and
 # of all that they have started, as long as nobody in between has ended. Lines for other scripts; runs as their user. A
-# process chooses its own name, which may contain spaces, brackets and line breaks, so the fields are counted from
+# process chooses its own name, which may contain any bytes, also brackets and line breaks, so the fields are counted from
 # behind a file's last bracket. Never of init and the kernel's threads, which may have the group 0 or 1.
 
 process_tree() {
-  grep -H '' /proc/[0-9]*/stat 2>/dev/null | awk -v given="$1" -v group="$2" '
+  LC_ALL=C grep -aH '' /proc/[0-9]*/stat 2>/dev/null | LC_ALL=C awk -v given="$1" -v group="$2" '
     BEGIN { for (i = split(given, ids, " "); i > 0; i--) chosen[ids[i]] = 1 }
     { process = $0; sub(/^\/proc\//, "", process); sub(/\/.*/, "", process); last[process] = $0 }
     END {

@@ -161,14 +161,14 @@ function noNetwork(
   chosen: string | undefined,
   subnets: readonly Subnet[],
 ): ClusterError {
-  const why = subnets.some(({ Ipv6Native }) => Ipv6Native === true)
-    ? ": nodes have IPv4 addresses, and it is for IPv6 only"
-    : "";
-  const what =
+  const [what, it] =
     chosen === undefined
-      ? `no default network with a subnet${why.replace("it is", "what is there is")}`
-      : `no usable subnet ${chosen}${why}`;
-  return new ClusterError("no-default-network", `Region ${region} has ${what}.`, {
+      ? ["no default network with a subnet", "what is there"]
+      : [`no usable subnet ${chosen}`, "it"];
+  const why = subnets.some(({ Ipv6Native }) => Ipv6Native === true)
+    ? `: nodes have IPv4 addresses, and ${it} is for IPv6 only`
+    : "";
+  return new ClusterError("no-default-network", `Region ${region} has ${what}${why}.`, {
     hint: `Pass a subnet that assigns public addresses with ${optionName("subnetId")}, or choose another ${optionName("region")}.`,
     facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
   });

@@ -46,6 +46,10 @@ test.each([
     "with a name that looks like the fields behind it",
     'cp /bin/sleep "$0/x\n1 (a) S 1 1"; setsid sh -c \'echo $$; exec "$0" 1000\' "$0/x\n1 (a) S 1 1" & wait',
   ],
+  [
+    "with a name that is no text",
+    'name=$(printf "x\\377) S 1 1"); cp /bin/sleep "$0/$name"; setsid sh -c \'echo $$; exec "$0" 1000\' "$0/$name" & wait',
+  ],
 ])("what a group has started ends with it, %s", async (_what, script) => {
   const folder = (await Bun.$`mktemp -d`.text()).trim();
   const { group, ids } = await startGroup(script.replaceAll("$0/", `${folder}/`), 1);
