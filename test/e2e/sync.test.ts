@@ -191,7 +191,10 @@ test.each<
     const folder = join(cloud().folder, "no checkout");
     await mkdir(folder, { recursive: true });
     const refused = await cloud().run(words(folder), options(folder));
-    expect(refused.stderr).toContain(join(folder, "packages/integration-test/extra"));
+    expect(refused.stderr).toContain(`${folder} is neither a platform's folder`);
+    expect(refused.stderr).toContain(
+      "neither packages/integration-test/extra nor packages/dcos-integration-test/extra",
+    );
     expect(refused.stderr).toContain("[bad-usage]");
     expect(refused).toMatchObject({ status: 2, stdout: "" });
   },
