@@ -183,7 +183,7 @@ export const runWords = (line: string): readonly string[] =>
     .split(" ")
     .filter(
       (word) =>
-        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias)=/.test(word),
+        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias|ip)=/.test(word),
     );
 
 /** All at once, as quickly as Docker can. */

@@ -33,19 +33,23 @@ export interface TestBackend extends TestProgram, AsyncDisposable {
   readonly folder: string;
 }
 
-/** The program's environment is `options`' and that of each call. */
-export function testProgram(name: string, options: StartOptions): TestProgram {
+/** The program's environment is `options`' and that of each call. `allWords` adds what every command is given. */
+export function testProgram(
+  name: string,
+  options: StartOptions,
+  allWords = (words: readonly string[]): readonly string[] => words,
+): TestProgram {
   const merged = (given: Partial<StartOptions> = {}): StartOptions => ({
     ...options,
     ...given,
     environment: { ...options.environment, ...given.environment },
   });
   return {
-    run: (words, given) => run(name, words, merged(given)),
-    start: (words, given) => start(name, words, merged(given)),
+    run: (words, given) => run(name, allWords(words), merged(given)),
+    start: (words, given) => start(name, allWords(words), merged(given)),
     inspect: async (clusterId) => {
       const words = ["inspect", "--output", "json", "--cluster-id", clusterId];
-      const { stdout } = await run(name, words, options);
+      const { stdout } = await run(name, allWords(words), options);
       return (JSON.parse(stdout) as { readonly cluster: Inspected }).cluster;
     },
   };

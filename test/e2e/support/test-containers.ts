@@ -47,26 +47,24 @@ export async function startTestContainers(
     CI: "true",
     ...engine.environment,
   };
-  const program = testProgram("cluster-container", { environment });
   const on = ([command = "", ...words]: readonly string[]): readonly string[] =>
     name === "docker" || words.includes("--engine")
       ? [command, ...words]
       : [command, "--engine", name, ...words];
+  const program = testProgram("cluster-container", { environment }, on);
   return {
     folder: folder.path,
     stateFolder: join(state, "cluster-e2e", "container", name),
     engine,
     environment,
     id: (suffix) => `${prefix}-${suffix}`,
-    run: (words, given) => program.run(on(words), given),
-    start: (words, given) => program.start(on(words), given),
-    inspect: (clusterId) => program.inspect(clusterId),
+    ...program,
     things: async (clusterId) => thingsOf(engine, clusterId),
     [Symbol.asyncDispose]: async () => {
       // With their snapshots, which tests that failed leave.
-      const { stdout } = await program.run(on(["list", "--quiet"]));
+      const { stdout } = await program.run(["list", "--quiet"]);
       for (const id of stdout.split("\n").filter((each) => each.startsWith(prefix)))
-        await program.run(on(["destroy", "--yes", "-c", id]));
+        await program.run(["destroy", "--yes", "-c", id]);
       const left = (await labelled(engine, "ps --all", "{{.ID}} {{.Names}}")).filter((line) =>
         line.includes(prefix),
       );
