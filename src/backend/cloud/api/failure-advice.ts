@@ -31,7 +31,7 @@ export interface Advice {
 /** Codes to which the program itself reacts. `*` stands for any text. The table below has the messages for all others. */
 export const meanings = {
   /** The refusal may not apply in another zone. `Unsupported`: see `isAboutZone`. */
-  "zone-full": ["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"],
+  "zone-full": ["Insufficient*Capacity", "Unsupported", "InsufficientFreeAddressesInSubnet"],
   "group-exists": ["InvalidGroup.Duplicate"],
   "group-missing": ["InvalidGroup*NotFound"],
   "group-in-use": ["DependencyViolation"],
@@ -179,7 +179,7 @@ export const adviceTable: readonly Advice[] = [
       `Choose another ${optionName("instanceType")} or ${optionName("image")} according to the cloud's message. No other zone helps.`,
   },
   {
-    codes: [...meanings["zone-full"], "Insufficient*Capacity"],
+    codes: meanings["zone-full"],
     id: "capacity-lacking",
     what: (context) => `The cloud has no capacity for the machines in region ${context.region}`,
     hint: () =>

@@ -133,19 +133,21 @@ test("a kind of machine that no zone has is refused once, and is no lack of capa
   expect([requests.length, saved]).toEqual([1, ["agent-0: none"]]);
 });
 
-test.each(["InsufficientInstanceCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet"])(
-  "after %s the next zone is tried, with a request of its own",
-  async (code) => {
-    const { outcome, requests, saved } = await launch([refusal(code, inZone)]);
-    expect(outcome).toBeUndefined();
-    expect(requests.map(({ NetworkInterfaces }) => NetworkInterfaces?.[0]?.SubnetId)).toEqual([
-      "subnet-a",
-      "subnet-b",
-    ]);
-    expect(requests[1]?.ClientToken).not.toBe(requests[0]?.ClientToken);
-    expect(saved.toSorted()).toEqual(["agent-0: none", `agent-1: ${id}`]);
-  },
-);
+test.each([
+  "InsufficientInstanceCapacity",
+  "InsufficientVolumeCapacity",
+  "Unsupported",
+  "InsufficientFreeAddressesInSubnet",
+])("after %s the next zone is tried, with a request of its own", async (code) => {
+  const { outcome, requests, saved } = await launch([refusal(code, inZone)]);
+  expect(outcome).toBeUndefined();
+  expect(requests.map(({ NetworkInterfaces }) => NetworkInterfaces?.[0]?.SubnetId)).toEqual([
+    "subnet-a",
+    "subnet-b",
+  ]);
+  expect(requests[1]?.ClientToken).not.toBe(requests[0]?.ClientToken);
+  expect(saved.toSorted()).toEqual(["agent-0: none", `agent-1: ${id}`]);
+});
 
 test("without room in any zone, the error names each zone with its reason", async () => {
   const last = refusal("Unsupported", inZone);
