@@ -357,16 +357,10 @@ export interface Snapshots {
   delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void>;
   /** Whether restored nodes continue where they were. Otherwise they boot from their disks. */
   readonly holdsMemory: boolean;
-  /** Plans a cluster from a snapshot. Throws the errors of `plan`, `snapshot-not-found`, `snapshot-unusable` and the like. */
-  planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation>;
-  readonly files: SnapshotFiles;
-}
-
-interface SnapshotFiles {
-  /** Leaves nothing behind if it fails. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, `bad-usage`. */
+  /** Writes the snapshot to a file. Leaves nothing behind if it fails. Throws `snapshot-not-found`, `snapshot-unusable`, `capacity-lacking`, `bad-usage`. */
   save(cluster: ClusterName, name: string, file: SnapshotFile, signal: AbortSignal): Promise<void>;
-  /** Plans a cluster from such a file. Throws the errors of `plan`, `snapshot-unusable` and the like. */
-  planCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation>;
+  /** Plans a cluster from a snapshot, or from such a file. Throws the errors of `plan`, `snapshot-not-found`, `snapshot-unusable` and the like. */
+  planCopy(request: CopyRequest | FileCopyRequest, signal: AbortSignal): Promise<Creation>;
 }
 
 /** Booted machines on this computer from which others are copied. */

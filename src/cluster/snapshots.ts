@@ -39,11 +39,11 @@ export async function saveSnapshot(
   { clusterId, name, file }: SnapshotName & { readonly file: SnapshotFile },
   signal: AbortSignal,
 ): Promise<void> {
-  const { files } = snapshotsOf(backend);
+  const snapshots = snapshotsOf(backend);
   await withCluster(
     backend,
     clusterId,
-    async (cluster) => files.save(cluster, name, file, signal),
+    async (cluster) => snapshots.save(cluster, name, file, signal),
     signal,
   );
 }

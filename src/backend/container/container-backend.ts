@@ -31,7 +31,7 @@ import {
   toClusters,
 } from "./records/records.ts";
 import { removeWithSnapshots } from "./remove-creation.ts";
-import { ContainerSnapshots } from "./snapshots/container-snapshots.ts";
+import { containerSnapshots } from "./snapshots/container-snapshots.ts";
 import { readSnapshots } from "./snapshots/read-snapshots.ts";
 
 /** Opens clusters with the named engine, or else the first one found. Throws `machine-not-set-up` if there is none. */
@@ -97,7 +97,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
     remove,
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(engine, cluster, signal),
     local: {
-      snapshots: new ContainerSnapshots(engine, root, runtime),
+      snapshots: containerSnapshots(engine, root, runtime),
       power: containerPower(engine, root, runtime),
       removeExpired: async (signal) =>
         removeExpired({ ...runtime, signal }, await readClusters("all", signal), remove),

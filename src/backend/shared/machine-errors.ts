@@ -76,6 +76,17 @@ export const notWhole = ({ id }: ClusterName, name: string): ClusterError =>
     },
   );
 
+/** For a cluster with a node that does not run. */
+export const notRunning = (
+  clusterId: string,
+  problem: string,
+  hint = "Start its nodes, or restore another snapshot first.",
+): ClusterError =>
+  new ClusterError("machine-failed", `Cluster "${clusterId}" cannot be saved: ${problem}.`, {
+    hint,
+    facts: { cluster: clusterId },
+  });
+
 /** `images` are those that the backend lacks; `instead` is what users may pass, such as "pass an image with `image`". */
 export const unknownDistribution = (
   distribution: string,

@@ -21,7 +21,7 @@ import { resolveCreation } from "./plan.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster, removeCreation } from "./records.ts";
-import { VmSnapshots } from "./snapshots/vm-snapshots.ts";
+import { vmSnapshots } from "./snapshots/vm-snapshots.ts";
 import { vmTemplates } from "./templates/vm-templates.ts";
 import { VmCreation } from "./vm-creation.ts";
 import { vmPower } from "./vm-power.ts";
@@ -65,7 +65,7 @@ export function createVmBackend(runtime: Runtime) {
     remove,
     consoleOutput: async (cluster, signal) => clusterConsoleOutput(cluster, signal),
     local: {
-      snapshots: new VmSnapshots({ qemu, root }, runtime),
+      snapshots: vmSnapshots(qemu, root, runtime),
       templates: vmTemplates(runtime),
       power: vmPower(qemu, runtime),
       removeExpired: async (signal) => {

@@ -138,7 +138,7 @@ async function planCopy(
     );
   const { snapshots } = local;
   if ("location" in from)
-    return snapshots.files.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
+    return snapshots.planCopy({ clusterId, file: from, copies, lifetimeMs }, signal);
   const source = await findCluster(backend, from.clusterId, signal);
   return snapshots.planCopy({ clusterId, source, snapshot: from.name, copies, lifetimeMs }, signal);
 }

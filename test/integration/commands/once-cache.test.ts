@@ -63,30 +63,26 @@ function savingBackend(
   { betweenRuns, whileInstalling, whileSaving, canSave }: Told,
 ) {
   const happened: string[] = [];
-  const planCopy: Snapshots["planCopy"] = async ({ snapshot }) => {
-    throw new Error(`${snapshot} is in a file`);
-  };
   const snapshots: Snapshots = {
     list: async () => [],
     create: async () => {},
     restore: async () => {},
     delete: async (_cluster, name) => void happened.push(`deleted ${name}`),
     holdsMemory: true,
-    planCopy,
-    files: {
-      save: async (_cluster, name, { path, replaces }) => {
-        if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
-        await whileSaving();
-        await assertWritable(path, replaces);
-        await writeFile(path, fileOf(name));
-      },
-      planCopy: async ({ clusterId, file }, signal) => {
-        const path = "path" in file.location ? file.location.path : "";
-        assertSnapshot(path, file, await snapshotIn(path));
-        await betweenRuns();
-        happened.push("copied");
-        return plain.plan({ clusterId, variant: "oss" } as CreationRequest<undefined>, signal);
-      },
+    save: async (_cluster, name, { path, replaces }) => {
+      if (!canSave()) throw new ClusterError("capacity-lacking", "The disk is full.", {});
+      await whileSaving();
+      await assertWritable(path, replaces);
+      await writeFile(path, fileOf(name));
+    },
+    planCopy: async (request, signal) => {
+      if (!("file" in request)) throw new Error(`${request.snapshot} is in a file`);
+      const { clusterId, file } = request;
+      const path = "path" in file.location ? file.location.path : "";
+      assertSnapshot(path, file, await snapshotIn(path));
+      await betweenRuns();
+      happened.push("copied");
+      return plain.plan({ clusterId, variant: "oss" } as CreationRequest<undefined>, signal);
     },
   };
   const plan: Backend<undefined>["plan"] = async (request, signal) => {

@@ -7,11 +7,11 @@ import {
 } from "../../../model/cluster-record.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
 import { makePrivateFolder } from "../../../system/files/private-file.ts";
-import type { Runtime } from "../../../system/runtime.ts";
-import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
-import type { CopyRequest, Creation, FileCopyRequest, Snapshots } from "../../contract.ts";
+import type { Runtime, Work } from "../../../system/runtime.ts";
+import type { SnapshotRecord } from "../../../model/snapshot.ts";
+import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import { assertIncomplete, notWhole } from "../../shared/machine-errors.ts";
+import { assertIncomplete, notRunning, notWhole } from "../../shared/machine-errors.ts";
 import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { restoreNetwork } from "../launch/create-network.ts";
@@ -20,7 +20,7 @@ import type { NodeContainer } from "../records/read-containers.ts";
 import { readInventory } from "../records/records.ts";
 import { removeCreation } from "../remove-creation.ts";
 import { ContainerCopy } from "../copies/container-copy.ts";
-import { haveAddresses, snapshotOrigin } from "../copies/copy-origin.ts";
+import { type CopyOrigin, haveAddresses, snapshotOrigin } from "../copies/copy-origin.ts";
 import { assertSnapshotSpace } from "./assert-space.ts";
 import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
 import {
@@ -35,195 +35,161 @@ import { nodeRights, restoreNodes, saveNodes } from "./saved-nodes.ts";
 const atOnce = 6;
 
 /** Snapshots of the nodes' file systems, as images and volumes of the engine. */
-export class ContainerSnapshots implements Snapshots {
-  readonly holdsMemory = false;
-  readonly files = {
-    save: async (
-      cluster: ClusterName,
-      name: string,
-      file: SnapshotFile,
-      signal: AbortSignal,
-    ): Promise<void> => this.#save(cluster, name, file, signal),
-    planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<Creation> =>
-      this.#planFileCopy(request, signal),
+export function containerSnapshots(engine: Engine, root: string, runtime: Runtime): Snapshots {
+  const lock = async (
+    { directory }: ClusterName,
+    signal: AbortSignal,
+  ): Promise<AsyncDisposable> => {
+    await makePrivateFolder(root);
+    return lockMachines({ ...runtime, signal }, directory);
   };
-  readonly #engine: Engine;
-  readonly #root: string;
-  readonly #runtime: Runtime;
-
-  constructor(engine: Engine, root: string, runtime: Runtime) {
-    this.#engine = engine;
-    this.#root = root;
-    this.#runtime = runtime;
-  }
-
-  async list(cluster: ClusterName, signal: AbortSignal): Promise<readonly SnapshotRecord[]> {
-    return mapConcurrently(
-      await this.#read(cluster, signal),
-      atOnce,
-      async (each) => this.#record(each, signal),
-      signal,
-    );
-  }
-
-  async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await this.#lock(cluster, signal);
-    const existing = (await this.#read(cluster, signal)).find((snapshot) => snapshot.name === name);
-    assertIncomplete(cluster, name, existing?.nodes !== undefined);
-    const containers = await this.#runningContainers(cluster, signal);
-    const facts = await readEngineFacts(this.#engine, signal);
-    const image = containers[0]?.imageId ?? "";
-    const { rights } = await nodeRights(this.#engine, { image, root: this.#root, facts }, signal);
-    if (existing !== undefined) await deleteSnapshots(this.#engine, [existing], signal);
-    using space = this.#runtime.progress.start("Check the engine's free space");
-    const { environment } = this.#runtime;
-    await assertSnapshotSpace(this.#engine, containers, { facts, environment }, signal);
-    space.done();
-    using step = this.#runtime.progress.start("Save file systems");
-    try {
-      const { clock } = this.#runtime;
-      const incomplete = await saveNodes(
-        this.#engine,
-        { containers, snapshot: name, rights, clock },
+  return {
+    holdsMemory: false,
+    list: async (cluster, signal) =>
+      mapConcurrently(
+        await readSnapshots(engine, cluster, signal),
+        atOnce,
+        async (snapshot) => recordOf(engine, snapshot, signal),
+        signal,
+      ),
+    create: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await create({ ...runtime, signal }, { engine, root, cluster, name });
+    },
+    restore: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await restore({ ...runtime, signal }, { engine, root, cluster, name });
+    },
+    delete: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await deleteSnapshots(
+        engine,
+        [await findSnapshot(engine, { cluster, name }, signal)],
         signal,
       );
-      if (incomplete.length > 0) this.#runtime.progress.warn(withoutAttributes(incomplete));
-      await findSavedNodes(this.#engine, { cluster, name }, neverAborted());
-    } catch (error) {
-      await this.#undo(cluster, name);
-      throw error;
-    }
-    step.done();
-  }
+    },
+    save: async (cluster, name, file, signal) => {
+      const { saveFile } = await import("../files/save-file.ts");
+      await using _ = await lock(cluster, signal);
+      const nodes = await findSavedNodes(engine, { cluster, name }, signal);
+      if (!haveAddresses(nodes)) throw notWhole(cluster, name);
+      const { progress } = runtime;
+      await saveFile(engine, { cluster, snapshot: name, nodes, root, progress }, file, signal);
+    },
+    planCopy: async (request, signal) => {
+      const work = { ...runtime, signal };
+      const origin = await originOf(work, engine, request, root);
+      return ContainerCopy.plan(work, { engine, root, request, origin });
+    },
+  };
+}
 
-  async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await this.#lock(cluster, signal);
-    const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
-    const { rights, system } = await nodeRights(
-      this.#engine,
-      { image: nodes[0].image, root: this.#root },
-      signal,
-    );
-    const { clock, progress } = this.#runtime;
-    using step = progress.start("Restore file systems");
-    const own = { clusterId: cluster.id, creationId: cluster.creationId, keepsNetworks: true };
-    const { networks } = await readInventory(
-      this.#engine,
-      { clusterId: cluster.id },
-      this.#root,
-      signal,
-    );
-    const network = networks.find(({ creationId }) => creationId === cluster.creationId);
-    if (network !== undefined) await restoreNetwork(this.#engine, network, signal);
-    const left = await removeCreation(this.#engine, own, clock, signal);
-    if (left !== undefined)
-      throw new ClusterError("engine-failed", left, { hint: "Restore again." });
-    const containers = await restoreNodes(this.#engine, { nodes, system, rights }, signal);
-    await mapConcurrently(
-      containers,
-      atOnce,
-      async (node) => allowReboots(this.#engine, node, progress),
-      signal,
-    );
-    await removeImages(this.#engine, cluster.creationId, signal);
-    step.done();
-  }
+async function originOf(
+  work: Work,
+  engine: Engine,
+  request: CopyRequest | FileCopyRequest,
+  root: string,
+): Promise<CopyOrigin> {
+  if ("source" in request) return snapshotOrigin(work, engine, request);
+  const { fileOrigin } = await import("../files/file-origin.ts");
+  return fileOrigin(work, engine, { request, root });
+}
 
-  async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await this.#lock(cluster, signal);
-    await deleteSnapshots(
-      this.#engine,
-      [await findSnapshot(this.#engine, { cluster, name }, signal)],
-      signal,
-    );
-  }
+interface NamedSnapshot {
+  readonly engine: Engine;
+  /** The folder of this backend's state. */
+  readonly root: string;
+  readonly cluster: ClusterRecord;
+  readonly name: string;
+}
 
-  async #lock({ directory }: ClusterName, signal: AbortSignal): Promise<AsyncDisposable> {
-    await makePrivateFolder(this.#root);
-    return lockMachines({ ...this.#runtime, signal }, directory);
+async function create(
+  { environment, clock, progress, signal }: Work,
+  { engine, root, cluster, name }: NamedSnapshot,
+): Promise<void> {
+  const findExisting = async (within: AbortSignal) =>
+    (await readSnapshots(engine, cluster, within)).filter((snapshot) => snapshot.name === name);
+  const existing = await findExisting(signal);
+  assertIncomplete(cluster, name, existing[0]?.nodes !== undefined);
+  const containers = await runningContainers(engine, cluster, root, signal);
+  const facts = await readEngineFacts(engine, signal);
+  const image = containers[0]?.imageId ?? "";
+  const { rights } = await nodeRights(engine, { image, root, facts }, signal);
+  await deleteSnapshots(engine, existing, signal);
+  using space = progress.start("Check the engine's free space");
+  await assertSnapshotSpace(engine, containers, { facts, environment }, signal);
+  space.done();
+  using step = progress.start("Save file systems");
+  try {
+    const saving = { containers, snapshot: name, rights, clock };
+    const incomplete = await saveNodes(engine, saving, signal);
+    if (incomplete.length > 0) progress.warn(withoutAttributes(incomplete));
+    await findSavedNodes(engine, { cluster, name }, neverAborted());
+  } catch (error) {
+    await deleteSnapshots(engine, await findExisting(neverAborted()), neverAborted());
+    throw error;
   }
+  step.done();
+}
 
-  async #read({ creationId }: ClusterName, signal: AbortSignal): Promise<readonly SavedSnapshot[]> {
-    return readSnapshots(this.#engine, { creationId }, signal);
-  }
+async function restore(
+  { clock, progress, signal }: Work,
+  { engine, root, cluster, name }: NamedSnapshot,
+): Promise<void> {
+  const { id: clusterId, creationId } = cluster;
+  const nodes = await findSavedNodes(engine, { cluster, name }, signal);
+  const { rights, system } = await nodeRights(engine, { image: nodes[0].image, root }, signal);
+  using step = progress.start("Restore file systems");
+  const { networks } = await readInventory(engine, { clusterId }, root, signal);
+  const network = networks.find((each) => each.creationId === creationId);
+  if (network !== undefined) await restoreNetwork(engine, network, signal);
+  const own = { clusterId, creationId, keepsNetworks: true };
+  const left = await removeCreation(engine, own, clock, signal);
+  if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
+  const containers = await restoreNodes(engine, { nodes, system, rights }, signal);
+  await mapConcurrently(
+    containers,
+    atOnce,
+    async (node) => allowReboots(engine, node, progress),
+    signal,
+  );
+  await removeImages(engine, creationId, signal);
+  step.done();
+}
 
-  async #record(snapshot: SavedSnapshot, signal: AbortSignal): Promise<SnapshotRecord> {
-    const { name, images, nodes } = snapshot;
-    const sizes = await Promise.all(
-      images.map(
-        async ({ names: [image = ""], volumeKilobytes }) =>
-          (await ownBytes(this.#engine, image, signal)) + volumeKilobytes * 1024,
-      ),
-    );
-    const sizeBytes = sizes.reduce((sum, size) => sum + size, 0);
-    return { name, createdAt: createdAt(snapshot), sizeBytes, isComplete: nodes !== undefined };
-  }
+async function recordOf(
+  engine: Engine,
+  snapshot: SavedSnapshot,
+  signal: AbortSignal,
+): Promise<SnapshotRecord> {
+  const { name, images, nodes } = snapshot;
+  const sizes = await Promise.all(
+    images.map(
+      async ({ names: [image = ""], volumeKilobytes }) =>
+        (await ownBytes(engine, image, signal)) + volumeKilobytes * 1024,
+    ),
+  );
+  const sizeBytes = sizes.reduce((sum, size) => sum + size, 0);
+  return { name, createdAt: createdAt(snapshot), sizeBytes, isComplete: nodes !== undefined };
+}
 
-  /** All nodes. Throws `machine-failed` if one is missing or stands still. */
-  async #runningContainers(
-    cluster: ClusterRecord,
-    signal: AbortSignal,
-  ): Promise<readonly NodeContainer[]> {
-    const { id: clusterId, creationId } = cluster;
-    const inventory = await readInventory(this.#engine, { clusterId }, this.#root, signal);
-    const containers = inventory.containers.filter(
-      (container) => container.creationId === creationId,
-    );
-    const counts = inventory.networks.find((network) => network.creationId === creationId)?.counts;
-    const idle = containers.find(({ status }) => status !== "running");
-    const isWhole = counts !== undefined && containers.length === nodeCount(counts);
-    if (idle === undefined && isWhole) return containers;
-    const state = idle?.status === "exited" ? "stopped" : idle?.status;
-    const problem =
-      idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${state}`;
-    throw new ClusterError(
-      "machine-failed",
-      `Cluster "${clusterId}" cannot be saved: ${problem}.`,
-      {
-        hint: "Start its nodes, or restore another snapshot first.",
-        facts: { cluster: clusterId },
-      },
-    );
-  }
-
-  async planCopy(request: CopyRequest, signal: AbortSignal): Promise<Creation> {
-    const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
-    const origin = await snapshotOrigin({ ...runtime, signal }, engine, request);
-    return ContainerCopy.plan({ ...runtime, signal }, { engine, root, request, origin });
-  }
-
-  async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<Creation> {
-    const { fileOrigin } = await import("../files/file-origin.ts");
-    const [engine, root, runtime] = [this.#engine, this.#root, this.#runtime];
-    const origin = await fileOrigin({ ...runtime, signal }, engine, { request, root });
-    return ContainerCopy.plan({ ...runtime, signal }, { engine, root, request, origin });
-  }
-
-  async #save(
-    cluster: ClusterName,
-    name: string,
-    file: SnapshotFile,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { saveFile } = await import("../files/save-file.ts");
-    await using _ = await this.#lock(cluster, signal);
-    const nodes = await findSavedNodes(this.#engine, { cluster, name }, signal);
-    if (!haveAddresses(nodes)) throw notWhole(cluster, name);
-    const { progress } = this.#runtime;
-    await saveFile(
-      this.#engine,
-      { cluster, snapshot: name, nodes, root: this.#root, progress },
-      file,
-      signal,
-    );
-  }
-
-  async #undo(cluster: ClusterName, name: string): Promise<void> {
-    const begun = (await this.#read(cluster, neverAborted())).filter(
-      (snapshot) => snapshot.name === name,
-    );
-    await deleteSnapshots(this.#engine, begun, neverAborted());
-  }
+/** All nodes. Throws `machine-failed` if one is missing or stands still. */
+async function runningContainers(
+  engine: Engine,
+  { id: clusterId, creationId }: ClusterRecord,
+  root: string,
+  signal: AbortSignal,
+): Promise<readonly NodeContainer[]> {
+  const inventory = await readInventory(engine, { clusterId }, root, signal);
+  const containers = inventory.containers.filter((each) => each.creationId === creationId);
+  const counts = inventory.networks.find((network) => network.creationId === creationId)?.counts;
+  const idle = containers.find(({ status }) => status !== "running");
+  const isWhole = counts !== undefined && containers.length === nodeCount(counts);
+  if (idle === undefined && isWhole) return containers;
+  const state = idle?.status === "exited" ? "stopped" : idle?.status;
+  const problem =
+    idle === undefined ? "some of its nodes are missing" : `${nodeReference(idle)} is ${state}`;
+  throw notRunning(clusterId, problem);
 }
 
 const withoutAttributes = (nodes: readonly string[]): string =>

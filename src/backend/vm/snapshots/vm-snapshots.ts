@@ -11,12 +11,13 @@ import {
   makePrivateFolder,
   writePrivateFile,
 } from "../../../system/files/private-file.ts";
-import type { Runtime } from "../../../system/runtime.ts";
+import type { Runtime, Work } from "../../../system/runtime.ts";
 import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
-import type { SnapshotFile, SnapshotRecord } from "../../../model/snapshot.ts";
+import type { SnapshotRecord } from "../../../model/snapshot.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
-import { assertIncomplete } from "../../shared/machine-errors.ts";
+import { assertIncomplete, notRunning } from "../../shared/machine-errors.ts";
 import { type StoredCluster, assertIdCanBeClaimed, machinesOf } from "../cluster-facts.ts";
+import type { CopyOrigin } from "../copies/copy-origin.ts";
 import { resolveCopy } from "../copies/resolve-copy.ts";
 import { VmCopy } from "../copies/vm-copy.ts";
 import { readOwnCluster } from "../machines/launch.ts";
@@ -24,7 +25,7 @@ import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 import { pauseMachines } from "./pause-machines.ts";
-import { type Saving as MachinesToSave, saveStates, startReceivers } from "./receivers.ts";
+import { type Saving, saveStates, startReceivers } from "./receivers.ts";
 import { restoreMachines } from "./restore-machines.ts";
 import { describeFiles, saveMachines } from "./save-machines.ts";
 import {
@@ -42,159 +43,140 @@ import {
   usedBytes,
 } from "./snapshot-files.ts";
 
-interface Saving {
-  readonly cluster: ClusterName;
-  readonly name: string;
-  readonly file: SnapshotFile;
+/** Snapshots of memory and disks of all machines, as files in the cluster's folder. */
+export function vmSnapshots(qemu: Qemu, root: string, runtime: Runtime): Snapshots {
+  const lock = async ({ directory }: ClusterName, signal: AbortSignal): Promise<AsyncDisposable> =>
+    lockMachines({ ...runtime, signal }, directory);
+  return {
+    holdsMemory: true,
+    list: async ({ directory }) => listSnapshots(directory),
+    create: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await create({ ...runtime, signal }, qemu, cluster, name);
+    },
+    restore: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await restore({ ...runtime, signal }, qemu, cluster, name);
+    },
+    delete: async (cluster, name, signal) => {
+      await using _ = await lock(cluster, signal);
+      await deleteSnapshot(cluster, name);
+    },
+    save: async (cluster, name, file, signal) => {
+      const { saveFile } = await import("../files/save-file.ts");
+      await using _ = await lock(cluster, signal);
+      const stored = await readOwnCluster(cluster.directory);
+      const snapshot = await findSnapshot(cluster, name);
+      const saved = await assertAllThere(cluster, { facts: stored.facts, snapshot }, signal);
+      const { progress } = runtime;
+      await saveFile(qemu, { stored, snapshot, saved, progress }, file, signal);
+    },
+    planCopy: async (request, signal) => {
+      const work = { ...runtime, signal };
+      await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
+      const origin = await originOf(work, qemu, request, root);
+      return new VmCopy({ qemu, root, request, origin }, runtime);
+    },
+  };
 }
 
-/** Snapshots of memory and disks of all machines, as files in the cluster's folder. */
-export class VmSnapshots implements Snapshots {
-  readonly holdsMemory = true;
-  readonly files = {
-    save: async (
-      cluster: ClusterName,
-      name: string,
-      file: SnapshotFile,
-      signal: AbortSignal,
-    ): Promise<void> => this.#save({ cluster, name, file }, signal),
-    planCopy: async (request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> =>
-      this.#planFileCopy(request, signal),
-  };
-  readonly #qemu: Qemu;
-  readonly #root: string;
-  readonly #runtime: Runtime;
+async function originOf(
+  work: Work,
+  qemu: Qemu,
+  request: CopyRequest | FileCopyRequest,
+  root: string,
+): Promise<CopyOrigin> {
+  if ("source" in request) return resolveCopy(work, qemu, request, root);
+  const { resolveFile } = await import("../files/resolve-file.ts");
+  return resolveFile(work, qemu, request);
+}
 
-  constructor({ qemu, root }: { readonly qemu: Qemu; readonly root: string }, runtime: Runtime) {
-    this.#qemu = qemu;
-    this.#root = root;
-    this.#runtime = runtime;
-  }
+async function listSnapshots(directory: string): Promise<readonly SnapshotRecord[]> {
+  const records = (await readSnapshotFolders(directory)).map(
+    async ({ name, folder, isComplete }) => {
+      const facts = await readSnapshotFacts(folder);
+      const createdAt = facts === undefined ? undefined : new Date(facts.createdAt);
+      const sizeBytes = await usedBytes(folder);
+      return { name, createdAt, sizeBytes, isComplete: isComplete && facts !== undefined };
+    },
+  );
+  return (await Promise.all(records)).toSorted(
+    (a, b) => (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
+  );
+}
 
-  async list({ directory }: ClusterName, _signal: AbortSignal): Promise<readonly SnapshotRecord[]> {
-    const records = (await readSnapshotFolders(directory)).map(
-      async ({ name, folder, isComplete }) => {
-        const facts = await readSnapshotFacts(folder);
-        const createdAt = facts === undefined ? undefined : new Date(facts.createdAt);
-        return {
-          name,
-          createdAt,
-          sizeBytes: await usedBytes(folder),
-          isComplete: isComplete && facts !== undefined,
-        };
-      },
-    );
-    return (await Promise.all(records)).toSorted(
-      (a, b) => (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
-    );
-  }
-
-  async create(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#runtime;
-    const { directory } = cluster;
-    await using _ = await lockMachines({ ...this.#runtime, signal }, directory);
-    const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
-    assertIncomplete(
-      cluster,
-      name,
-      existing.some(({ isComplete }) => isComplete),
-    );
-    const stored = await readOwnCluster(directory);
-    await assertAllRun(stored);
-    const machines = machinesOf(stored.facts, "had no snapshots", "Create it again to save it.");
-    const draft = draftFolder(directory, name);
+async function create(
+  { clock, progress, signal }: Work,
+  qemu: Qemu,
+  cluster: ClusterRecord,
+  name: string,
+): Promise<void> {
+  const { directory } = cluster;
+  const existing = (await readSnapshotFolders(directory)).filter((each) => each.name === name);
+  const isComplete = existing.some((each) => each.isComplete);
+  assertIncomplete(cluster, name, isComplete);
+  const stored = await readOwnCluster(directory);
+  await assertAllRun(stored);
+  const machines = machinesOf(stored.facts, "had no snapshots", "Create it again to save it.");
+  const draft = draftFolder(directory, name);
+  await rm(draft, { recursive: true, force: true });
+  await makePrivateFolder(snapshotsFolder(directory));
+  await assertRoom(stored, machines.memoryMegabytes);
+  using step = progress.start("Save memory and disks");
+  const createdAt = new Date(clock.now()).toISOString();
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    const savedBy = await saveRunning(qemu, { stored, machines, folder: draft, clock }, signal);
+    const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
+    const facts = { createdAt, qemuVersion: savedBy, machines, files };
+    await writePrivateFile(factsPath(draft), factsText(facts));
+    await rename(draft, snapshotFolder(directory, name));
+  } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    await makePrivateFolder(snapshotsFolder(directory));
-    await assertRoom(stored, machines.memoryMegabytes);
-    using step = progress.start("Save memory and disks");
-    const createdAt = new Date(clock.now()).toISOString();
-    try {
-      await mkdir(draft, { mode: 0o700 });
-      const savedBy = await this.#saveMachines({ stored, machines, folder: draft, clock }, signal);
-      const files = await describeFiles({ folder: draft, nodes: stored.facts.nodes }, signal);
-      await writePrivateFile(
-        factsPath(draft),
-        factsText({ createdAt, qemuVersion: savedBy, machines, files }),
-      );
-      await rename(draft, snapshotFolder(directory, name));
-    } catch (error) {
-      await rm(draft, { recursive: true, force: true });
-      throw error;
-    }
-    step.done();
+    throw error;
   }
+  step.done();
+}
 
-  /** Resolves with the version of the QEMU that runs the machines. */
-  async #saveMachines(saving: MachinesToSave, signal: AbortSignal): Promise<string> {
-    const { directory, facts } = saving.stored;
-    const { nodes } = facts;
-    const version = await assertSameQemu(this.#qemu, saving.stored, signal);
-    await using _ = await startReceivers(this.#qemu, saving, signal);
-    {
-      await using _paused = await pauseMachines({ directory, nodes }, signal);
-      await saveMachines(saving, signal);
-    }
-    await saveStates(saving, signal);
-    return version;
+/** Resolves with the version of the QEMU that runs the machines. */
+async function saveRunning(qemu: Qemu, saving: Saving, signal: AbortSignal): Promise<string> {
+  const { directory, facts } = saving.stored;
+  const { nodes } = facts;
+  const version = await assertSameQemu(qemu, saving.stored, signal);
+  await using _ = await startReceivers(qemu, saving, signal);
+  {
+    await using _paused = await pauseMachines({ directory, nodes }, signal);
+    await saveMachines(saving, signal);
   }
+  await saveStates(saving, signal);
+  return version;
+}
 
-  async restore(cluster: ClusterRecord, name: string, signal: AbortSignal): Promise<void> {
-    const { clock, progress } = this.#runtime;
-    const { directory } = cluster;
-    await using _ = await lockMachines({ ...this.#runtime, signal }, directory);
-    const stored = await readOwnCluster(directory);
-    const snapshot = await findSnapshot(cluster, name);
-    using checking = progress.start("Check the snapshot");
-    const saved = await checkSnapshot(
-      this.#qemu,
-      { cluster, facts: stored.facts, snapshot },
-      signal,
-    );
-    checking.done();
-    using step = progress.start("Restore memory and disks");
-    await restoreMachines(
-      this.#qemu,
-      { cluster: stored, folder: snapshot.folder, saved, clock },
-      signal,
-    );
-    step.done();
-  }
+async function restore(
+  { clock, progress, signal }: Work,
+  qemu: Qemu,
+  cluster: ClusterRecord,
+  name: string,
+): Promise<void> {
+  const stored = await readOwnCluster(cluster.directory);
+  const snapshot = await findSnapshot(cluster, name);
+  using checking = progress.start("Check the snapshot");
+  const saved = await checkSnapshot(qemu, { cluster, facts: stored.facts, snapshot }, signal);
+  checking.done();
+  using step = progress.start("Restore memory and disks");
+  const { folder } = snapshot;
+  await restoreMachines(qemu, { cluster: stored, folder, saved, clock }, signal);
+  step.done();
+}
 
-  async delete(cluster: ClusterName, name: string, signal: AbortSignal): Promise<void> {
-    await using _ = await lockMachines({ ...this.#runtime, signal }, cluster.directory);
-    const snapshot = await findAnySnapshot(cluster, name);
-    const draft = draftFolder(cluster.directory, name);
-    if (snapshot.isComplete) {
-      await rm(draft, { recursive: true, force: true });
-      await rename(snapshot.folder, draft);
-    }
+async function deleteSnapshot(cluster: ClusterName, name: string): Promise<void> {
+  const snapshot = await findAnySnapshot(cluster, name);
+  const draft = draftFolder(cluster.directory, name);
+  if (snapshot.isComplete) {
     await rm(draft, { recursive: true, force: true });
+    await rename(snapshot.folder, draft);
   }
-
-  async planCopy(request: CopyRequest, signal: AbortSignal): Promise<VmCopy> {
-    const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
-    await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
-    const origin = await resolveCopy({ ...runtime, signal }, qemu, request, root);
-    return new VmCopy({ qemu, root, request, origin }, runtime);
-  }
-
-  async #save({ cluster, name, file }: Saving, signal: AbortSignal): Promise<void> {
-    const { saveFile } = await import("../files/save-file.ts");
-    await using _ = await lockMachines({ ...this.#runtime, signal }, cluster.directory);
-    const stored = await readOwnCluster(cluster.directory);
-    const snapshot = await findSnapshot(cluster, name);
-    const saved = await assertAllThere(cluster, { facts: stored.facts, snapshot }, signal);
-    const { progress } = this.#runtime;
-    await saveFile(this.#qemu, { stored, snapshot, saved, progress }, file, signal);
-  }
-
-  async #planFileCopy(request: FileCopyRequest, signal: AbortSignal): Promise<VmCopy> {
-    const { resolveFile } = await import("../files/resolve-file.ts");
-    const [qemu, root, runtime] = [this.#qemu, this.#root, this.#runtime];
-    await assertIdCanBeClaimed(root, request.clusterId, runtime.clock);
-    const origin = await resolveFile({ ...runtime, signal }, qemu, request);
-    return new VmCopy({ qemu, root, request, origin }, runtime);
-  }
+  await rm(draft, { recursive: true, force: true });
 }
 
 async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> {
@@ -207,17 +189,9 @@ async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> 
   const idle = states.find(({ state }) => state !== "is running");
   if (idle === undefined) return;
   const { name, state } = idle;
-  throw new ClusterError(
-    "machine-failed",
-    `Cluster "${facts.clusterId}" cannot be saved: ${name} ${state}.`,
-    {
-      hint:
-        state === silent
-          ? `Restart ${name} by force, or restore another snapshot first.`
-          : "Start its nodes, or restore another snapshot first.",
-      facts: { cluster: facts.clusterId },
-    },
-  );
+  const hint =
+    state === silent ? `Restart ${name} by force, or restore another snapshot first.` : undefined;
+  throw notRunning(facts.clusterId, `${name} ${state}`, hint);
 }
 
 /** Memory goes to another QEMU, which must read what the machines' one writes. Resolves with the version of that. */

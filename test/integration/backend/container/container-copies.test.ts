@@ -120,7 +120,7 @@ checks(
     });
     const path = join(world.folder, "own.zst");
     const how = { replaces: false, encrypt: undefined };
-    await backend.local.snapshots.files.save(
+    await backend.local.snapshots.save(
       source,
       "installed",
       { path, withoutBase: false, ...how },
@@ -142,7 +142,7 @@ checks(
     const file = { path, withoutBase: false, replaces: false, encrypt: undefined };
     expect(
       await failureOf(
-        backend.local.snapshots.files.save(
+        backend.local.snapshots.save(
           source,
           "installed",
           { ...file, withoutBase: true },
@@ -150,7 +150,7 @@ checks(
         ),
       ),
     ).toMatchObject({ id: "image-not-found" });
-    await backend.local.snapshots.files.save(source, "installed", file, neverAborted);
+    await backend.local.snapshots.save(source, "installed", file, neverAborted);
     const present = () => {
       const { containers, networks, images, volumes } = world.engine;
       return [containers, networks, images]
@@ -166,7 +166,7 @@ checks(
     const plans = [
       async () => backend.local.snapshots.planCopy(ofSnapshot, neverAborted),
       async () =>
-        backend.local.snapshots.files.planCopy(
+        backend.local.snapshots.planCopy(
           { clusterId: "c1", file: { location: { path, shown: path } } },
           neverAborted,
         ),

@@ -123,7 +123,6 @@ test("copies are planned by the backend that has the snapshot or reads the file"
   const source = exampleCluster([], "oss");
   const snapshots = {
     planCopy: async (asked: unknown) => ({ copy: asked }),
-    files: { planCopy: async (asked: unknown) => ({ fromFile: asked }) },
   };
   const plan = async (from: object, has: object) => {
     const backend = {
@@ -145,7 +144,7 @@ test("copies are planned by the backend that has the snapshot or reads the file"
     copy: { ...common, source, snapshot: "installed" },
   });
   expect((await plan(file, { local: { snapshots } })) as unknown).toEqual({
-    fromFile: { ...common, file },
+    copy: { ...common, file },
   });
   for (const from of [name, file])
     expect(await failureOf(plan(from, {}))).toMatchObject({ id: "bad-usage" });

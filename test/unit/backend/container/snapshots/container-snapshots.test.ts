@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
-import { ContainerSnapshots } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
+import { containerSnapshots } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
 import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
@@ -20,7 +20,7 @@ async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0
   const { engine, containers, images, changes } = memory;
   const directory = join(root, `${clusterId}-${creationId}`);
   const cluster = { id: clusterId, creationId, directory } as ClusterRecord;
-  const snapshots = new ContainerSnapshots(engine, root, { environment: {}, clock, progress });
+  const snapshots = containerSnapshots(engine, root, { environment: {}, clock, progress });
   return {
     memory,
     containers,
@@ -40,7 +40,7 @@ async function openCluster(given: ConstructorParameters<typeof SnapshotEngine>[0
         replaces: false,
         encrypt: undefined,
       };
-      return snapshots.files.save(cluster, name, file, neverAborted);
+      return snapshots.save(cluster, name, file, neverAborted);
     },
     delete: async (name: string) => snapshots.delete(cluster, name, neverAborted),
     [Symbol.asyncDispose]: folder[Symbol.asyncDispose],

@@ -118,6 +118,6 @@ test("a copy needs an id that is free, whether it is made of a snapshot or of a 
     neverAborted,
   );
   expect((await failureOf(ofSnapshot)).id).toBe("cluster-exists");
-  const ofFile = snapshots.files.planCopy({ clusterId: "default", file }, neverAborted);
+  const ofFile = snapshots.planCopy({ clusterId: "default", file }, neverAborted);
   expect((await failureOf(ofFile)).id).toBe("cluster-exists");
 });
