@@ -18,7 +18,7 @@ export interface Speaker {
   detail(level: string, what: string): string;
 }
 
-export type Verb = "Run" | "run";
+type Verb = "Run" | "run";
 
 /** Refers to an option by the name under which commands declare it: `Pass ${optionName("agents", 0)}`. */
 export const optionName = (name: string, value?: string | number): string =>

@@ -77,7 +77,7 @@ interface CommonKind<Schema extends BackendSchema, Options> {
   readonly doctor: Doctor<Schema>;
 }
 
-export interface BackendSchema extends OptionSchema {
+interface BackendSchema extends OptionSchema {
   readonly linuxDistribution: BackendOption<string> & { readonly default: string };
 }
 

@@ -7,7 +7,7 @@ import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
 import zsh from "./completion.zsh" with { type: "text" };
 
-export interface Offer {
+interface Offer {
   /** The format is described in completion-command.ts. */
   readonly lines: readonly string[];
   /** A command line of this program. Each line that it prints is also a candidate. */

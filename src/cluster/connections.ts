@@ -312,7 +312,7 @@ export async function clusterMasterConnection(
   }
 }
 
-export interface NodePort {
+interface NodePort {
   readonly node: NodeRecord;
   readonly port: number;
   /** 0: any that is free. */

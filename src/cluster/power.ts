@@ -35,7 +35,7 @@ export interface PowerRequest {
   readonly isForced: boolean;
 }
 
-export interface ChangedPower {
+interface ChangedPower {
   readonly cluster: ClusterRecord;
   /** Whether a node was started or restarted, so that its software starts too. */
   readonly hasBooted: boolean;

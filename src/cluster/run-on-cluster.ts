@@ -15,7 +15,7 @@ import {
   startOnNode,
 } from "./run-on-node.ts";
 
-export interface RunOnCluster {
+interface RunOnCluster {
   readonly backend: Pick<Backend<never>, "name" | "scope">;
   readonly clusterId: string;
   readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;

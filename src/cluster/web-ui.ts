@@ -110,7 +110,7 @@ function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {
   return new URL(path, `${scheme}://${web.host}:${port}/`).href;
 }
 
-export interface OpenWebUi extends AsyncDisposable, Pick<FoundWebUi, "url" | "authority"> {}
+interface OpenWebUi extends AsyncDisposable, Pick<FoundWebUi, "url" | "authority"> {}
 
 /** Where the node can't be reached, leads a port of 127.0.0.1 there, until it is disposed of. */
 export async function openWayTo(

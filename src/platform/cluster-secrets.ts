@@ -40,7 +40,7 @@ export const secretsScript =
     MOST_BYTES: mostBytes,
   });
 
-export interface ClusterSecrets {
+interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
   /** Whether the configuration is there and the installation has ended. Until then, the platform may generate more secrets. */

@@ -39,7 +39,7 @@ export function parseFrames<Name extends string>(
 }
 
 /** A node's log, or the end of it. */
-export interface NodeLog {
+interface NodeLog {
   /** A file name, such as `master_0.install.log`. */
   readonly name: string;
   readonly text: string;
@@ -88,7 +88,7 @@ const logBytes = {
 } as const;
 const logNames = Object.keys(logBytes) as readonly (keyof typeof logBytes)[];
 
-export interface LogsSelection {
+interface LogsSelection {
   /** Only the journals' lines of the last milliseconds; undefined: all. */
   readonly agoMs?: number | undefined;
   /** At most this much of the end of each log. */

@@ -2,7 +2,7 @@ import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts
 import type { Layout, ReleaseParts } from "./layouts/layout.ts";
 
 /** The environment that a test runner finds on a node. */
-export interface TestEnvironment {
+interface TestEnvironment {
   /** These include the secret `LOGIN_PW`, so they travel by stdin, never in an argument list. */
   readonly variables: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
@@ -16,7 +16,7 @@ export interface Login {
   readonly password: string | undefined;
 }
 
-export interface TestEnvironmentInput {
+interface TestEnvironmentInput {
   readonly cluster: Pick<ClusterRecord, "nodes">;
   /** The node on which the command runs; it has a private address. */
   readonly target: Pick<NodeRecord, "privateAddress">;

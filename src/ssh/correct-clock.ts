@@ -25,7 +25,7 @@ interface Measurement {
 }
 
 /** What `correctClock` found at the end. */
-export type Correction = Measurement & { readonly sets: number };
+type Correction = Measurement & { readonly sets: number };
 
 /**
  * Sets a node's clock by ours, by measured differences: whatever is computed here and set there is late by the time of the way, and of a program's

@@ -118,7 +118,7 @@ function fileVersion(path: string): string {
     : [information.ino, information.size, information.mtimeMs].join(" ");
 }
 
-export interface SshConfigFiles {
+interface SshConfigFiles {
   /** Absolute paths. */
   readonly identityFile: string;
   readonly knownHostsFile: string;

@@ -105,7 +105,7 @@ export async function makeCreationFolder(directory: string): Promise<void> {
  * `in-use`: it exists until its program ends. `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
 const creationStates = ["unfinished", "finished", "in-use", "removed", "abandoned"] as const;
-export type CreationState = (typeof creationStates)[number];
+type CreationState = (typeof creationStates)[number];
 
 /** The contents of `creation.json`. While the owner is alive, it holds the lock on a creation that is unfinished or in use. */
 interface Creation extends CreationName {
@@ -115,7 +115,7 @@ interface Creation extends CreationName {
 }
 
 /** A creation that its program left unfinished or abandoned, and its location. */
-export interface AbandonedCreation {
+interface AbandonedCreation {
   readonly directory: string;
   readonly creation: Creation;
 }

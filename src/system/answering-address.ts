@@ -41,12 +41,10 @@ export function atAddress(url: URL, address: string | undefined): AtAddress {
   return { href: other.href, headers: { host: url.host }, own };
 }
 
-type Connect = (host: string, signal: AbortSignal) => Promise<void>;
-
 /** Undefined if the IPv6 address answers first, or none answers. */
 export async function firstToAnswer(
   { six, four }: { readonly six: string; readonly four: string },
-  tryOne: Connect,
+  tryOne: (host: string, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   signal.throwIfAborted();

@@ -172,7 +172,7 @@ interface Edge {
  * (https://doi.org/10.1145/360825.360855). Preparing it takes time in proportion to the patterns, and a search in proportion to the text, whatever
  * they contain: an attacker may choose both.
  */
-export class PatternAutomaton {
+class PatternAutomaton {
   /** The child of a node of the trie, by node and UTF-16 code unit. */
   readonly #children = new Map<number, number>();
   /** The node for the longest suffix of a node's text that is another node's text. */

@@ -22,7 +22,7 @@ import { type SavedLaunch, readLaunches, readOwnLaunches } from "./launch/saved-
 import { type Machine, nodeState, readGroups, readMachines } from "./read-machines.ts";
 import { readTags } from "./tags.ts";
 
-export interface Remains {
+interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
   /** Machines whose termination was requested. Others in the cluster's group with this creation's tags are terminated too. */
@@ -34,7 +34,7 @@ export interface Remains {
   readonly mayEnd?: (machine: Machine) => boolean;
 }
 
-export interface Leftovers {
+interface Leftovers {
   readonly machineIds: readonly string[];
   readonly groupIds: readonly string[];
 }

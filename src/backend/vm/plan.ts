@@ -42,15 +42,13 @@ export interface ResolvedCreation {
   readonly image: MachineImage;
 }
 
-type Resolving = Pick<
-  CreationRequest<VmOptions>,
-  "distribution" | "options" | "counts" | "needsCgroups1"
->;
-
 /** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */
 export async function resolveCreation(
   qemu: Qemu,
-  request: Resolving,
+  request: Pick<
+    CreationRequest<VmOptions>,
+    "distribution" | "options" | "counts" | "needsCgroups1"
+  >,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {

@@ -55,7 +55,7 @@ import { type ClaimedMachines, VmMachines, newNodes, slowLimitMs } from "./vm-ma
 /** The minimum that a node writes to its disk. */
 const bytesPerNode = 1e9;
 
-export interface VmPlan {
+interface VmPlan {
   readonly qemu: Qemu;
   readonly root: string;
   readonly request: CreationRequest<VmOptions>;

@@ -14,7 +14,7 @@ import {
 import { variable } from "../../system/variable.ts";
 import { type Problems, nearest } from "./problems.ts";
 
-export interface ParsedCommandLine {
+interface ParsedCommandLine {
   readonly isHelpWanted: boolean;
   /** Values by declared name. A missing or invalid value is absent, and a problem names it. */
   readonly values: Readonly<Record<string, unknown>>;

@@ -13,7 +13,7 @@ import { outsideReason } from "../../system/printable.ts";
 import receiveFiles from "./receive-files.sh" with { type: "text" };
 
 /** Files of this computer, and where they go on a node. */
-export interface SendRequest {
+interface SendRequest {
   /** Absolute path of the folder on the node. */
   readonly folder: string;
   /** Paths are relative to that folder. */

@@ -43,11 +43,9 @@ const mastersProblem = (count: number): string[] =>
         `${optionName("masters")}: ${count} is not one of ${masterCounts.join(", ")}, as a release artifact requires`,
       ];
 
-type NodeLimits = PlatformFacts["nodes"][Role];
-
 function defaultCount(
   role: Role,
-  { default: own = usualCount, min = 0, max = mostNodes }: NodeLimits,
+  { default: own = usualCount, min = 0, max = mostNodes }: PlatformFacts["nodes"][Role],
 ): number {
   const count = Math.min(max, Math.max(min, own));
   return role === "master" ? Math.max(1, count) : count;

@@ -9,7 +9,7 @@ import { creationFiles } from "../../store/creation-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
 import type { Runtime, Work } from "../../system/runtime.ts";
 
-export interface FirstLogins {
+interface FirstLogins {
   readonly directory: string;
   readonly connections: ConnectionPool;
   readonly creation: Pick<Creation, "firstLogin">;

@@ -19,7 +19,7 @@ import type { Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";
 import type { CreateRequest } from "./create-request.ts";
 
-export interface LockedFolder extends CreationFolder {
+interface LockedFolder extends CreationFolder {
   /** The folder that holds all creations of this backend and scope. */
   readonly root: string;
   /** The public half of the key that opens the nodes, as an `authorized_keys` line. */

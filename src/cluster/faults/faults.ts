@@ -50,7 +50,7 @@ interface FaultOnNode {
   readonly fault: NodeFault;
 }
 
-export interface BegunFault {
+interface BegunFault {
   readonly fault: Fault;
   readonly parts: readonly FaultOnNode[];
 }
@@ -164,7 +164,7 @@ export async function listFaults(
 }
 
 /** Which faults to heal: all, or those that concern these nodes, or those with these ids. */
-export interface Healing {
+interface Healing {
   readonly clusterId: string;
   readonly nodes?: readonly string[];
   readonly ids?: readonly string[];

@@ -15,7 +15,7 @@ import { ruleOf, waits } from "../../system/waits.ts";
 import { runningMasters } from "../find-cluster.ts";
 import { runningNodes } from "./plan-fault.ts";
 
-export interface PlatformEffect {
+interface PlatformEffect {
   /** A shell line that succeeds when the platform shows the fault. */
   readonly command: string;
   readonly nodes: readonly NodeRecord[];

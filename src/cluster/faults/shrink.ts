@@ -1,4 +1,4 @@
-export interface Shrunk<Item> {
+interface Shrunk<Item> {
   readonly smallest: readonly Item[];
   /** Whether every item of it is needed. If not, the tries were used up. */
   readonly isSmallest: boolean;

@@ -13,7 +13,7 @@ import { linesOf } from "../run-on-nodes.ts";
 import followFile from "./follow-journal.sh" with { type: "text" };
 import { timeOf } from "./log-lines.ts";
 
-export interface FollowRequest {
+interface FollowRequest {
   readonly cluster: ClusterRecord;
   /** See `findNodes`. */
   readonly nodes: readonly string[];

@@ -10,7 +10,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-export interface NodeText {
+interface NodeText {
   readonly node: string;
   /** Such as `journal.txt` or `install.log`. */
   readonly name: string;

@@ -14,7 +14,7 @@ import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { hideSecrets, openMaskedConnections } from "../connections.ts";
 
-export interface LogsRequest {
+interface LogsRequest {
   readonly cluster: ClusterRecord;
   /** Undefined: a new folder in the cluster's state folder, named after the time. */
   readonly folder: string | undefined;
@@ -109,7 +109,7 @@ export async function collectLogs(
   return gathered.flatMap((outcome) => (outcome.status === "fulfilled" ? outcome.value : []));
 }
 
-export interface FailureLogsRequest {
+interface FailureLogsRequest {
   readonly cluster: ClusterRecord;
   readonly connections: ConnectionPool;
   /** The creation's folder, where the files go. */

@@ -8,7 +8,7 @@ import type { LogLine } from "./log-lines.ts";
 import { clockOf, mergedLines, preciseTime } from "./merged-lines.ts";
 import { collectLogs, maskedTexts, nodesLimitMs, silentNodes, warnOfSecrets } from "./save-logs.ts";
 
-export interface MergeRequest {
+interface MergeRequest {
   readonly cluster: ClusterRecord;
   /** Absolute path. It is replaced if it exists. */
   readonly file: string;
@@ -16,7 +16,7 @@ export interface MergeRequest {
   readonly agoMs?: number | undefined;
 }
 
-export interface MergedLogs {
+interface MergedLogs {
   readonly file: string;
   readonly lines: number;
 }

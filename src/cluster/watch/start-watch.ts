@@ -30,7 +30,7 @@ export interface Trouble {
   readonly at: string;
 }
 
-export interface WatchRequest {
+interface WatchRequest {
   readonly cluster: ClusterRecord;
   readonly ignored: readonly Ignored[];
   /** Finds the cluster again, because a node that was restarted may have another address. */

@@ -25,11 +25,6 @@ import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Progress } from "../../system/runtime.ts";
 import type { JsonResults } from "../json-results.ts";
 
-type CopyInput = Readonly<Record<string, unknown>> & {
-  readonly clusterId: string;
-  readonly paths: readonly string[];
-};
-
 /** A path on nodes. */
 interface Remote {
   readonly selector: string;
@@ -55,7 +50,10 @@ const nodesAtOnce = 64;
 
 export async function executeCopy(
   kind: BackendKind,
-  input: CopyInput,
+  input: Readonly<Record<string, unknown>> & {
+    readonly clusterId: string;
+    readonly paths: readonly string[];
+  },
   context: Context,
 ): Promise<void> {
   const { progress, signal } = context;

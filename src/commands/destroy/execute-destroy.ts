@@ -9,17 +9,15 @@ import { plainLine } from "../../system/printable.ts";
 import type { JsonResults } from "../json-results.ts";
 import { canAsk, orDefaultClusterId } from "../options.ts";
 
-type DestroyInput = Readonly<Record<string, unknown>> & {
-  readonly clusterId: string | undefined;
-  readonly all: boolean;
-  readonly ifExists: boolean;
-  readonly yes: boolean;
-};
-
 /** Resolves with the exit code if it isn't 0. */
 export async function executeDestroy(
   kind: BackendKind,
-  input: DestroyInput,
+  input: Readonly<Record<string, unknown>> & {
+    readonly clusterId: string | undefined;
+    readonly all: boolean;
+    readonly ifExists: boolean;
+    readonly yes: boolean;
+  },
   context: Context,
 ): Promise<number | void> {
   const backend = await kind.open(context, input);

@@ -8,7 +8,7 @@ import { readEvents } from "../../store/events.ts";
 import { version } from "../../version.ts";
 import { scopeWords } from "../create/report-created.ts";
 
-export interface ClusterReport {
+interface ClusterReport {
   readonly clusterId: string;
   readonly file: string;
   /** Undefined if the cluster is gone. */

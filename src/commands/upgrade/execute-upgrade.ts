@@ -10,18 +10,16 @@ import { timeLimit } from "../../system/time-limit.ts";
 import { numbered } from "../../system/amounts.ts";
 import type { JsonResults } from "../json-results.ts";
 
-type UpgradeInput = Readonly<Record<string, unknown>> & {
-  readonly clusterId: string;
-  readonly artifact: ArtifactLocation;
-  readonly artifactSha256: string | undefined;
-  readonly parallel: number;
-  readonly workspaceDir: string;
-  readonly timeout: number;
-};
-
 export async function executeUpgrade(
   kind: BackendKind,
-  input: UpgradeInput,
+  input: Readonly<Record<string, unknown>> & {
+    readonly clusterId: string;
+    readonly artifact: ArtifactLocation;
+    readonly artifactSha256: string | undefined;
+    readonly parallel: number;
+    readonly workspaceDir: string;
+    readonly timeout: number;
+  },
   context: Context,
 ): Promise<void> {
   const startMs = context.clock.now();

@@ -39,7 +39,7 @@ export interface ArtifactHead {
   readonly sizeBytes: number | undefined;
 }
 
-export interface HeadReading {
+interface HeadReading {
   readonly clock: Clock;
   /** Milliseconds to wait for one answer, and after which no further try begins. */
   readonly limitMs: number;
@@ -150,7 +150,7 @@ function whatItIs(text: string): string {
 }
 
 /** The first bytes of an artifact: 16 KiB, or fewer if it is smaller. */
-export interface ArtifactStart {
+interface ArtifactStart {
   readonly bytes: Uint8Array;
   /** Size of the whole artifact, if known. */
   readonly sizeBytes: number | undefined;

@@ -49,7 +49,7 @@ async function accepted(response: Response, location: WebLocation): Promise<Resp
 }
 
 /** The part of the artifact that an answer's body holds. */
-export interface AnswerExtent {
+interface AnswerExtent {
   /** Position of the body's first byte in the artifact. */
   readonly offset: number;
   /** Size of the whole artifact; undefined if the server doesn't send it. */

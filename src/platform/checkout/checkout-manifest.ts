@@ -22,7 +22,7 @@ interface RemoteEntry {
 }
 
 /** The keys are `<tree>/<path>`. */
-export type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
+type RemoteManifest = ReadonlyMap<string, RemoteEntry>;
 
 /** SHA-256 sums of files on a node. The keys are `<tree>/<path>`. */
 export type RemoteSums = ReadonlyMap<string, string>;

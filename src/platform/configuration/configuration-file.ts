@@ -227,7 +227,7 @@ export interface License {
   readonly source: string;
 }
 
-export interface LicenseSources {
+interface LicenseSources {
   readonly variant: Variant;
   readonly extraConfiguration: Configuration;
   /** The value of the command-line option. */

@@ -7,7 +7,7 @@ export type Configuration = Readonly<Record<string, unknown>>;
 export const securityModes = ["disabled", "permissive", "strict"] as const;
 export type SecurityMode = (typeof securityModes)[number];
 
-export interface BaseConfigurationInput {
+interface BaseConfigurationInput {
   readonly clusterName: string;
   readonly variant: Variant;
   /** Each node has a private address. */

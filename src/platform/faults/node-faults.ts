@@ -32,7 +32,7 @@ const recordReader = read.object({
 
 export type FaultRecord = read.ValueOf<typeof recordReader>;
 
-export interface NewFault {
+interface NewFault {
   readonly id: string;
   readonly durationSeconds: number;
   /** For the kind's script. */

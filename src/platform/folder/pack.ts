@@ -18,7 +18,7 @@ import installFile from "./install.sh" with { type: "text" };
 import { type PlatformFacts, asciiJson, platformHead, upgradeLine } from "./platform-file.ts";
 import { type PlatformFolder, type PlatformFolderFile, hasUpgrade } from "./read-folder.ts";
 
-export interface PackedArtifact {
+interface PackedArtifact {
   readonly sizeBytes: number;
   /** In hexadecimal. */
   readonly sha256: string;

@@ -157,7 +157,7 @@ export function curlConfig(url: string): string {
   ].join("\n");
 }
 
-export interface CheckVersion {
+interface CheckVersion {
   readonly variant: Variant;
   /** Hexadecimal. */
   readonly sha256: string | undefined;

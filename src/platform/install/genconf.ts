@@ -52,7 +52,7 @@ const leastFreeKilobytes = 1024;
 const mostLogBytes = 64_000;
 
 /** One run of the artifact that reads `genconf/`. */
-export interface GenconfRun {
+interface GenconfRun {
   readonly paths: WorkPaths;
   /** The artifact's words, without spaces or other characters that shells know. */
   readonly words: readonly [option: string, value?: string];

@@ -67,7 +67,7 @@ const isConnectionLoss = (error: unknown): error is ClusterError =>
   (error.id === "connection-failed" || error.id === "transfer-failed");
 
 /** A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it gives up with `fail`. */
-export interface RemoteScript {
+interface RemoteScript {
   /** Appears in the command line, so that people (and tests) see what runs: `sh -s -- e2e-prepare …`. */
   readonly name: `e2e-${string}`;
   /** The body: function definitions, including `main`, which is called with the arguments. */

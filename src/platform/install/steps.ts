@@ -136,7 +136,7 @@ export async function checkVersion(
   }
 }
 
-export interface OnCluster {
+interface OnCluster {
   /** All nodes have their addresses. */
   readonly cluster: ClusterRecord;
 }

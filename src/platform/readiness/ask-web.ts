@@ -20,7 +20,7 @@ export interface WebAccess {
   readonly certificateAuthority: string | undefined;
 }
 
-export interface WebQuestion {
+interface WebQuestion {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -23,7 +23,7 @@ import {
 import type { Layout, LayoutUpgrade } from "../layouts/layout.ts";
 import folderFile from "./upgrade-folder.sh" with { type: "text" };
 
-export interface ConfigureUpgrade {
+interface ConfigureUpgrade {
   readonly cluster: ClusterRecord;
   readonly artifact: FoundArtifact;
   readonly layout: Layout & { readonly upgrade: LayoutUpgrade };

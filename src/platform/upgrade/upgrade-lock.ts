@@ -12,7 +12,7 @@ import { installPaths } from "../install-paths.ts";
 import { type PhaseWork, reasonOf } from "../install/phase.ts";
 import lockFile from "./upgrade-lock.sh" with { type: "text" };
 
-export interface LockRequest {
+interface LockRequest {
   readonly cluster: Pick<ClusterRecord, "id">;
   readonly firstMaster: NodeRecord;
 }

@@ -22,7 +22,7 @@ export interface NodeObserver {
   readonly seen: (node: NodeRecord, version: string) => void;
 }
 
-export interface UpgradeNode extends NodeObserver {
+interface UpgradeNode extends NodeObserver {
   readonly node: NodeRecord;
   readonly layout: Layout & { readonly upgrade: LayoutUpgrade };
   readonly source: UpgradeSource;

@@ -19,7 +19,7 @@ interface OutputRequest extends Pick<
   readonly token: string;
 }
 
-export interface CommandOutput {
+interface CommandOutput {
   readonly stdout: () => string;
   readonly stderr: () => string;
   /** What both streams held if the command has not begun; undefined once it has. */
@@ -165,7 +165,7 @@ function passBytes(
   return { noise: begun.noise, received: receive(queue.chunks()).then(queue.close) };
 }
 
-export interface TextSink {
+interface TextSink {
   add(text: string): void;
   end(): void;
 }
@@ -203,7 +203,7 @@ export function lineSplitter(onLine: (line: string) => void): TextSink {
 }
 
 /** Keeps the end of a text that arrives in chunks, so that a command with endless output can't fill the memory. */
-export interface OutputTail {
+interface OutputTail {
   add(text: string): void;
   /** Returns the last `limit` characters of the text. */
   text(): string;
@@ -234,7 +234,7 @@ export function createOutputTail(limit: number): OutputTail {
 }
 
 /** Bytes on their way from a channel to a reader that may be slower: the channel pauses until the reader asks for more. */
-export interface ByteQueue {
+interface ByteQueue {
   add(chunk: Uint8Array): void;
   end(): void;
   /** Fails with the signal's reason once that is aborted. */

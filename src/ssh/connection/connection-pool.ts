@@ -20,7 +20,7 @@ export interface ConnectionPool extends AsyncDisposable {
   adopt(node: Destination, connection: Connection): void;
 }
 
-export interface PoolOptions extends Pick<Runtime, "clock" | "progress"> {
+interface PoolOptions extends Pick<Runtime, "clock" | "progress"> {
   /** The cluster's login key. Connecting throws `key-missing` if there is no such file. */
   readonly privateKeyFile: string;
   readonly knownHosts: KnownHosts;

@@ -286,7 +286,7 @@ const silenceLimitMs = 60_000;
 /** Otherwise a server that sends a byte now and then could hold a command for ever. */
 const loginLimitMs = 10 * 60_000;
 
-export interface SocketTarget {
+interface SocketTarget {
   readonly host: string;
   readonly port: number;
   /** A machine that isn't up yet drops packets, so retrying soon is better than waiting for TCP's ever longer pauses. */

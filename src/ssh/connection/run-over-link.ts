@@ -63,15 +63,13 @@ export async function runOverLink(
   }, end.signal);
 }
 
-interface RunningCommand {
-  readonly command: RemoteCommand;
-  readonly channel: CommandChannel;
-  readonly token: string;
-}
-
 async function followCommand(
   link: Link,
-  running: RunningCommand,
+  running: {
+    readonly command: RemoteCommand;
+    readonly channel: CommandChannel;
+    readonly token: string;
+  },
   end: AbortSignal,
 ): Promise<RemoteResult> {
   const { command, channel, token } = running;

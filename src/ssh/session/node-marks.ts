@@ -17,7 +17,7 @@ export type Mark =
   | { readonly kind: "over"; readonly status: number };
 
 /** Reads the output of one stream. Output after a mark that came late is not lost: each mark is looked for anywhere. */
-export interface MarkReader {
+interface MarkReader {
   add(text: string): void;
   /** No more text will come. */
   end(): void;

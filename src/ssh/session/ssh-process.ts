@@ -228,7 +228,7 @@ export async function endSsh({ child, output }: Ssh): Promise<void> {
   output.abandon();
 }
 
-export interface StdinFeed {
+interface StdinFeed {
   /** Sent first. */
   readonly head: string;
   /** Nothing of the source is read before it resolves; absent: at once. */

@@ -14,7 +14,7 @@ export interface ListedFile extends FileFacts {
   readonly mode: number;
 }
 
-export interface ListingRules {
+interface ListingRules {
   /** Symbolic links must not lead out of this folder; default: the listed folder. */
   readonly boundary?: string;
   /** Default: no entry is skipped. */

@@ -26,7 +26,7 @@ const spaceFields = {
 /** Where the numbers of processes mean the same processes. */
 export const parseProcessSpace = read.object(spaceFields);
 
-export type ProcessSpace = read.ValueOf<typeof parseProcessSpace>;
+type ProcessSpace = read.ValueOf<typeof parseProcessSpace>;
 
 /** Distinguishes one process from every other, including a later one with the same number. Stands in locks and creations' files. */
 export const parseProcessIdentity = read.object({

@@ -22,7 +22,7 @@ ExecStart=/bin/sh /${program}
 `;
 
 /** The addresses of a copy's node. */
-export interface CopyAddresses {
+interface CopyAddresses {
   /** The engine's. */
   readonly address: string;
   /** The private one with the bits of its network, such as `172.18.0.2/16`. */

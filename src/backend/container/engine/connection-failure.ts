@@ -4,7 +4,7 @@
  */
 import type { EngineKind } from "./engine-kind.ts";
 
-export interface ConnectionFailure {
+interface ConnectionFailure {
   readonly what: string;
   readonly hint: string;
   readonly reason: string;

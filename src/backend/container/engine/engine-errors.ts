@@ -70,7 +70,7 @@ const meanings = {
   notFrozen: [/unable to freeze/],
 } as const;
 
-export type EngineMeaning = keyof typeof meanings;
+type EngineMeaning = keyof typeof meanings;
 
 export const indicates = (text: string, meaning: EngineMeaning): boolean =>
   meanings[meaning].some((pattern) => pattern.test(text.toLowerCase()));

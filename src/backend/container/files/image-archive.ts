@@ -146,7 +146,7 @@ export async function readIndex(
 
 const withoutAlgorithm = (sum: string): string => sum.replace("sha256:", "");
 
-export interface ImageToLoad {
+interface ImageToLoad {
   readonly name: string;
   readonly labels: LabelValues;
   readonly volumes: readonly string[];

@@ -18,7 +18,7 @@ import {
   readContainers,
 } from "../records/read-containers.ts";
 
-export interface NewNetwork extends CreationName {
+interface NewNetwork extends CreationName {
   readonly labels: LabelValues;
   readonly reach: Reach;
 }
@@ -58,7 +58,7 @@ const remove = async (engine: Engine, name: CreationName): Promise<unknown> =>
 
 const mostRanges = 32;
 
-export interface CreatedNetwork {
+interface CreatedNetwork {
   /** Its addresses, such as `172.18.0.0/16`. */
   readonly range: string;
   /** See DescribedNetwork. */

@@ -229,7 +229,7 @@ function notPulled({ kind }: Engine, image: NodeImage, error: unknown): unknown 
 /** The name of all images built here; each has its own tag. */
 export const builtImages = "localhost/cluster-e2e-node";
 
-export interface NodeRecipe {
+interface NodeRecipe {
   /** The name with the image's tag: the same text always gives the same tag. */
   readonly image: string;
   readonly containerfile: string;
@@ -320,7 +320,7 @@ const maskedUnits = [
 ] as const;
 
 /** Why an image could not be built, as far as the build's output shows. */
-export interface BuildFailure {
+interface BuildFailure {
   /** The last message of the failing tool. */
   readonly reason: string | undefined;
   /** The beginning of the step that failed, such as `RUN apt-get update`. */

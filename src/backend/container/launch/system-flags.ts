@@ -21,7 +21,7 @@ export const nodeState = "/var/lib/cluster-e2e-node";
 const startText = (shellText(passProxy, { STATE: nodeState }) + shellText(startSystem)).trim();
 
 /** The rights of containers, as options for `create`. */
-export interface Rights {
+interface Rights {
   readonly isPrivileged: boolean;
   readonly words: readonly string[];
 }

@@ -6,7 +6,7 @@ import { readOwnJson } from "../../../system/files/read-text.ts";
 import type { EngineKind } from "../engine/engine-kind.ts";
 
 /** Which engine a cluster was made with. Only this computer's disk can say so where that engine isn't asked. */
-export interface EngineNote {
+interface EngineNote {
   /** See `engineAddress`. */
   readonly address: string;
   /** The engine doesn't see containers of another one that it had before. */

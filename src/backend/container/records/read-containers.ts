@@ -79,7 +79,7 @@ export interface ContainerReading {
 }
 
 /** The engine's descriptions of networks and containers with our labels. */
-export interface Described {
+interface Described {
   /** From `network inspect`, with the same field names for every engine. */
   readonly networks: readonly DescribedNetwork[];
   /** From `container inspect`. */

@@ -45,7 +45,7 @@ export interface Inventory {
   readonly abandoned: ReadonlySet<string>;
 }
 
-export interface RecordPlace {
+interface RecordPlace {
   /** The folder of this machine's creations. */
   readonly root: string;
   readonly passageTo: PassageTo;

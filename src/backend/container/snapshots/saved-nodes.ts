@@ -114,7 +114,7 @@ async function finish(engine: Engine, node: NodeContainer, snapshot: string): Pr
   await engine.change({ words: engine.kind.untagWords(draft) });
 }
 
-export interface SavePlan {
+interface SavePlan {
   readonly containers: readonly NodeContainer[];
   readonly snapshot: string;
   readonly rights: readonly string[];

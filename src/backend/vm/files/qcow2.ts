@@ -7,7 +7,7 @@ const magic = "QFI\u00fb";
 const allowedFeatures = 0b1_1001n;
 
 /** What the head of a disk in the qcow2 format says about other files. */
-export type Qcow2Facts =
+type Qcow2Facts =
   | { readonly hasBacking: boolean; readonly problem?: undefined }
   | { readonly problem: string };
 

@@ -21,7 +21,7 @@ const parseVerification = read.object({
   identity: read.string,
 });
 
-export type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVersion">;
+type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVersion">;
 
 const recordPath = (path: string): string => `${path}.verified`;
 

@@ -13,7 +13,7 @@ const readBytes = 128 * 1024;
 const strangerLimitMs = 5 * 60_000;
 
 /** Why a machine will not become a node, as far as its console shows. */
-export interface BootProblem {
+interface BootProblem {
   readonly what: string;
   readonly hint: string;
 }

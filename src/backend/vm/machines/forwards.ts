@@ -21,7 +21,7 @@ export async function openForwards(
   return true;
 }
 
-export interface LoneConnection {
+interface LoneConnection {
   /** The machine's. */
   readonly folder: string;
   readonly name: string;

@@ -70,7 +70,7 @@ async function swapDisks(directory: string, node: NodeFacts): Promise<void> {
   for (const path of [started, pid]) await rm(path, { force: true });
 }
 
-export interface ContinuePlan {
+interface ContinuePlan {
   /** Its disks are those of the snapshot. */
   readonly cluster: StoredCluster;
   readonly folder: string;

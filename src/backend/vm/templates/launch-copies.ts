@@ -23,7 +23,7 @@ import renewNamesFile from "./renew-names.sh" with { type: "text" };
 import { templateNames } from "./make-template.ts";
 import { type Template, templateFiles } from "./template-files.ts";
 
-export interface CopiesPlan extends LaunchPlan {
+interface CopiesPlan extends LaunchPlan {
   readonly from: Template;
   /** Called when a machine has become the node: it accepts its own key and no other, and presents its own host key. */
   readonly onNode: (node: NodeFacts) => void;
