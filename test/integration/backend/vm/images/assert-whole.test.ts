@@ -73,8 +73,8 @@ test.skipIf(lack !== undefined)(
     await writeFile(path, whole);
     expect((await failureOf(check(path))).message).toContain("it is marked as damaged");
     const secret = ["--object", "secret,id=key,data=secret", "-f", "qcow2"];
-    const encryption =
-      "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10,encrypt.cipher-alg=aes-128";
+    // LUKS would first measure the processor, which fails on one that is busy.
+    const encryption = "encrypt.format=aes,encrypt.key-secret=key";
     await Bun.$`qemu-img create ${secret} -o ${encryption} ${locked} 1M`.quiet();
     expect((await failureOf(check(locked))).message).toContain("it is encrypted");
   },
