@@ -51,6 +51,12 @@ export const durationRule: Rule<number> = {
   what: "a duration such as 90s, 15m or 1h30m",
 };
 
+/** `310 MB`, or `42 of 310 MB` */
+export function megabytesText(bytes: number, ofBytes?: number): string {
+  const [done, total] = [bytes, ofBytes ?? 0].map((each) => (each / 1e6).toFixed(0));
+  return ofBytes === undefined ? `${done} MB` : `${done} of ${total} MB`;
+}
+
 /** Formats for people: `0.4 s`, `12.3 s`, `2 min 5 s`, `1 h 59 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;

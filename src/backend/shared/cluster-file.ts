@@ -13,10 +13,12 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import * as read from "../../model/reader.ts";
 import { sha256Rule } from "../../model/rule.ts";
 import { outside } from "../../outside-text.ts";
+import { megabytesText } from "../../system/amounts.ts";
 import { byteSource } from "../../system/files/byte-source.ts";
 import { errorCode, isDiskFull } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
+import type { Step } from "../../system/runtime.ts";
 import { type ClusterFileReference, clusterFileStart } from "../../model/snapshot.ts";
 
 const { format, frameMagic, frameHeadBytes } = clusterFileStart;
@@ -55,7 +57,8 @@ export interface ClusterFile {
   readonly manifest: Manifest;
 }
 
-export const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+export const bytesOf = (parts: readonly Pick<FilePart, "bytes">[]): number =>
+  parts.reduce((sum, { bytes }) => sum + bytes, 0);
 
 interface ZstdOptions {
   readonly chunkSize: number;
@@ -210,13 +213,17 @@ const parseManifest: read.Reader<Manifest> = read.object({
   sha256: read.string,
 });
 
+export type TakePart = (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
+
 /**
- * Reads all parts, in order. `take` must read each part to its end; by then the part has been compared with the manifest. Throws `snapshot-unusable` if
+ * Reads all parts, in order, and shows beside the step how much of them has been read. `take` must read each part to its end; by then the part has been
+ * compared with the manifest. Throws `snapshot-unusable` if
  * the file is damaged, incomplete, too long, or has been replaced since it was opened, and `capacity-lacking` if `take` finds a disk full.
  */
 export async function readParts(
   { path, shown, sha256, manifest }: ClusterFile,
-  take: (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
+  take: TakePart,
+  step: Pick<Step, "update">,
   signal: AbortSignal,
 ): Promise<void> {
   const file = await openForReading(path, shown);
@@ -235,12 +242,23 @@ export async function readParts(
         at += chunk.length;
       }
     };
+    const total = bytesOf(manifest.parts);
+    let done = 0;
+    const counted = async function* (
+      chunks: AsyncIterable<Uint8Array>,
+    ): AsyncGenerator<Uint8Array> {
+      for await (const chunk of chunks) {
+        yield chunk;
+        done += chunk.length;
+        step.update(megabytesText(done, total));
+      }
+    };
     const takeAll = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
       const source = byteSource(chunks);
       for (const part of manifest.parts) {
         const changed = (): ClusterError =>
           unusableFile(shown, `is damaged: ${part.name} has another checksum`);
-        await take(part, verified(part.sha256, source.stream(part.bytes), changed));
+        await take(part, counted(verified(part.sha256, source.stream(part.bytes), changed)));
       }
       if (!(await source.endsWithin(0)))
         throw unusableFile(shown, "is damaged: it is longer than its manifest says");

@@ -6,8 +6,9 @@ import { maskUrl } from "../../system/mask-url.ts";
 import { mostBytes, resumeDownload } from "../../system/network.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import type { Environment, Work } from "../../system/runtime.ts";
-import { inMegabytes, unusableFile } from "./cluster-file.ts";
+import { unusableFile } from "./cluster-file.ts";
 import type { FileCopyRequest } from "../contract.ts";
+import { megabytesText } from "../../system/amounts.ts";
 import { cacheFolder } from "../../store/state-folder.ts";
 
 const stallLimitMs = 60_000;
@@ -53,9 +54,7 @@ export async function obtainFile(
   if (!(await isAccessible(path))) {
     const draft = `${path}.part`;
     const onProgress = (received: number, total: number | undefined): void =>
-      step.update(
-        `${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`,
-      );
+      step.update(megabytesText(received, total));
     const limits = { stallLimitMs, mostBytes: mostBytes.clusterFile };
     await resumeDownload(
       { url: location.url, path: draft, clock, ...limits, onProgress, shown, failure },

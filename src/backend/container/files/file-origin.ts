@@ -8,13 +8,14 @@ import { cacheFolder } from "../../../store/state-folder.ts";
 import { checkedTar } from "../../../system/files/checked-tar.ts";
 import { ArchiveProblem } from "../../../system/files/tar.ts";
 import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
-import type { Environment, Runtime, Work } from "../../../system/runtime.ts";
+import type { Environment, Runtime, Step, Work } from "../../../system/runtime.ts";
 import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
   type FilePart,
+  type TakePart,
   assertSnapshot,
-  inMegabytes,
+  bytesOf,
   openClusterFile,
   readParts,
   unusableFile,
@@ -144,7 +145,7 @@ export async function assertFileSpace(
   engine: Engine,
   { file: { manifest }, here }: Pick<Loading, "file" | "here">,
 ): Promise<void> {
-  const needed = 2 * manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const needed = 2 * bytesOf(manifest.parts);
   const free = await freeSpace(engine, here, signal);
   const [has, needs] = [free ?? 0, needed].map((bytes) => (bytes / 1e9).toFixed(1));
   if (free === undefined)
@@ -224,12 +225,10 @@ async function open(
     signal,
   );
   using step = runtime.progress.start("Load the file");
-  const onProgress = (text: string): void => step.update(text);
   try {
     // The images are created before the volumes are read. So a file with volumes is checked as a whole before that.
-    if (!file.manifest.parts.every(isLayer))
-      await readChecked(loading, skipPart, onProgress, signal);
-    const nodes = await load(loading, creation, onProgress, signal);
+    if (!file.manifest.parts.every(isLayer)) await readChecked(loading, skipPart, step, signal);
+    const nodes = await load(loading, creation, step, signal);
     step.done();
     const names = {
       images: nodes.map(({ image }) => image),
@@ -244,44 +243,35 @@ async function open(
   }
 }
 
-type Take = (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
-
-const skipPart: Take = async (_, chunks) => {
+const skipPart: TakePart = async (_, chunks) => {
   for await (const _chunk of chunks) continue;
 };
 
 /** Reads all parts, and checks that each is an archive that nothing leads out of. */
 async function readChecked(
   { file }: Loading,
-  take: Take,
-  onProgress: (text: string) => void,
+  take: TakePart,
+  step: Step,
   signal: AbortSignal,
 ): Promise<void> {
-  const { shown, manifest } = file;
-  const total = inMegabytes(manifest.parts.reduce((sum, { bytes }) => sum + bytes, 0));
-  const seen = { bytes: 0 };
   const checked = async function* (
     part: FilePart,
     chunks: AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array> {
     try {
-      for await (const chunk of checkedTar(chunks)) {
-        yield chunk;
-        seen.bytes += chunk.length;
-        onProgress(`${inMegabytes(seen.bytes)} of ${total} MB`);
-      }
+      yield* checkedTar(chunks);
     } catch (error) {
       if (!(error instanceof ArchiveProblem)) throw error;
-      throw unusableFile(shown, `is damaged: in ${part.name}, ${messageOf(error)}`);
+      throw unusableFile(file.shown, `is damaged: in ${part.name}, ${messageOf(error)}`);
     }
   };
-  await readParts(file, async (part, chunks) => take(part, checked(part, chunks)), signal);
+  await readParts(file, async (part, chunks) => take(part, checked(part, chunks)), step, signal);
 }
 
 async function load(
   loading: Loading,
   creation: CreationName,
-  onProgress: (text: string) => void,
+  step: Step,
   signal: AbortSignal,
 ): Promise<CopiedNodes> {
   const { engine, root, facts, bases, here } = loading;
@@ -319,7 +309,7 @@ async function load(
       );
       await fillVolume(engine, { node, rights }, chunks);
     },
-    onProgress,
+    step,
     signal,
   );
   if (volumes.length === 0) await finish();

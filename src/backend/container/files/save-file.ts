@@ -6,7 +6,7 @@ import { parsePlatform, parseVariant, parseWebUi } from "../../../model/parse-va
 import type { SnapshotFile } from "../../../model/snapshot.ts";
 import { outside } from "../../../outside-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
-import { inMegabytes } from "../../shared/cluster-file.ts";
+import { megabytesText } from "../../../system/amounts.ts";
 import {
   type PartToWrite,
   assertWritable,
@@ -63,7 +63,7 @@ export async function saveFile(
     ),
   );
   const parts = partsOf(engine, { source, here, layers, left: base?.layers ?? [] }, signal);
-  const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} MB`);
+  const onProgress = (bytes: number): void => step.update(megabytesText(bytes));
   const contents = {
     facts,
     parts,
@@ -72,7 +72,7 @@ export async function saveFile(
     onProgress,
   };
   await writeClusterFile({ path, ...how, backend: "container", ...contents }, signal);
-  step.done(`${inMegabytes((await stat(path)).size)} MB`);
+  step.done(megabytesText((await stat(path)).size));
 }
 
 function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {

@@ -7,7 +7,7 @@ import { parseKey } from "../../../ssh/keys.ts";
 import { assertFreeSpace, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import { unpackBlocks, writeSparse } from "../../../system/files/sparse.ts";
-import type { Runtime, Step, Work } from "../../../system/runtime.ts";
+import type { Runtime, Work } from "../../../system/runtime.ts";
 import { usableMemory } from "../../../system/usable-memory.ts";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
@@ -15,8 +15,9 @@ import type { FileCopyRequest } from "../../contract.ts";
 import {
   type ClusterFile,
   type FilePart,
+  type TakePart,
   assertSnapshot,
-  inMegabytes,
+  bytesOf,
   openClusterFile,
   readParts,
   unusableFile,
@@ -211,13 +212,12 @@ async function unpack(
   signal: AbortSignal,
 ): Promise<OpenOrigin> {
   const { runtime, file, facts, qemu, images } = loading;
-  const { shown, manifest } = file;
+  const { shown } = file;
   // No snapshot has such a name; whatever removes the snapshots removes it.
   const folder = join(snapshotsFolder(directory), "..file");
   const remove = async (): Promise<void> => rm(folder, { recursive: true, force: true });
   await assertSpace(loading, directory);
   using step = runtime.progress.start("Unpack the file");
-  const counted = counting(step, manifest.parts);
   const nodes = newNodes(facts.counts);
   const paths = partPaths(folder, nodes);
   // Those of the file follow as they are stored.
@@ -228,8 +228,7 @@ async function unpack(
   }));
   const store: LayerStore = { qemu, folder: imageFolder(runtime.environment), runtime, shown };
   const got: { keys?: Buffer } = {};
-  const take = async (part: FilePart, given: AsyncIterable<Uint8Array>): Promise<void> => {
-    const chunks = counted(given);
+  const take: TakePart = async (part, chunks) => {
     const path = paths.get(part.name);
     const number = facts.layers.findIndex((_, place) => layerPart(place) === part.name);
     const layer = layers[number];
@@ -247,7 +246,7 @@ async function unpack(
     await remove();
     await makePrivateFolder(snapshotsFolder(directory));
     await makePrivateFolder(folder);
-    await readParts(file, take, signal);
+    await readParts(file, take, step, signal);
     const keys = await parseKeys(got.keys, nodes.length, shown);
     for (const [place, node] of nodes.entries())
       await writeInstanceId(machineFiles(folder, node).seed, facts.instanceIds[place] ?? "");
@@ -269,19 +268,6 @@ const partPaths = (folder: string, nodes: ReturnType<typeof newNodes>) =>
     ),
   );
 
-/** Yields the same chunks, and reports how much of all parts has been read. */
-function counting(step: Step, parts: readonly FilePart[]) {
-  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const seen = { bytes: 0 };
-  return async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      seen.bytes += chunk.length;
-      step.update(`${inMegabytes(seen.bytes)} of ${inMegabytes(total)} MB`);
-      yield chunk;
-    }
-  };
-}
-
 async function unpackMachineFile(
   { file: { shown }, facts }: Loading,
   { name, path }: { readonly name: string; readonly path: string },
@@ -295,14 +281,12 @@ async function unpackMachineFile(
 }
 
 async function assertSpace({ file, runtime }: Loading, directory: string): Promise<void> {
-  const sum = (parts: readonly FilePart[]): number =>
-    parts.reduce((total, { bytes }) => total + bytes, 0);
   const { parts } = file.manifest;
   const layers = parts.filter(({ name }) => name.startsWith("layer-"));
   const images = imageFolder(runtime.environment);
   await closeStore(runtime.environment);
-  await assertFreeSpace(images, sum(layers));
-  await assertFreeSpace(directory, sum(parts) - sum(layers));
+  await assertFreeSpace(images, bytesOf(layers));
+  await assertFreeSpace(directory, bytesOf(parts) - bytesOf(layers));
 }
 
 async function readKeysPart(

@@ -8,7 +8,8 @@ import { isAccessible } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { SnapshotFile } from "../../../model/snapshot.ts";
-import { inMegabytes } from "../../shared/cluster-file.ts";
+import { megabytesText } from "../../../system/amounts.ts";
+import { bytesOf } from "../../shared/cluster-file.ts";
 import { assertWritable, knownParts, writeClusterFile } from "../../shared/write-cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
@@ -64,8 +65,8 @@ export async function saveFile(
       : [{ name: layerPart(number), bytes, sha256, contents: () => createReadStream(from) }],
   );
   const parts = [keys, ...included, ...files];
-  const total = inMegabytes(parts.reduce((sum, { bytes }) => sum + bytes, 0));
-  const onProgress = (bytes: number): void => step.update(`${inMegabytes(bytes)} of ${total} MB`);
+  const total = bytesOf(parts);
+  const onProgress = (bytes: number): void => step.update(megabytesText(bytes, total));
   const facts = await factsOf(qemu, source, layers);
   const privateFolder = source.stored.directory;
   const contents = {
@@ -76,7 +77,7 @@ export async function saveFile(
     onProgress,
   };
   await writeClusterFile({ path, ...how, backend: "vm", ...contents }, signal);
-  step.done(`${inMegabytes((await stat(path)).size)} MB`);
+  step.done(megabytesText((await stat(path)).size));
 }
 
 /** The keys that open the saved machines, and by which they are known. */

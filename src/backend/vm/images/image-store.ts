@@ -5,6 +5,7 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
+import { megabytesText } from "../../../system/amounts.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
 import { RefusedAnswer, mostBytes, requestFile, resumeDownload } from "../../../system/network.ts";
@@ -174,7 +175,7 @@ async function download(
   const shown = maskUrl(source.url);
   const draft = `${path}.part`;
   const onProgress = (received: number, total: number | undefined): void =>
-    update(`${inMegabytes(received)}${total === undefined ? "" : ` of ${inMegabytes(total)}`} MB`);
+    update(megabytesText(received, total));
   const limits = { stallLimitMs, mostBytes: mostBytes.image };
   await resumeDownload(
     { url: source.url, path: draft, clock, ...limits, onProgress, shown, failure },
@@ -264,8 +265,6 @@ const noFile = (path: string): ClusterError =>
 
 export const storedPath = (folder: string, prefix: string, { hex }: Sum): string =>
   join(folder, `${prefix}-${hex.slice(0, 16)}.img`);
-
-const inMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
 
 /** An image that a disk can be layered on. */
 export interface LayeredImage {

@@ -26,6 +26,8 @@ async function* parts(text: string): FileToWrite["parts"] & AsyncGenerator {
   yield { nameOf: () => "part", contents: bytes(text) };
 }
 
+const silentStep = { update: () => {} };
+
 const fileAt = (folder: string): FileToWrite => ({
   path: join(folder, "cluster.zst"),
   replaces: false,
@@ -130,6 +132,7 @@ test("a part of any size is read back as it was, after the manifest", async () =
   await readParts(
     await openClusterFile({ path: file.path, shown: file.path }, "vm"),
     take,
+    silentStep,
     neverAborted,
   );
   expect(Buffer.concat(chunks).toString() === contents).toBe(true);
@@ -169,7 +172,12 @@ test("parts keep their names, and the manifest has the length and the checksum o
   };
   await writeClusterFile({ ...file, parts: knownParts([first!, second!]) }, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
-  await readParts(opened, async (_, chunks) => void (await Array.fromAsync(chunks)), neverAborted);
+  await readParts(
+    opened,
+    async (_, chunks) => void (await Array.fromAsync(chunks)),
+    silentStep,
+    neverAborted,
+  );
   expect(opened.manifest.parts).toEqual([first!, second!].map(({ contents: _, ...part }) => part));
   expect(read).toEqual([8, 20]);
 });
@@ -215,7 +223,7 @@ test.each([
   );
   await writeClusterFile({ ...file, parts: parts("contents") }, neverAborted);
   const opened = await openClusterFile({ path: file.path, shown: "cluster.zst" }, "vm");
-  const reading = readParts(opened, async () => Promise.reject(error), neverAborted);
+  const reading = readParts(opened, async () => Promise.reject(error), silentStep, neverAborted);
   expect((await failureOf(reading)).message).toBe(
     "The disk is full: the cluster's files cannot be written.",
   );
@@ -230,7 +238,7 @@ async function readChanged(change: (path: string) => Promise<unknown>): Promise<
   await change(file.path);
   const take = async (_: unknown, chunks: AsyncIterable<Uint8Array>) =>
     void (await Array.fromAsync(chunks));
-  return (await failureOf(readParts(opened, take, neverAborted))).message;
+  return (await failureOf(readParts(opened, take, silentStep, neverAborted))).message;
 }
 
 /** Writes a file of other contents there. */
@@ -290,7 +298,9 @@ test("an interrupt while a file is read is no damage", async () => {
     interrupt.abort(reason);
     throw noSpace;
   };
-  expect((await failureOf(readParts(opened, take, interrupt.signal))) as Error).toBe(reason);
+  expect((await failureOf(readParts(opened, take, silentStep, interrupt.signal))) as Error).toBe(
+    reason,
+  );
 });
 
 test("a file that is cut off, or another one than its checksum says, is unusable", async () => {
@@ -302,6 +312,7 @@ test("a file that is cut off, or another one than its checksum says, is unusable
     await readParts(
       opened,
       async (_, chunks) => void (await Array.fromAsync(chunks)),
+      silentStep,
       neverAborted,
     );
   };
