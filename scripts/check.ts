@@ -4,6 +4,7 @@
  * Usage: bun run check
  */
 import { join } from "node:path";
+import { checkoutFiles } from "./checkout-files.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -45,36 +46,17 @@ async function run({ name, argv }: Check): Promise<Result> {
   };
 }
 
-/** Lists files of the repository, including untracked ones, whose name or first line names sh or bash. */
+/** Lists the files of the checkout whose name or first line names sh or bash. */
 async function shellScripts(): Promise<readonly string[]> {
-  const listing = Bun.spawn(
-    [
-      "git",
-      "-c",
-      "safe.directory=*",
-      "-C",
-      root,
-      "ls-files",
-      "--cached",
-      "--others",
-      "--exclude-standard",
-    ],
-    {
-      stdout: "pipe",
-    },
-  );
-  const files = (await new Response(listing.stdout).text())
-    .split("\n")
-    .filter((file) => file !== "");
+  const files = await checkoutFiles(root);
   const isScript = await Promise.all(
-    files.map(async (file) => {
-      const text = Bun.file(join(root, file));
-      if (file.endsWith(".bash")) return text.exists();
-      return (
-        (await text.exists()) &&
-        /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(await text.slice(0, 40).text())
-      );
-    }),
+    files.map(
+      async (file) =>
+        file.endsWith(".bash") ||
+        /^#!(\/usr)?\/bin\/(env )?(ba)?sh\b/.test(
+          await Bun.file(join(root, file)).slice(0, 40).text(),
+        ),
+    ),
   );
   return files.filter((_, index) => isScript[index] === true);
 }

@@ -1,6 +1,7 @@
 import { chmod, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { checkoutFiles } from "../checkout-files.ts";
 import type { Mutant } from "./find-mutants.ts";
 
 /** A copy of the checkout in which mutants are tried. Disposing of it removes the copy. */
@@ -17,7 +18,7 @@ export async function copyTree(root: string): Promise<TreeCopy> {
   // Some tests run programs as the user nobody.
   await chmod(folder, 0o711);
   const [path, temporary] = [join(folder, "tree"), join(folder, "tmp")];
-  for (const file of await listFiles(root)) {
+  for (const file of await checkoutFiles(root)) {
     await mkdir(dirname(join(path, file)), { recursive: true });
     await cp(join(root, file), join(path, file), { verbatimSymlinks: true });
   }
@@ -34,28 +35,4 @@ export async function copyTree(root: string): Promise<TreeCopy> {
     },
     [Symbol.asyncDispose]: async () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-/** Lists the files of the checkout, including untracked ones, without deleted ones. */
-async function listFiles(root: string): Promise<readonly string[]> {
-  const listing = Bun.spawn(
-    [
-      "git",
-      "-c",
-      "safe.directory=*",
-      "-C",
-      root,
-      "ls-files",
-      "-z",
-      "--cached",
-      "--others",
-      "--exclude-standard",
-    ],
-    { stdout: "pipe" },
-  );
-  const names = (await new Response(listing.stdout).text())
-    .split("\0")
-    .filter((name) => name !== "");
-  const isThere = await Promise.all(names.map(async (name) => Bun.file(join(root, name)).exists()));
-  return names.filter((_, index) => isThere[index] === true);
 }

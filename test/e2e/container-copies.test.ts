@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createWords } from "./support/conformance.ts";
 import { containerSubject, containerWitness } from "./support/container-conformance.ts";
+import { interruptAt } from "./support/ended-early.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { saveInstalled, testCopy } from "./support/snapshot-conformance.ts";
@@ -223,10 +224,7 @@ test("a snapshot that lacks an image is refused before anything exists", async (
 
 test("an interrupt removes the copy, and a program killed while it copies leaves what doctor names and destroy removes", async () => {
   const words = ["create", "--from", `${source()}:installed`, "-c", id("cut")];
-  const interrupted = containers().start(words);
-  await interrupted.said("Boot …");
-  interrupted.interrupt("SIGINT");
-  expect(await interrupted.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+  await interruptAt(containers(), "Boot …", words);
   expect(await things("cut")).toEqual([]);
   for (const moment of ["network", "run", "start"]) {
     const lines = (real: string) =>

@@ -7,6 +7,7 @@ import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import { podmanLack } from "./support/container-engine.ts";
+import { interruptAt } from "./support/ended-early.ts";
 import type { Ended } from "./support/executable.ts";
 import {
   type SecondComputer,
@@ -143,10 +144,7 @@ describe.skipIf(computerLack !== undefined)(`between computers (${computerLack ?
     await writeFile(damaged, bytes, { mode: 0o644 });
     const refused = await second().run(["create", "--from", damaged, "-c", "damaged"]);
     expect(refused.stderr).toContain("[snapshot-unusable]");
-    const running = second().start(["create", "--from", path, "-c", "cut"]);
-    await running.said("Load the file …");
-    running.interrupt("SIGINT");
-    expect(await running.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+    await interruptAt(second(), "Load the file …", ["create", "--from", path, "-c", "cut"]);
     expect(await things()).toEqual([]);
   });
 

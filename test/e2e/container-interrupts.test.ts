@@ -5,6 +5,7 @@
 import { expect, test } from "bun:test";
 import { readdir, rm } from "node:fs/promises";
 import { onlySsh } from "../support/only-ssh.ts";
+import { destroyRemains, endAt, interruptAt } from "./support/ended-early.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import {
   docker,
@@ -43,15 +44,7 @@ test.each(stages)(
   "Ctrl-C $when leaves nothing but the failure logs",
   async ({ said, expectsConsole }) => {
     const id = containers().id("interrupted");
-    const creating = containers().start(createWords(id));
-    await creating.said(said);
-    creating.interrupt("SIGINT");
-    const ended = await creating.ended;
-    expect({ status: ended.status, signal: ended.signal }).toEqual({
-      status: undefined,
-      signal: "SIGINT",
-    });
-    expect(ended.stdout).toBe("");
+    await interruptAt(containers(), said, createWords(id));
     expect(await containers().things(id)).toEqual([]);
     // A container that never ran has written nothing.
     const hasConsole = (await filesOf(id)).some((name) => name.endsWith(".console.txt"));
@@ -65,22 +58,10 @@ test.each(stages)(
   "after kill -9 $when, doctor and destroy know the remains, or the same create removes them",
   async ({ said }) => {
     const id = containers().id("killed");
-    const creating = containers().start(createWords(id));
-    await creating.said(said);
-    creating.interrupt("SIGKILL");
-    await creating.ended;
+    await endAt(containers(), { said, signal: "SIGKILL" }, createWords(id));
     // What the engine had been asked for it finishes alone.
     await Bun.sleep(1_000);
-    const left = await containers().things(id);
-    if (left.length > 0) {
-      expect((await containers().run(["doctor"])).stdout).toContain(
-        `cluster "${id}" (its create was interrupted)`,
-      );
-      expect(await containers().run(["destroy", "-c", id])).toMatchObject({
-        status: 0,
-        stdout: `${id}\n`,
-      });
-    }
+    if ((await containers().things(id)).length > 0) await destroyRemains(containers(), id);
     expect(await containers().things(id)).toEqual([]);
   },
 );
@@ -107,10 +88,7 @@ test("what a killed create has made and never started is told of as such", async
 
 test("after kill -9 the same create works at once, and nothing is doubled", async () => {
   const id = containers().id("again");
-  const creating = containers().start(createWords(id));
-  await creating.said("Configure …");
-  creating.interrupt("SIGKILL");
-  await creating.ended;
+  await endAt(containers(), { said: "Configure …", signal: "SIGKILL" }, createWords(id));
   expect(await containers().things(id)).toHaveLength(3);
   expect(await containers().run(createWords(id))).toMatchObject({ status: 0, stdout: `${id}\n` });
   expect(await containers().things(id)).toHaveLength(3);

@@ -11,6 +11,8 @@ const containers = (): TestContainers => state.containers!;
 const id = (): string => containers().id("faults");
 const words = (line: string): readonly string[] => [...line.split(" "), "-c", id()];
 const fault = (line: string) => containers().run(["fault", ...words(line)]);
+const expectFault = async (line: string, status: number, said: string) =>
+  expect(await fault(line)).toMatchObject({ status, stderr: expect.stringContaining(said) });
 const onNode = async (node: string, line: string) =>
   containers().run(["run", "-c", id(), "--no-test-env", "--node", node, line]);
 
@@ -113,10 +115,7 @@ test("a fault shows when the platform shows it, and is healed when every check p
   const begun = await cut("10m", "! ping -c1 -W1 agent-0");
   expect(begun.status, begun.stderr).toBe(0);
   expect(begun.stderr).toContain("; the platform shows it after");
-  expect(await fault("heal")).toMatchObject({
-    status: 0,
-    stderr: expect.stringContaining("; every node's check passes"),
-  });
+  await expectFault("heal", 0, "; every node's check passes");
   const never = await cut("5s", "echo unaware; exit 1");
   expect(never).toMatchObject({ status: 4, stderr: expect.stringContaining("unaware") });
   expect([await faults(), await isReachable()]).toEqual([[], true]);
@@ -157,14 +156,16 @@ test("a service is killed and comes back, is paused, or is kept dead until it he
   );
   const unitState = async (name: string): Promise<string> =>
     (await onNode("agent_0", `systemctl is-active ${name}`)).stdout.trim();
-  expect(await fault("process agent_0 --unit lasting --signal kill")).toMatchObject({
-    status: 0,
-    stderr: expect.stringContaining("it came back by itself on 1 node, before: it runs"),
-  });
-  expect(await fault("process agent_0 --unit lasting --signal stop --for 10m")).toMatchObject({
-    status: 0,
-    stderr: expect.stringContaining("it is paused on 1 node"),
-  });
+  await expectFault(
+    "process agent_0 --unit lasting --signal kill",
+    0,
+    "it came back by itself on 1 node, before: it runs",
+  );
+  await expectFault(
+    "process agent_0 --unit lasting --signal stop --for 10m",
+    0,
+    "it is paused on 1 node",
+  );
   expect(await fault("heal")).toMatchObject({
     stderr: expect.stringContaining("it runs on 1 node"),
   });
@@ -180,19 +181,10 @@ test("a service is killed and comes back, is paused, or is kept dead until it he
   expect([await unitState("frail"), await faults()]).toEqual(["active", []]);
   await onNode("agent_0", "systemd-run --unit=passing sleep 100000");
   await onNode("agent_0", "systemd-run --collect --unit=forgotten sleep 100000");
-  expect(await fault("process agent_0 --unit passing --for 2s --wait")).toMatchObject({
-    status: 0,
-    stderr: expect.stringContaining("it runs on 1 node."),
-  });
-  expect(await fault("process agent_0 --unit forgotten")).toMatchObject({
-    status: 1,
-    stderr: expect.stringContaining("could not be started again"),
-  });
+  await expectFault("process agent_0 --unit passing --for 2s --wait", 0, "it runs on 1 node.");
+  await expectFault("process agent_0 --unit forgotten", 1, "could not be started again");
   expect(await unitState("forgotten")).toBe("active");
-  expect(await fault("process agent_0 --unit nobody")).toMatchObject({
-    status: 1,
-    stderr: expect.stringContaining("nobody.service does not run on it"),
-  });
+  await expectFault("process agent_0 --unit nobody", 1, "nobody.service does not run on it");
 });
 
 test("what a node or a container lacks is an error that says so, and nothing is half done", async () => {
@@ -212,10 +204,7 @@ test("what a node or a container lacks is an error that says so, and nothing is 
     ["--cpu 50%", "CPU limit"],
     ["--memory 80%", "memory limit"],
   ] as const) {
-    expect(await fault(`pressure agent_0 ${option}`)).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining(`it is a container without a ${limit}`),
-    });
+    await expectFault(`pressure agent_0 ${option}`, 1, `it is a container without a ${limit}`);
   }
   const slow = await fault("network agent_0 --delay 200ms --for 10m");
   // Not every kernel has netem.
@@ -244,9 +233,6 @@ test.each([
 });
 
 test("a node that the cluster lacks, and a partition without a second side, are errors", async () => {
-  expect(await fault("heal agent_7")).toMatchObject({
-    status: 3,
-    stderr: expect.stringContaining("[node-not-found]"),
-  });
+  await expectFault("heal agent_7", 3, "[node-not-found]");
   expect(await fault("partition --between all")).toMatchObject({ status: 2 });
 });

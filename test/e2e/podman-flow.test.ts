@@ -6,6 +6,7 @@ import { commandsOf, testKilledNode, testRemoval } from "./support/conformance.t
 import { containerWitness, testContainerConformance } from "./support/container-conformance.ts";
 import { listenEverywhere } from "./support/listener.ts";
 import { podmanLack } from "./support/container-engine.ts";
+import { interruptAt } from "./support/ended-early.ts";
 import { run } from "./support/executable.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { saveInstalled, testCopy, testSnapshots } from "./support/snapshot-conformance.ts";
@@ -194,10 +195,7 @@ describe.skipIf(podmanLack !== undefined)(`on Podman (${podmanLack ?? "here"})`,
     expect(both.find(({ status }) => status === 1)!.stderr).toContain("[cluster-exists]");
     expect(await containers().things(twin())).toHaveLength(3);
     const interrupted = containers().id("interrupted");
-    const creating = containers().start(createWords(interrupted));
-    await creating.said("Boot …");
-    creating.interrupt("SIGINT");
-    expect(await creating.ended).toMatchObject({ signal: "SIGINT", stdout: "" });
+    await interruptAt(containers(), "Boot …", createWords(interrupted));
     expect(await containers().things(interrupted)).toEqual([]);
   });
 

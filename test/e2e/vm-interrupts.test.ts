@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bootableDisk, disappointingDisk } from "../support/bootable-disk.ts";
+import { destroyRemains, endAt, interruptAt } from "./support/ended-early.ts";
 import { shareBackend } from "./support/shared-backend.ts";
 import { startTestVms } from "./support/test-vms.ts";
 
@@ -41,15 +42,7 @@ const stages = [
 
 test.each(stages)("Ctrl-C $when leaves no machine and no disk", async ({ said }) => {
   const id = vms().id("interrupted");
-  const creating = vms().start(createWords(id));
-  await creating.said(said);
-  creating.interrupt("SIGINT");
-  const ended = await creating.ended;
-  expect({ status: ended.status, signal: ended.signal }).toEqual({
-    status: undefined,
-    signal: "SIGINT",
-  });
-  expect(ended.stdout).toBe("");
+  await interruptAt(vms(), said, createWords(id));
   expect((await vms().machines(id)).size).toBe(0);
   expect(await machineFiles(id)).toEqual([]);
 });
@@ -57,18 +50,9 @@ test.each(stages)("Ctrl-C $when leaves no machine and no disk", async ({ said })
 test.each(stages)("after kill -9 $when, doctor and destroy know the remains", async ({ said }) => {
   const id = vms().id("killed");
   const before = await temporaryFolders();
-  const creating = vms().start(createWords(id));
-  await creating.said(said);
-  creating.interrupt("SIGKILL");
-  await creating.ended;
+  await endAt(vms(), { said, signal: "SIGKILL" }, createWords(id));
   if ((await machineFiles(id)).length > 0) {
-    expect((await vms().run(["doctor"])).stdout).toContain(
-      `cluster "${id}" (its create was interrupted)`,
-    );
-    expect(await vms().run(["destroy", "-c", id])).toMatchObject({
-      status: 0,
-      stdout: `${id}\n`,
-    });
+    await destroyRemains(vms(), id);
     expect(await temporaryFolders()).toEqual(before);
   }
   // Whatever was only beginning has seen by now that its disk is gone.
@@ -79,10 +63,7 @@ test.each(stages)("after kill -9 $when, doctor and destroy know the remains", as
 
 test("after kill -9 the same create removes what the dead one left, and goes on", async () => {
   const id = vms().id("again");
-  const first = vms().start(createWords(id));
-  await first.said("agent_0: Boot …");
-  first.interrupt("SIGKILL");
-  await first.ended;
+  await endAt(vms(), { said: "agent_0: Boot …", signal: "SIGKILL" }, createWords(id));
   const before = [...(await vms().machines(id)).values()];
   expect(before).toHaveLength(3);
   const second = vms().start(createWords(id));

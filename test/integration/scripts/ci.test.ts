@@ -143,25 +143,36 @@ test("the action's steps use declared inputs only, and what the program is told 
   }
 });
 
+/** The lines of the template's job. */
+async function gitlabJob() {
+  const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
+    string,
+    { script: string[]; after_script: string[] }
+  >;
+  const { script, after_script: afterwards } = template[".cluster-e2e"]!;
+  return { script, afterwards };
+}
+
+/** The job's variables that don't depend on the project. */
+const gitlabVariables = ({ at, known }: Awaited<ReturnType<typeof startRunner>>) => ({
+  PATH: process.env["PATH"] ?? "",
+  CI_PROJECT_DIR: at("work"),
+  CLUSTER_E2E_DOWNLOAD: `${known.download}/${tag}`,
+  CLUSTER_E2E_SHA256: known["install-sha256"],
+  BACKEND: "container",
+});
+
 test.each(["false", "true"])(
   "the job of GitLab installs the release and runs once; with a cache: %s",
   async (cache) => {
     await using runner = await startRunner(printsWords);
     const outside = `${runner.at("work")}.cluster-e2e`;
     const words = cache === "true" ? `<--cache><${outside}/cache/cluster.zst>` : "";
-    const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
-      string,
-      { script: string[]; after_script: string[] }
-    >;
-    const { script, after_script: afterwards } = template[".cluster-e2e"]!;
+    const { script, afterwards } = await gitlabJob();
     await Bun.write(runner.at("job"), script.join("\n"));
     await Bun.write(runner.at("work", ".cluster-e2e", "cluster.zst"), "kept");
     const environment = {
-      PATH: process.env["PATH"] ?? "",
-      CI_PROJECT_DIR: runner.at("work"),
-      CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
-      CLUSTER_E2E_SHA256: runner.known["install-sha256"],
-      BACKEND: "container",
+      ...gitlabVariables(runner),
       OPTIONS: "--masters=3 --agents=0",
       PLATFORM: "./a b",
       COMMAND: "echo 'a b'",
@@ -210,17 +221,9 @@ test("links that somebody has committed lead the results and the cache nowhere, 
   await using runner = await startRunner(
     `${writesResults.replace("; exit 7", "")}; echo cluster >"$7"`,
   );
-  const template = parse(await readFile(join(actionFolder, "gitlab.yml"), "utf8")) as Record<
-    string,
-    { script: string[]; after_script: string[] }
-  >;
-  const { script, after_script: afterwards } = template[".cluster-e2e"]!;
+  const { script, afterwards } = await gitlabJob();
   const environment = {
-    PATH: process.env["PATH"] ?? "",
-    CI_PROJECT_DIR: runner.at("work"),
-    CLUSTER_E2E_DOWNLOAD: `${runner.known.download}/${tag}`,
-    CLUSTER_E2E_SHA256: runner.known["install-sha256"],
-    BACKEND: "container",
+    ...gitlabVariables(runner),
     OPTIONS: "",
     PLATFORM: "x",
     COMMAND: "x",

@@ -59,6 +59,22 @@ test("a network is a remainder after the end of its creation, and not before", a
 const running = { state: "running" };
 const ended = { state: "ended" };
 
+/** What is said about one cluster, "a". */
+async function lookAt(
+  facts: { readonly directory: string; readonly nodes: readonly object[] },
+  root: string,
+  trouble: string | undefined,
+) {
+  const cluster = { id: "a", creationId, ...facts } as unknown as ClusterRecord;
+  return leftovers({
+    clusters: [cluster],
+    root,
+    clock,
+    removal: () => "destroy a",
+    troubleOf: async () => Promise.resolve(trouble),
+  });
+}
+
 test.each([
   ["none runs", [ended, ended], undefined, "none of its nodes is running"],
   ["one runs", [ended, running], undefined, undefined],
@@ -71,16 +87,7 @@ test.each([
   const older = creationDirectory(folder.path, "a", "fedcba9876543210");
   await beginCreation(older, "a", "fedcba9876543210");
   await endCreation(older, "abandoned");
-  const cluster = { id: "a", creationId, directory, nodes } as unknown as ClusterRecord;
-  const troubleOf = async () => Promise.resolve(trouble);
-  const looked = {
-    clusters: [cluster],
-    root: folder.path,
-    clock,
-    removal: () => "destroy a",
-    troubleOf,
-  };
-  const outcome = await leftovers(looked);
+  const outcome = await lookAt({ directory, nodes }, folder.path, trouble);
   const warning = `warn: Left over: cluster "a" (${what}). → Remove those that you no longer need: destroy a`;
   expect(outcomeText(outcome)).toBe(what === undefined ? "pass: None" : warning);
 });
@@ -101,21 +108,7 @@ test.each([
       record,
       (await readFile(record, "utf8")).replace(/"startedAt": "[^"]*"/, '"startedAt": "boot:1"'),
     );
-    const cluster = {
-      id: "a",
-      creationId,
-      directory,
-      nodes: [running],
-    } as unknown as ClusterRecord;
-    const troubleOf = async () => Promise.resolve(undefined);
-    const looked = {
-      clusters: [cluster],
-      root: folder.path,
-      clock,
-      removal: () => "destroy a",
-      troubleOf,
-    };
-    const outcome = await leftovers(looked);
+    const outcome = await lookAt({ directory, nodes: [running] }, folder.path, undefined);
     expect(outcome.message).toBe(`Left over: cluster "a" (${what}).`);
   },
 );
