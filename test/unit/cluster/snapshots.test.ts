@@ -158,7 +158,7 @@ test("the backend makes, lists, saves and deletes snapshots of the cluster that 
   const backend = {
     name: "vm",
     find: async () => cluster,
-    local: { snapshots: { ...actions, files: { save: call("save") } } },
+    local: { snapshots: { ...actions, save: call("save") } },
   } as unknown as Backend<unknown>;
   const file = { path: "/x" } as never;
   await createSnapshot(backend, snapshot, recorder, signal);

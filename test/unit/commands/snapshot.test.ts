@@ -91,9 +91,7 @@ test.each([
 test("save passes on where the file goes, and says that it is secret", async () => {
   const files: unknown[] = [];
   const snapshots = {
-    files: {
-      save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]),
-    },
+    save: async (_: unknown, name: string, file: SnapshotFile) => void files.push([name, file]),
   };
   const local = { snapshots };
   const backend = {

@@ -28,7 +28,7 @@ test.each([
       signal: neverAborted,
     } as unknown as Context;
     const save = async (): Promise<void> => {};
-    const snapshots = { create: save, files: { save } };
+    const snapshots = { create: save, save };
     const backend = {
       find: async () => exampleCluster([], "oss"),
       local: { snapshots },
