@@ -312,9 +312,9 @@ function remoteCommand(command: NodeCommand, onThrown: (error: unknown) => void)
     argv,
     sudo: asRoot,
     namesHolders: true,
-    ...(stdin !== undefined && { stdin }),
-    ...(cwd !== undefined && { cwd }),
-    ...(timeoutMs !== undefined && { limitMs: timeoutMs }),
+    stdin,
+    cwd,
+    limitMs: timeoutMs,
     ...(onOutput !== undefined && {
       // Ignores what the caller's function returns.
       onOutput: (stream: "stdout" | "stderr", chunk: string) => {

@@ -112,13 +112,13 @@ export interface ClusterRecord {
   /** When the machines end by themselves; absent if they have no fixed lifetime. */
   readonly expiresAt: Date | undefined;
   /** The maximum cost until the end in US dollars, as shown to users; absent if machines are free or the price is unknown. */
-  readonly maximumCost?: number;
+  readonly maximumCost?: number | undefined;
   /** According to the platform when the cluster was created; absent if it wasn't known yet. */
-  readonly webUi?: WebUi;
+  readonly webUi?: WebUi | undefined;
   /** What was installed, in the form in which tags and labels store it; absent if it has variants, or wasn't known yet. */
-  readonly platform?: string;
+  readonly platform?: string | undefined;
   /** How many nodes were created; absent if that isn't known. */
-  readonly requested?: Counts;
+  readonly requested?: Counts | undefined;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
   /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on machines that created or imported the cluster. */

@@ -63,15 +63,8 @@ export function parseLastRecord(found: unknown, directory: string): ClusterRecor
     cluster.creationId !== name.creationId
   )
     return undefined;
-  const { webUi, platform, nodes, ...others } = cluster;
-  if (nodes.length === 0) return undefined;
-  return {
-    ...others,
-    ...(webUi !== undefined && { webUi }),
-    ...(platform !== undefined && { platform }),
-    nodes: nodes.toSorted(byRoleAndIndex),
-    directory,
-  };
+  if (cluster.nodes.length === 0) return undefined;
+  return { ...cluster, nodes: cluster.nodes.toSorted(byRoleAndIndex), directory };
 }
 
 /** A node without an address has an empty one. */

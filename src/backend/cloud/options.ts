@@ -33,7 +33,7 @@ export interface CloudOptions {
   /** Address ranges that may reach the nodes. Empty: the address from which this machine is seen. */
   readonly adminCidrs: readonly string[];
   /** Absent: a subnet of the default network. */
-  readonly subnetId?: string;
+  readonly subnetId?: string | undefined;
   /** The user's own image, with the user for SSH logins. Absent: the newest image of the distribution. */
   readonly image?: { readonly id: string; readonly user: string };
 }
@@ -129,7 +129,7 @@ export function parseCloudOptions(
       instanceType,
       customTags,
       adminCidrs,
-      ...(subnetId !== undefined && { subnetId }),
+      subnetId,
       ...ownImage,
     },
   };

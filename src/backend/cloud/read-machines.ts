@@ -124,7 +124,7 @@ function readMachine(instance: Instance): Machine | string {
     },
   );
   if (typeof known === "string") return known;
-  const { indexBase, webUi, platform, ...others } = known;
+  const { indexBase, ...others } = known;
   const index = parseIndex((indexBase ?? 0) + (instance.AmiLaunchIndex ?? 0));
   if (index === undefined) return "its number is too high for a node";
   const id = parseInstanceId(instance.InstanceId);
@@ -134,8 +134,6 @@ function readMachine(instance: Instance): Machine | string {
   return {
     id,
     ...others,
-    ...(webUi !== undefined && { webUi }),
-    ...(platform !== undefined && { platform }),
     index,
     ...addresses,
     state: nodeState(instance),

@@ -90,8 +90,8 @@ export function toCluster(
     requested: facts.counts,
     createdAt: facts.createdAt === undefined ? undefined : new Date(facts.createdAt),
     ...endOf(facts),
-    ...(facts.webUi !== undefined && { webUi: facts.webUi }),
-    ...(facts.platform !== undefined && { platform: facts.platform }),
+    webUi: facts.webUi,
+    platform: facts.platform,
     nodes,
     directory,
   };

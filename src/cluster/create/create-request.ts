@@ -38,7 +38,7 @@ export interface CreateRequest<Options> {
   /** Uses the cluster, which is removed afterwards. A failure counts as a failure of the creation. */
   readonly use?: (cluster: ClusterRecord) => Promise<void>;
   /** Where the logs go after a failure; absent: the creation's folder on this machine. */
-  readonly logsFolder?: string;
+  readonly logsFolder?: string | undefined;
 }
 
 export interface NewMachines<Options> extends Pick<

@@ -54,7 +54,7 @@ export async function writeReport(
   const texts =
     cluster === undefined ? await savedTexts(request) : await nodeTexts(work, backend, cluster);
   const { result, facts, commands } = request;
-  const own = { ...(result !== undefined && { result }), facts, commands };
+  const own = { result, facts, commands };
   // An error may quote what a node printed.
   const shown = mapTexts(own, (text) =>
     maskedPrintable(text, (given) => work.progress.mask(given)),

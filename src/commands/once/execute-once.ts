@@ -151,7 +151,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
     ...prepared.request,
     machines: "from" in machines ? { ...machines, copies: input.shards } : machines,
     use,
-    ...(logsDir !== undefined && { logsFolder: logsDir }),
+    logsFolder: logsDir,
     // A cluster from the cache that never became ready is not worth keeping.
     get keepOnFailure(): boolean {
       return input.keepOnFailure && attempt?.isReady !== false;

@@ -26,16 +26,16 @@ export interface PortAddress {
 
 export interface RemoteCommand {
   readonly argv: readonly string[];
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Public values only: they are visible on the node. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Runs as root (with `sudo -n` if the login user isn't root). */
   readonly sudo?: boolean;
-  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   /** Says that a stdin that is a stream has at most 60 KiB, and ends. A text or an array is measured. */
   readonly isStdinShort?: boolean;
   /** Milliseconds after which an unfinished command is given up (`deadline-passed`). */
-  readonly limitMs?: number;
+  readonly limitMs?: number | undefined;
   /** Describes the command in the message that it was given up, such as "replacing its host key"; default: its first words. */
   readonly task?: string;
   /** Never shows the output, at any verbosity, because it holds secrets or is encoded. */

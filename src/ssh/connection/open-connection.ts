@@ -36,7 +36,7 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   /** Called with the accepted key that the node presents. */
   readonly onHostKey?: (key: Buffer) => void;
   /** Opens the TCP connection; absent: to the target's address. */
-  readonly connect?: (signal: AbortSignal) => Promise<ByteStream>;
+  readonly connect?: ((signal: AbortSignal) => Promise<ByteStream>) | undefined;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
   /** How long the server may be silent during the login; default: 60 s. */

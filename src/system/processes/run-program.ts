@@ -40,7 +40,7 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
     env: { ...run.environment },
     detached: run.asksPerson === undefined,
     stdio: [run.asksPerson === true && isatty(0) ? "inherit" : "pipe", "pipe", "pipe"],
-    ...(run.cwd !== undefined && { cwd: run.cwd }),
+    cwd: run.cwd,
   });
   const ended = endOf(child);
   if (!hasStreams(child)) await ended;

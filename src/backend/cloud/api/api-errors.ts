@@ -19,7 +19,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
     code,
     action: context.action,
     region: context.region,
-    ...(requestId !== undefined && { requestId }),
+    requestId,
   };
   if (isNoCredentials(error)) return notRenewed(context, message, { facts, cause: error });
   if (error instanceof Error && error.name === "EndpointError")

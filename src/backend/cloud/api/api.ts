@@ -13,7 +13,7 @@ export interface CloudApi {
   readonly region: string;
   readonly credentialSource: string;
   /** When the credentials expire; absent if they don't, or if that is unknown. */
-  readonly credentialsExpireAt?: Date;
+  readonly credentialsExpireAt?: Date | undefined;
   /**
    * Sends one request, and retries transient faults and throttling a limited number of times. Throws a ClusterError
    * (failureCode() returns its code), or the signal's reason as soon as it is aborted. After an abort, nobody knows

@@ -71,7 +71,7 @@ export async function openApi(work: Work, region: string): Promise<OpenRegion> {
     return {
       region: chosen,
       credentialSource: source.name,
-      ...(identity.expiration !== undefined && { credentialsExpireAt: identity.expiration }),
+      credentialsExpireAt: identity.expiration,
       now: () => clock.now() + offset.ms,
       call: async (action, input, callSignal) => {
         // The compiler doesn't see that the table has the command of this action.

@@ -245,7 +245,7 @@ export async function resolveCredentials(
         hint: source.hint,
         facts: {
           source: source.name,
-          ...(source.profile !== undefined && { profile: source.profile }),
+          profile: source.profile,
         },
         cause: error,
       },

@@ -170,7 +170,7 @@ function noNetwork(
     : "";
   return new ClusterError("no-default-network", `Region ${region} has ${what}${why}.`, {
     hint: `Pass a subnet that assigns public addresses with ${optionName("subnetId")}, or choose another ${optionName("region")}.`,
-    facts: { region, ...(chosen !== undefined && { subnet: chosen }) },
+    facts: { region, subnet: chosen },
   });
 }
 

@@ -74,7 +74,7 @@ export async function replaceKeys(work: Work, replacement: KeyReplacement): Prom
   const oldKey = await publicPart(old.privateKey);
   const attempt = async (inner: AbortSignal): Promise<void> => {
     const { location, connect, continues } = replacement;
-    const reached = { ...target, clock, progress, ...(connect !== undefined && { connect }) };
+    const reached = { ...target, clock, progress, connect };
     await using connection = await openConnection(reached, inner);
     if (continues) {
       await reseed(connection, target.name, inner);
