@@ -65,9 +65,37 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const firstMaster = firstMasterOf(cluster);
-  const state: Masking = { isKnown: false };
+  const { state, untilMasked, readAgain } = secretsReader(firstMasterOf(cluster), pool, runtime);
   const clocks: { set?: Promise<void> } = {};
+  return {
+    adopt: (node, connection) => pool.adopt(node, connection),
+    connect: async (node, signal) => {
+      clocks.set ??= correctSleptClocks(cluster, pool, runtime, signal).catch(() => {});
+      await orAborted(clocks.set, signal);
+      const masked = untilMasked(node, signal);
+      masked.catch(() => {});
+      try {
+        return withheld(await pool.connect(node, signal), masked);
+      } catch (error) {
+        await masked.catch(() => {});
+        throw error;
+      }
+    },
+    readAgain,
+    readNew: async () => (state.isKnown ? undefined : readAgain()),
+    problem: () => state.problem,
+    refusal: () => state.refusal,
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+/** Reads the cluster's secrets from its first master, and hides them. */
+function secretsReader(
+  firstMaster: FirstMaster,
+  pool: ConnectionPool,
+  runtime: Omit<Runtime, "environment">,
+) {
+  const state: Masking = { isKnown: false };
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
     state.isKnown = await hideSecrets({ ...runtime, signal }, connection);
@@ -102,32 +130,13 @@ export function openMaskedConnections(
     if (state.refusal !== undefined) throw state.refusal;
   };
 
-  return {
-    adopt: (node, connection) => pool.adopt(node, connection),
-    connect: async (node, signal) => {
-      clocks.set ??= correctSleptClocks(cluster, pool, runtime, signal).catch(() => {});
-      await orAborted(clocks.set, signal);
-      const masked = untilMasked(node, signal);
-      masked.catch(() => {});
-      try {
-        return withheld(await pool.connect(node, signal), masked);
-      } catch (error) {
-        await masked.catch(() => {});
-        throw error;
-      }
-    },
-    readAgain,
-    readNew: async () => (state.isKnown ? undefined : readAgain()),
-    problem: () => state.problem,
-    refusal: () => state.refusal,
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
-  };
+  return { state, untilMasked, readAgain };
 }
 
-/** Returns the first master, or why it can't be queried now. The id is known in both cases, because the master may be reached later. */
-function firstMasterOf({
-  nodes,
-}: ClusterRecord): Destination | { readonly id: string | undefined; readonly problem: string } {
+/** The first master, or why it can't be queried now. The id is known in both cases, because the master may be reached later. */
+type FirstMaster = Destination | { readonly id: string | undefined; readonly problem: string };
+
+function firstMasterOf({ nodes }: ClusterRecord): FirstMaster {
   const master = nodes.find((node) => node.role === "master" && node.index === 0);
   if (master === undefined || master.state === "ended" || master.ssh.host === "")
     return { id: master?.id, problem: "the cluster has no first master" };

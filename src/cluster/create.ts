@@ -68,9 +68,10 @@ export async function createCluster<Options>(
 export async function createOpenCluster<Options>(
   work: Work,
   request: CreateRequest<Options>,
-  { backend, install }: CreationTarget<Options>,
+  target: CreationTarget<Options>,
 ): Promise<OpenCluster> {
   const { clusterId, deadlineMs, use } = request;
+  const { backend, install } = target;
   const folder = await lockFolder(work, backend, request);
   const { directory } = folder;
   if (backend.name === "vm") await noteSuspensions(directory);
@@ -91,10 +92,9 @@ export async function createOpenCluster<Options>(
     () => begun.creation?.remains()?.left ?? "Nothing has been created.",
   );
   try {
-    const creation = await planMachines(request, { backend, install }, inTime.signal);
+    const creation = await planMachines(request, target, inTime.signal);
     begun.creation = creation;
-    for (const [label, value] of creation.summary.lines)
-      work.progress.detail(1, `${label}: ${value}`);
+    for (const line of creation.summary.lines) work.progress.detail(1, line.join(": "));
     await removeLeftovers(inTime, backend, { root: folder.root, clusterId });
     await backend.local?.removeExpired(inTime.signal);
     await creation.claim(folder, inTime.signal);
@@ -102,13 +102,12 @@ export async function createOpenCluster<Options>(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
       work,
     );
-    const start = { request, target: { backend, install }, connections, creation, logIn };
-    const launchAndInstall = async (): Promise<ClusterRecord> =>
-      startOn(inTime, { ...start, publicKey: folder.publicKey });
-    const cluster = await launchAndInstall().catch(async (failure: unknown) => {
+    const { publicKey } = folder;
+    const start = { request, target, connections, creation, logIn, publicKey };
+    const cluster = await startOn(inTime, start).catch(async (failure: unknown) => {
       const { signal } = inTime;
       if (signal.aborted || (await creation.recover?.(failure, signal)) !== true) throw failure;
-      return launchAndInstall();
+      return startOn(inTime, start);
     });
     await endCreation(directory, use === undefined ? "finished" : "in-use");
     recordNodes(directory, cluster.nodes, work);

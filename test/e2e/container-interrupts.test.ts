@@ -46,10 +46,9 @@ test.each(stages)(
     const id = containers().id("interrupted");
     await interruptAt(containers(), said, createWords(id));
     expect(await containers().things(id)).toEqual([]);
-    // A container that never ran has written nothing.
+    // A container that has just been started may have written nothing.
     const hasConsole = (await filesOf(id)).some((name) => name.endsWith(".console.txt"));
-    if (!expectsConsole || said === "Boot …" || said === "Configure …")
-      expect(hasConsole).toBe(expectsConsole);
+    if (!expectsConsole || said === "Configure …") expect(hasConsole).toBe(expectsConsole);
     await rm(containers().stateFolder, { recursive: true, force: true });
   },
 );
