@@ -161,7 +161,7 @@ const cases: readonly ErrorCase[] = [
     id: "artifact-unreachable",
     status: 1,
     words: ["create", "--variant", "oss", "none.sh"],
-    says: ["none.sh: the file does not exist", "the folder of a platform"],
+    says: ["none.sh: there is no such folder or file", "the folder of a platform"],
   },
   {
     id: "artifact-invalid",

@@ -214,15 +214,16 @@ export async function readFileStart(
     };
   } catch (error) {
     if (error instanceof ClusterError) throw error;
-    throw artifactUnreachable(path, fileReason(errorCode(error)), {
+    const code = errorCode(error);
+    throw new ClusterError("artifact-unreachable", `Cannot read ${path}: ${fileReason(code)}`, {
       hint: pathHint,
-      facts: { code: errorCode(error) },
+      facts: { artifact: path, code },
     });
   }
 }
 
 const pathHint =
-  "Pass the path or URL of the installer generator script, or the folder of a platform.";
+  "Pass the folder of a platform, an example such as example:etcd, or the path or URL of a release artifact.";
 
 async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -236,7 +237,7 @@ async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 function fileReason(code: string | undefined): string {
-  if (code === "ENOENT" || code === "ENOTDIR") return "the file does not exist.";
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder or file.";
   return code === "EACCES"
     ? "this user may not read it."
     : `it cannot be opened (${code ?? "no code"}).`;

@@ -48,7 +48,7 @@ const files: readonly CloudFault[] = [
     failed("variant-mismatch", "oss"),
   ),
   file("is a text", "Not found\n", failed("artifact-invalid", "other.sh")),
-  named("is missing", "none.sh", failed("artifact-unreachable", "the file does not exist")),
+  named("is missing", "none.sh", failed("artifact-unreachable", "there is no such folder or file")),
   named(
     "is a folder without a platform",
     "home",

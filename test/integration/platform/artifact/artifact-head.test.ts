@@ -352,10 +352,10 @@ test("missing files, folders and files that aren't scripts are different errors"
   expect(failures.map(({ id, message }) => `${id}: ${message.replaceAll(path, "/p")}`))
     .toMatchInlineSnapshot(`
     [
-      "artifact-unreachable: Cannot read the artifact /p/missing: the file does not exist.",
+      "artifact-unreachable: Cannot read /p/missing: there is no such folder or file.",
       "artifact-invalid: /p/folder is not a release artifact: it is a folder.",
       "artifact-invalid: /p/text is not a release artifact: it does not begin like a script (#!).",
-      "artifact-unreachable: Cannot read the artifact /p/text/below: the file does not exist.",
+      "artifact-unreachable: Cannot read /p/text/below: there is no such folder or file.",
     ]
   `);
 });

@@ -19,12 +19,12 @@ test.each([0, 10, 16_384, 16_385, 40_000])(
 );
 
 test.each([
-  ["/nowhere/a", "the file does not exist.", "ENOENT"],
-  ["/dev/null/a", "the file does not exist.", "ENOTDIR"],
+  ["/nowhere/a", "there is no such folder or file.", "ENOENT"],
+  ["/dev/null/a", "there is no such folder or file.", "ENOTDIR"],
   [`/${"a".repeat(300)}`, "it cannot be opened (ENAMETOOLONG).", "ENAMETOOLONG"],
 ])("an artifact at %s can't be read, and it says why", async (path, reason, code) => {
   const failure = await failureOf(readFileStart(path));
   expect(failure).toMatchObject({ id: "artifact-unreachable", facts: { artifact: path, code } });
-  expect(failure.message).toBe(`Cannot read the artifact ${path}: ${reason}`);
-  expect(failure.hint).toContain("Pass the path or URL");
+  expect(failure.message).toBe(`Cannot read ${path}: ${reason}`);
+  expect(failure.hint).toContain("Pass the folder of a platform");
 });
