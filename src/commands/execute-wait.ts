@@ -63,7 +63,9 @@ async function waitAndReport(
     const isKept =
       context.signal.aborted || (error instanceof ClusterError && keptAfter.has(error.id));
     if (isKept)
-      context.progress.note(keptNote(kind, { id: request.clusterId, scope: input }, context));
+      context.progress.note(
+        keptNote(kind, { id: request.clusterId, scope: input, error }, context),
+      );
     throw error;
   });
   const seconds = Math.round((context.clock.now() - startMs) / 1000);

@@ -1,5 +1,6 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
+import { ClusterError } from "../../errors.ts";
 import { type ClusterRecord, countNodes } from "../../model/cluster-record.ts";
 import { durationText, endText, nodesText } from "../../system/amounts.ts";
 import { programName, endsByItself, scopeOptions } from "../backend-options.ts";
@@ -44,7 +45,7 @@ export async function finishCreated(
   try {
     await wait();
   } catch (error) {
-    context.progress.note(keptNote(kind, { ...cluster, scope: input }, context));
+    context.progress.note(keptNote(kind, { ...cluster, scope: input, error }, context));
     setResult(created, { next: commandLine("logs"), isReady: false }, context);
     throw error;
   }
@@ -131,13 +132,15 @@ interface Kept {
   readonly expiresAt?: Date | undefined;
   /** The options that select its scope, among others. */
   readonly scope: Readonly<Record<string, unknown>>;
+  /** Why the wait for the cluster ended. */
+  readonly error: unknown;
 }
 
 /** Returns the note that a cluster still exists although the command failed or was interrupted, with the next steps. */
 export function keptNote(
   kind: BackendKind,
-  { id, expiresAt, scope }: Kept,
-  { clock }: Pick<Context, "clock">,
+  { id, expiresAt, scope, error }: Kept,
+  { clock, signal }: Pick<Context, "clock" | "signal">,
 ): string {
   const commandLine = commandLineFor(kind, id, scope);
   const end =
@@ -145,9 +148,13 @@ export function keptNote(
       ? "by itself, two hours after its creation"
       : endText(expiresAt, clock.now());
   const ends = endsByItself(kind) || expiresAt !== undefined ? [`It ends ${end}.`] : [];
+  const canGoOn =
+    signal.aborted || (error instanceof ClusterError && error.id === "deadline-passed");
+  const wait = canGoOn ? [`    Continue to wait: ${commandLine("wait")}`] : [];
   const removal = endsByItself(kind) ? [] : [`    Remove it: ${commandLine("destroy")}`];
   return [
     `Cluster "${id}" is kept.`,
+    ...wait,
     `    Save its logs: ${commandLine("logs")}`,
     ...removal,
     ...ends,

@@ -22,7 +22,10 @@ test.each<[ErrorId, boolean, boolean]>([
       told,
     });
     await failureOf(waiting);
-    const note = `Cluster "a" is kept.
+    const wait = isInterrupted
+      ? "\n    Continue to wait: cluster-container wait --cluster-id a --engine podman"
+      : "";
+    const note = `Cluster "a" is kept.${wait}
     Save its logs: cluster-container logs --cluster-id a --engine podman
     Remove it: cluster-container destroy --cluster-id a --engine podman`;
     expect(told).toEqual(isNoted ? [note] : []);

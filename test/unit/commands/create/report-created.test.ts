@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
@@ -21,6 +23,7 @@ function open(input: object = {}) {
   const context = {
     clock: { now: () => nowMs },
     environment: {},
+    signal: neverAborted,
     progress: {
       note: (text: string) => void told.push(text),
       timings: () => [{ title: "Launch", ms: 1_250 }],
@@ -139,7 +142,26 @@ test.each([
   [containerKind, undefined, undefined],
   [containerKind, cluster.expiresAt, "It ends 13:59 UTC (in 1 h 59 min)."],
 ])("a cluster that is kept says when it ends, if it does", (kind, expiresAt, end) => {
-  const note = keptNote(kind, { id: "example", expiresAt, scope: {} }, open().context);
+  const note = keptNote(
+    kind,
+    { id: "example", expiresAt, scope: {}, error: undefined },
+    open().context,
+  );
   expect(/It ends.*/.exec(note)?.[0]).toBe(end);
   expect(note.includes("Remove it: ")).toBe(kind === containerKind);
+});
+
+const tooLate = new ClusterError("deadline-passed", "too late");
+const broken = new ClusterError("install-failed", "broken");
+
+test.each([
+  ["an interruption", AbortSignal.abort(), new Error("interrupted"), true],
+  ["the time limit", neverAborted, tooLate, true],
+  ["an installation that failed", neverAborted, broken, false],
+])("after %s, the note says how to go on if that helps", (_what, signal, error, canGoOn) => {
+  const kept = { id: "example", scope: {}, error };
+  const note = keptNote(containerKind, kept, { ...open().context, signal });
+  expect(note.includes("Continue to wait: cluster-container wait --cluster-id example")).toBe(
+    canGoOn,
+  );
 });
