@@ -1,5 +1,5 @@
 import { numbered } from "../system/amounts.ts";
-import { constants, lstat, mkdir, rename, stat } from "node:fs/promises";
+import { constants, lstat, mkdir, rename, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, posix, resolve } from "node:path";
 import { ClusterError, messageOf, quoted } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
@@ -41,15 +41,28 @@ export async function fetchFile(
   source: FetchSource,
   signal: AbortSignal,
 ): Promise<Fetched> {
+  const folder = dirname(request.local);
+  const made: { first?: string | undefined } = {};
   try {
-    await mkdir(dirname(request.local), { recursive: true });
+    made.first = await mkdir(folder, { recursive: true });
     await using draft = await draftBeside(request.local);
     const unpacked = await receive(request, { ...source, draft: draft.path }, signal);
     await rename(draft.path, request.local);
     return unpacked;
   } catch (error) {
+    await removeEmptyFolders(folder, made.first);
     throw explained(error, request, source);
   }
+}
+
+/** Removes this folder and those above it up to `first`, as long as they are empty. */
+async function removeEmptyFolders(folder: string, first: string | undefined): Promise<void> {
+  if (first === undefined || folder.length < first.length) return;
+  const isRemoved = await rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isRemoved) await removeEmptyFolders(dirname(folder), first);
 }
 
 async function receive(

@@ -14,6 +14,8 @@ import receiveFiles from "./receive-files.sh" with { type: "text" };
 
 /** Files of this computer, and where they go on a node. */
 interface SendRequest {
+  /** The path as it was given. */
+  readonly target: string;
   /** Absolute path of the folder on the node. */
   readonly folder: string;
   /** Paths are relative to that folder. */
@@ -38,7 +40,7 @@ export async function parseSendRequest(
 ): Promise<Checked<SendRequest>> {
   const isFolder = target.endsWith("/");
   if (!target.startsWith("/") || /\p{Cc}/u.test(target))
-    return problem(`${quoted(target)} is not an absolute path`);
+    return problem(relativePathProblem(target));
   if (sources.length > 1 && !isFolder)
     return problem(`${quoted(target)}: for several sources, end it with /`);
   const name = posix.basename(target);
@@ -59,8 +61,12 @@ export async function parseSendRequest(
   const problems = lists.flatMap((each) => each.problems ?? []);
   if (problems.length > 0) return { problems };
   const folder = isFolder ? posix.join(target, ".") : posix.dirname(target);
-  return { value: { folder, files: lists.flatMap((each) => each.value ?? []) } };
+  return { value: { target, folder, files: lists.flatMap((each) => each.value ?? []) } };
 }
+
+/** The problem with a path on nodes that doesn't begin with `/`, or has control characters. */
+export const relativePathProblem = (path: string): string =>
+  `${quoted(path)} is not an absolute path; begin it with /, as in NODE:/tmp/`;
 
 async function listSource(
   path: string,
@@ -88,7 +94,7 @@ async function listSource(
 
 /** Sends files to a node, as root, all or nothing. Throws `transfer-failed` or `connection-failed`. */
 export async function sendFiles(
-  { folder, files }: SendRequest,
+  { target, folder, files }: SendRequest,
   { connection, node }: { readonly connection: Connection; readonly node: string },
   signal: AbortSignal,
 ): Promise<Sent> {
@@ -97,9 +103,9 @@ export async function sendFiles(
   const { status, stderr } = await connection.run({ argv, sudo: true, stdin }, signal);
   if (status !== 0) {
     const reason = outsideReason(stderr) || `status ${status}`;
-    throw new ClusterError("transfer-failed", `Cannot copy to ${folder} on ${node}: ${reason}.`, {
-      hint: "End the path with / to copy into a folder that exists; otherwise check the free space on that node.",
-      facts: { node, remote: folder },
+    throw new ClusterError("transfer-failed", `Cannot copy to ${target} on ${node}: ${reason}.`, {
+      hint: "End the path with / to copy into a folder; otherwise check the path and the free space on that node.",
+      facts: { node, remote: target },
     });
   }
   return { files: files.length, bytes: files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };

@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path";
 import type { BackendKind } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { openMaskedConnections } from "../../cluster/connections.ts";
-import { parseSendRequest, sendFiles } from "../../cluster/copy/send-files.ts";
+import { parseSendRequest, relativePathProblem, sendFiles } from "../../cluster/copy/send-files.ts";
 import { type FetchRequest, checkTarget, fetchFile, warnOfShrunk } from "../../cluster/fetch.ts";
 import {
   findCluster,
@@ -125,7 +125,9 @@ async function planCopy(
   }
   if (remotes.length < sources.length)
     return problem(
-      "PATH: write nodes' paths as NODE:PATH, such as master_0:/etc/hosts; sources are all on nodes, or all here",
+      remotes.length === 0
+        ? "PATH: neither the sources nor the target are on nodes; write one side as NODE:PATH, such as master_0:/tmp/"
+        : "PATH: sources are all on nodes, or all here",
     );
   if (sources.length > 1 && !target.endsWith("/"))
     return problem(`"${target}": for several sources, end it with /`);
@@ -161,8 +163,9 @@ async function fetchTasks(
   const tasks: Task[] = [];
   for (const { node, path } of found) {
     const name = basename(path);
-    if (!path.startsWith("/") || ["", ".", ".."].includes(name) || /\p{Cc}/u.test(path))
-      throw refused(`"${path}" is not the absolute path of a file or folder`);
+    if (!path.startsWith("/")) throw refused(relativePathProblem(path));
+    if (["", ".", ".."].includes(name) || /\p{Cc}/u.test(path))
+      throw refused(`"${path}" is not the path of a file or folder`);
     const local = target.endsWith("/") ? `${target}${name}` : target;
     const request: FetchRequest = {
       remote: path,

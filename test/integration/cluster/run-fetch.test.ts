@@ -64,10 +64,14 @@ async function startNode(programs: Readonly<Record<string, string>>): Promise<No
 }
 
 /** Fetches over a new connection. */
-async function fetchFrom({ server, here }: Node, remote: string): Promise<unknown> {
+async function fetchFrom(
+  { server, here }: Node,
+  remote: string,
+  local = "target",
+): Promise<unknown> {
   await using connection = await connectTo(server, {});
   return await fetchFile(
-    { remote, local: join(here, "target") },
+    { remote, local: join(here, local) },
     { connection, node: "master_0", settings: [] },
     signal,
   );
@@ -207,6 +211,14 @@ describe.skipIf(opensshLack !== undefined)(`with a real sshd (${opensshLack ?? "
     expect((await fetching).message).toBe("enough");
     expect(await readdir(node.here)).toEqual([]);
     expect(Bun.spawnSync(["pgrep", "-fx", "sleep 618"]).exitCode).toBe(1);
+  });
+
+  test("a fetch that fails leaves no folders that it made, and all others", async () => {
+    await using node = await startNode({});
+    await mkdir(join(node.here, "mine"));
+    const fetching = fetchFrom(node, "/nowhere/at/all", "mine/new/deep/target");
+    expect((await failureOf(fetching)).message).toContain("it does not exist");
+    expect(await readdir(node.here, { recursive: true })).toEqual(["mine"]);
   });
 
   test("a folder that has appeared at the target meanwhile is kept, and the error says why", async () => {
