@@ -92,7 +92,7 @@ test.each<[string, readonly string[], string]>([
   ["a missing --env-file", ["run", "--env-file", "none.env", "true"], "none.env"],
   ["a bad line in an --env-file", ["run", "--env-file", "list.yaml", "true"], "list.yaml, line 1"],
   ["a bad --node", ["run", "--node", "boss_1", "true"], "--node"],
-  ["no NODE_ARGS", ["run"], "NODE_ARGS"],
+  ["no command", ["run"], "COMMAND: required"],
   ["a bad duration", ["wait", "--timeout", "soon"], "--timeout"],
 ])("%s ends with 2 and names it", async (_what, words, named) => {
   const ran = await cloud().run(words, { cwd: cloud().folder });
