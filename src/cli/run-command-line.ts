@@ -1,4 +1,5 @@
 import { ClusterError, messageOf, quoted } from "../errors.ts";
+import { didYouMean, nearest } from "../model/rule.ts";
 import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
 import { disableCoreDumps } from "../system/processes/core-dumps.ts";
@@ -11,7 +12,7 @@ import { wrap } from "./layout.ts";
 import { readBytes } from "../system/files/read-text.ts";
 import { replacement, utf8Text } from "../system/utf8.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
-import { Problems, flagNames, nearest } from "./options/problems.ts";
+import { Problems, flagNames } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
 import { type Outputs, Terminal } from "./terminal.ts";
 
@@ -73,10 +74,9 @@ async function selectCommand(program: Program, argv: readonly string[]): Promise
     problems.add(`${name}: cannot be combined with anything else`);
   } else {
     const names = program.commands.map((each) => each.name);
-    const meant = nearest(name, names);
     const known = program.missingCommands?.get(name) ?? (await program.habits?.())?.hints.get(name);
-    const advice = known ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
-    problems.add(`${quoted(name)}: no such command${advice === undefined ? "" : `; ${advice}`}`);
+    const advice = known === undefined ? didYouMean(nearest(name, names)) : `; ${known}`;
+    problems.add(`${quoted(name)}: no such command${advice}`);
   }
   problems.throwIfAny();
   throw new Error("unreachable: a problem was added above");

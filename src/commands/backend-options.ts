@@ -49,15 +49,23 @@ function optionsWhere(
 function commandLineOption(name: string, declared: BackendOption): Option {
   if (declared.isFlag === true)
     return flag({ flag: flagOf(name, declared), summary: declared.summary });
-  const { read, what, choices, completes, isScope = false, isLocal: _, ...traits } = declared;
-  const { parse } = byRule({ read, what });
+  const {
+    read: _r,
+    what: _w,
+    choices: _c,
+    completes,
+    isScope = false,
+    isLocal: _l,
+    ...traits
+  } = declared;
+  const type = byRule(declared);
   const parseAbsolute = async (given: string, invocation: Invocation): Promise<unknown> =>
-    parse(await absolute(given, invocation), invocation);
-  const type = completes === undefined ? { parse } : { parse: parseAbsolute, completes };
-  return option(
-    { ...type, ...(choices !== undefined && { choices }) },
-    { ...traits, flag: flagOf(name, declared), isRepeated: isScope },
-  );
+    type.parse(await absolute(given, invocation), invocation);
+  return option(completes === undefined ? type : { parse: parseAbsolute, completes }, {
+    ...traits,
+    flag: flagOf(name, declared),
+    isRepeated: isScope,
+  });
 }
 
 /** Backends don't know the working directory. */

@@ -160,6 +160,5 @@ export const distributionOption = <const Default extends string>(
     summary: "The operating system of the nodes",
     default: usual,
     ...(defaultText !== undefined && { defaultText }),
-    choices: known,
     ...wordOf(known),
   }) as const;

@@ -1,7 +1,7 @@
 import { quoted } from "../errors.ts";
 import { badUsage } from "./checked.ts";
 import { isMapping } from "./reader.ts";
-import type { Rule } from "./rule.ts";
+import { type Rule, refusal, wordOf } from "./rule.ts";
 
 /**
  * Checks the arguments of the library at run time. TypeScript checks the same, but callers may use JavaScript, and a creation must not begin with a
@@ -53,7 +53,7 @@ function shapeProblems(
     (name) => !Object.hasOwn(shape, name) && given[name] !== undefined,
   );
   return [
-    ...unknown.map((name) => `${quoted(name)} is not one of ${Object.keys(shape).join(", ")}`),
+    ...unknown.map((name) => refusal(wordOf(Object.keys(shape)), name)),
     ...Object.entries(shape).flatMap(([name, { check, isRequired }]) => {
       const value = given[name];
       if (value === undefined) return isRequired ? [`\`${name}\`: required`] : [];
@@ -113,9 +113,11 @@ export const milliseconds: ArgumentCheck = (given) => {
 };
 
 export const byRule =
-  ({ read, what }: Rule<unknown>): ArgumentCheck =>
-  (given) =>
-    read(given) === undefined ? `${shown(given)} is not ${what}` : undefined;
+  (rule: Rule<unknown>): ArgumentCheck =>
+  (given) => {
+    if (rule.read(given) !== undefined) return undefined;
+    return typeof given === "string" ? refusal(rule, given) : `${shown(given)} is not ${rule.what}`;
+  };
 
 /** A text by a rule. */
 export const textBy =

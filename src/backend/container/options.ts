@@ -21,7 +21,6 @@ export const containerSchema = {
     isScope: true,
     summary: "The container engine",
     defaultText: "the first that answers: Docker, then Podman",
-    choices: engineNames,
     ...wordOf(engineNames),
   },
   customVolumes: {

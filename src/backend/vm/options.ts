@@ -103,7 +103,6 @@ export const vmSchema = {
   accelerator: {
     summary: "QEMU accelerator: kvm, hvf or tcg; if set, no other is tried",
     defaultText: "the best one that works",
-    choices: accelerators,
     ...wordOf(accelerators),
   },
   cpuModel: {

@@ -12,7 +12,8 @@ import {
   replacementOf,
 } from "./option.ts";
 import { variable } from "../../system/variable.ts";
-import { type Problems, nearest } from "./problems.ts";
+import { didYouMean, nearest } from "../../model/rule.ts";
+import type { Problems } from "./problems.ts";
 
 interface ParsedCommandLine {
   readonly isHelpWanted: boolean;
@@ -322,10 +323,7 @@ function acceptUnknown(
     habits?.meant.get(shown)?.find((flag) => flags.includes(flag)) ?? nearest(shown, flags);
   if (hint !== undefined) problems.push(hint);
   else if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
-  else
-    problems.push(
-      `${shown}: no such option${meant === undefined ? "" : `; did you mean ${meant}?`}`,
-    );
+  else problems.push(`${shown}: no such option${didYouMean(meant)}`);
   const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
   spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
 }

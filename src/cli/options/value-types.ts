@@ -23,6 +23,7 @@ export const duration: ValueType<number> = { parse: parseDuration };
 
 /** A text that the rule accepts. */
 export const byRule = <Single>(rule: Rule<Single>): ValueType<Single> => ({
+  ...(rule.choices !== undefined && { choices: rule.choices }),
   parse: (given) => readBy(rule, given),
 });
 
@@ -36,10 +37,8 @@ export function readBy<Single>(rule: Rule<Single>, given: string): Single {
 export const count = (least: number, most: number): ValueType<number> =>
   byRule(inDigits(wholeNumber(least, most)));
 
-export const choice = <const Word extends string>(choices: readonly Word[]): ValueType<Word> => ({
-  choices,
-  ...byRule(wordOf(choices)),
-});
+export const choice = <const Word extends string>(choices: readonly Word[]): ValueType<Word> =>
+  byRule(wordOf(choices));
 
 /**
  * A custom value type. `parse` throws `BadValue`. It may be asynchronous and read files, so that the value is, for example, the parsed document

@@ -1,6 +1,7 @@
 import { BadValue } from "../../cli/options/option.ts";
 import type { Ignored } from "../../cluster/watch/start-watch.ts";
 import { quoted } from "../../errors.ts";
+import { didYouMean, nearest } from "../../model/rule.ts";
 import { oneOf } from "../../model/reader.ts";
 
 const kinds = [
@@ -21,7 +22,9 @@ export function readIgnored(given: string): Ignored {
   const end = given.indexOf("=");
   const kind = readKind(end < 0 ? given : given.slice(0, end));
   if (kind === undefined)
-    throw new BadValue(`${quoted(given)} does not begin with one of ${kinds.join(", ")}`);
+    throw new BadValue(
+      `${quoted(given)} does not begin with one of ${kinds.join(", ")}${didYouMean(nearest(given, kinds))}`,
+    );
   const pattern = end < 0 ? undefined : given.slice(end + 1);
   if (pattern === "") throw new BadValue(`${quoted(given)} has no text after "="`);
   return { kind, pattern };

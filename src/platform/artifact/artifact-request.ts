@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
 import { optionName } from "../../references.ts";
+import { didYouMean, nearest } from "../../model/rule.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { RefusedAnswer, bodyLength, isLoopback, requestFile } from "../../system/network.ts";
 import { networkFailure } from "../../system/network-failure.ts";
@@ -189,7 +190,7 @@ export async function locateArtifact(
   const location = parseArtifactLocation(text, cwd);
   const meant = exampleNames.find((each) => each === text);
   if (meant !== undefined && !(await isAccessible(resolve(cwd, text))))
-    return problem(`the file ${text} does not exist. Did you mean ${examplePrefix}${meant}?`);
+    return problem(`there is no such folder or file; did you mean ${examplePrefix}${meant}?`);
   return location.value?.kind === "file" ? locatePath(location.value.path, signal) : location;
 }
 
@@ -203,9 +204,9 @@ export const locateFile = async (
 async function locateExample(text: string): Promise<Checked<ArtifactLocation>> {
   const name = exampleNames.find((each) => text === `${examplePrefix}${each}`);
   if (name === undefined) {
-    const known = exampleNames.map((each) => `${examplePrefix}${each}`).join(", ");
+    const known = exampleNames.map((each) => `${examplePrefix}${each}`);
     return problem(
-      `${quoted(text)} is none of the examples ${known}; a path of that name is written ./${text}`,
+      `${quoted(text)} is none of the examples ${known.join(", ")}; a path of that name is written ./${text}${didYouMean(nearest(text, known))}`,
     );
   }
   const { examples } = await import("../examples/examples.ts");

@@ -1,6 +1,6 @@
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { matching, refined } from "../../model/reader.ts";
-import type { Rule } from "../../model/rule.ts";
+import { type Rule, wordOf } from "../../model/rule.ts";
 import { durationRule } from "../../system/amounts.ts";
 
 /** What each of a kind's options accepts, by the type of its value. The library checks the type. */
@@ -212,4 +212,12 @@ export const textOption = (own: Own, shape: RegExp, expected: string): FaultOpti
   type: "text",
   isAllowed: (value) => shape.test(value),
   expected,
+});
+
+export const wordOption = (own: Own, words: readonly string[]): FaultOption<"text"> => ({
+  ...own,
+  type: "text",
+  rule: wordOf(words),
+  isAllowed: (value) => words.includes(value),
+  expected: `one of ${words.join(", ")}`,
 });

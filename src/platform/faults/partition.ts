@@ -8,7 +8,7 @@ import {
   faultRow,
   nodesOption,
   switchOption,
-  textOption,
+  wordOption,
 } from "./fault-kind.ts";
 import { listedNodes, privateAddressOf } from "./fault-nodes.ts";
 import { answered, fastest } from "./observed.ts";
@@ -31,14 +31,13 @@ export const partition = faultRow({
       summary: `drop only what goes from ${optionName("between")} to ${optionName("and")}`,
     }),
     /** How `between`, or all nodes, are cut off from each other; see the page. Not with `and` and `oneWay`. */
-    shape: textOption(
+    shape: wordOption(
       {
         flag: "--shape",
         placeholder: "<halves|ring|bridge|isolate>",
         summary: `how the nodes of ${optionName("between")}, or all, are cut off from each other: two halves; a ring, in which each reaches its two neighbors; two halves with a node that reaches both; or each on its own`,
       },
-      /^(?:halves|ring|bridge|isolate)$/,
-      "halves, ring, bridge or isolate",
+      ["halves", "ring", "bridge", "isolate"],
     ),
   },
   needs: ["between", "shape"],

@@ -1,6 +1,6 @@
 import { optionName } from "../../references.ts";
 import { numbered } from "../../system/amounts.ts";
-import { type Observed, faultRow, textOption } from "./fault-kind.ts";
+import { type Observed, faultRow, textOption, wordOption } from "./fault-kind.ts";
 
 /** Without these, nobody could log in to heal a fault, and nothing would end it: each fault ends when a sleep does. */
 const vital =
@@ -31,15 +31,14 @@ export const processes = faultRow({
       "1 to 15 letters, digits and . : / @ + - _",
     ),
     /** `kill`: once, and the platform may bring it back. `stop`: paused. Default: dead until the end of the fault. */
-    signal: textOption(
+    signal: wordOption(
       {
         flag: "--signal",
         placeholder: "<kill|stop>",
         summary: "kill it once, or pause it (stop)",
         defaultText: "it is kept dead",
       },
-      /^(?:kill|stop)$/,
-      "kill or stop",
+      ["kill", "stop"],
     ),
   },
   needs: ["unit", "program"],

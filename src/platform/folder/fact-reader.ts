@@ -1,6 +1,6 @@
 import { quoted } from "../../errors.ts";
 import { type Reader, isMapping, refined, string } from "../../model/reader.ts";
-import type { Rule } from "../../model/rule.ts";
+import { type Rule, didYouMean, nearest, refusal } from "../../model/rule.ts";
 import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
@@ -34,7 +34,8 @@ export function readMapping(
     return {};
   }
   for (const name of Object.keys(found).filter((each) => !keys.includes(each))) {
-    report(reader, key, `unknown key ${quoted(name)}; the keys are ${keys.join(", ")}`);
+    const advice = didYouMean(nearest(name, keys));
+    report(reader, key, `unknown key ${quoted(name)}; the keys are ${keys.join(", ")}${advice}`);
   }
   return found;
 }
@@ -43,11 +44,11 @@ export function readFact<Value>(
   reader: FactReader,
   key: string,
   found: unknown,
-  { read, what }: Rule<Value>,
+  rule: Rule<Value>,
 ): Value | undefined {
   if (found === undefined) return undefined;
   if (typeof found === "string")
-    return read(found) ?? report(reader, key, `${quoted(found)} is not ${what}`);
+    return rule.read(found) ?? report(reader, key, refusal(rule, found));
   const isWord =
     typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
   const advice = isWord ? "; put it in quotes" : "";

@@ -66,7 +66,10 @@ test("it writes to an empty folder, but over nothing", async () => {
 
 test.each([
   [["etcd"], "DIR: required with NAME"],
-  [["etc", "x"], 'NAME: "etc" is not one of bare, etcd, pacemaker, slurm, swarm'],
+  [
+    ["etc", "x"],
+    'NAME: "etc" is not one of bare, etcd, pacemaker, slurm, swarm; did you mean etcd?',
+  ],
 ])("bad usage: %p", async (words, problem) => {
   await using scratch = await scratchFolder();
   const { status, stderr } = await run(scratch.path, ...words);

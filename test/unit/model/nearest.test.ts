@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nearest } from "../../../../src/cli/options/problems.ts";
+import { nearest } from "../../../src/model/rule.ts";
 
 const flags = ["--masters", "--agents", "--public-agents", "--cloud-region", "--verbose"];
 
@@ -44,4 +44,9 @@ test.each(["--x", "--reg", "--mxxxers", "--colour", "--", ""])("%p is near to no
 
 test("without candidates nothing is near", () => {
   expect(nearest("create", [])).toBeUndefined();
+});
+
+test("a word of one letter is never meant by another, and a long text by none", () => {
+  expect(nearest("x", ["a", "b"])).toBeUndefined();
+  expect(nearest(`${"-".repeat(100)}agents`, flags)).toBeUndefined();
 });

@@ -155,7 +155,7 @@ test.each<[object, readonly string[]]>([
   [
     { size: 4, nmae: "a" },
     [
-      '"nmae" is not one of name, size',
+      '"nmae" is not one of name, size; did you mean name?',
       "`name`: required",
       "`size`: 4 is not a whole number from 1 to 3",
     ],

@@ -30,4 +30,7 @@ test("a checksum is read in lower case, and digits as a number", () => {
 
 test("a refusal quotes the text as not our own", () => {
   expect(refusal(wordOf(["a", "b"]), "c")).toBe(`"${outside("c")}" is not one of a, b`);
+  expect(refusal(wordOf(["list", "heal"]), "lits")).toBe(
+    `"${outside("lits")}" is not one of list, heal; did you mean list?`,
+  );
 });

@@ -57,6 +57,6 @@ test.each([
 
 test("the bare name of an example is answered with how to write it", async () => {
   expect(await locateArtifact("slurm", "/nonexistent/folder", neverAborted)).toEqual({
-    problems: ["the file slurm does not exist. Did you mean example:slurm?"],
+    problems: ["there is no such folder or file; did you mean example:slurm?"],
   });
 });

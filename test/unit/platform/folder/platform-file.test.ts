@@ -152,7 +152,7 @@ const mistakes: readonly (readonly [text: string, problem: string])[] = [
   ["nodes: 3", "nodes: must be a mapping (key: value), not 3"],
   [
     "nodes: { master: {} }",
-    'nodes: unknown key "master"; the keys are masters, agents, public_agents',
+    'nodes: unknown key "master"; the keys are masters, agents, public_agents; did you mean masters?',
   ],
   ["nodes: { masters: 3 }", "nodes.masters: must be a mapping (key: value), not 3"],
   [
