@@ -208,8 +208,8 @@ export interface CreationRequest<Options> {
   readonly options: Options;
   /** Whether the platform can only isolate with control groups version 1; taken from the layout. */
   readonly needsCgroups1: boolean;
-  /** Whether nodes run Debian by default: for a folder, unless it names packages for dnf only. */
-  readonly prefersDebian: boolean;
+  /** What nodes run by default for a folder; undefined: whatever suits releases. */
+  readonly folderDistribution: "debian-12" | "almalinux-8" | "almalinux-9" | undefined;
   /** Installs what the platform needs into a node image, for backends that build one; undefined: nothing, or not known yet. */
   readonly imagePreparation: ImagePreparation | undefined;
   /** TCP ports, besides 22, that users' machines must reach on the nodes; taken from the layout. */

@@ -126,7 +126,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     counts: { master: 1, agent: 1, public_agent: 1 },
     options: { instanceType: "m5.large", customTags: [], adminCidrs: [] },
     needsCgroups1: false,
-    prefersDebian: false,
+    folderDistribution: undefined,
     imagePreparation: undefined,
     openPorts: [80, 443],
     webUi: "http",

@@ -68,7 +68,7 @@ export async function createCloudBackend(work: Work, { region }: { readonly regi
     plan: async (asked, planSignal) => {
       const request = {
         ...asked,
-        distribution: chooseDistribution(asked.distribution, asked.prefersDebian),
+        distribution: chooseDistribution(asked.distribution, asked.folderDistribution),
       };
       const planIt = () =>
         planCreation({ ...work, signal: planSignal }, api, { regionFolder: folder, request });

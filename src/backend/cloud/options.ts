@@ -212,7 +212,7 @@ export function readCloudOptions(given: CloudBackendOptions): {
   // The library creates machines before it knows the platform.
   return {
     region: values.region,
-    distribution: chooseDistribution(values.linuxDistribution, false),
+    distribution: chooseDistribution(values.linuxDistribution, undefined),
     options,
   };
 }

@@ -135,7 +135,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     if (request.distribution !== defaultDistribution || request.options.nodeImage !== undefined)
       return;
     const { cgroupVersion } = resolved.facts;
-    const reason = request.prefersDebian ? "for a folder" : `under cgroups ${cgroupVersion}`;
+    const reason =
+      request.folderDistribution === undefined ? `under cgroups ${cgroupVersion}` : "for a folder";
     this.runtime.progress.note(`Nodes run ${resolved.distribution}, the default ${reason}.`);
   }
 
@@ -178,13 +179,13 @@ export interface ResolvedCreation extends Way {
 
 type Resolving = Pick<
   CreationRequest<ContainerOptions>,
-  "distribution" | "options" | "needsCgroups1" | "prefersDebian" | "imagePreparation"
+  "distribution" | "options" | "needsCgroups1" | "folderDistribution" | "imagePreparation"
 >;
 
 /** Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist. */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, options, needsCgroups1, prefersDebian, imagePreparation }: Resolving,
+  { distribution: asked, options, needsCgroups1, folderDistribution, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -199,7 +200,7 @@ export async function resolveCreation(
   const { nodeImage } = options;
   const distribution =
     nodeImage === undefined
-      ? chooseDistribution(asked, facts.cgroupVersion, prefersDebian)
+      ? chooseDistribution(asked, facts.cgroupVersion, folderDistribution)
       : `image ${nodeImage}`;
   const [way, image] = await Promise.all([
     findReach(engine, facts, platform, signal),

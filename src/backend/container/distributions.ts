@@ -30,16 +30,15 @@ export const distributions: readonly string[] = Object.keys(sources);
 /** Stands for the distribution that suits the engine's machine, if the user hasn't named one. */
 export const defaultDistribution = "by-host";
 const suiting = { "1": "centos-7", "2": "debian-12" } as const;
-const forFolders = "debian-12";
-export const defaultDistributionText = `${forFolders}; ${suiting["1"]} with cgroups 1 for release artifacts, and for folders with packages for dnf only`;
+export const defaultDistributionText = `debian-12; almalinux-9 for folders with packages for dnf only; ${suiting["1"]} with cgroups 1 for release artifacts`;
 
 /** Returns the nodes' distribution. Throws `machine-not-set-up` if its systemd can't boot on the engine's machine. */
 export function chooseDistribution(
   asked: string,
   cgroupVersion: "1" | "2",
-  prefersDebian: boolean,
+  forFolder: string | undefined,
 ): string {
-  if (asked === defaultDistribution) return prefersDebian ? forFolders : suiting[cgroupVersion];
+  if (asked === defaultDistribution) return forFolder ?? suiting[cgroupVersion];
   if (cgroupVersion === "1" || sources[asked]?.needsCgroups1 !== true) return asked;
   throw new ClusterError(
     "machine-not-set-up",

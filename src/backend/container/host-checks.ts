@@ -106,10 +106,10 @@ async function checkCgroups(
   facts: ContainerFacts,
   { cgroupVersion, idleLimits }: EngineFacts,
 ): Promise<Outcome> {
-  const usual = chooseDistribution(defaultDistribution, cgroupVersion, false);
-  const forFolders = chooseDistribution(defaultDistribution, cgroupVersion, true);
+  const forReleases = chooseDistribution(defaultDistribution, cgroupVersion, undefined);
+  const others = forReleases === "debian-12" ? "" : `, those of release artifacts ${forReleases}`;
   const nodes = [
-    `nodes run ${usual} by default${usual === forFolders ? "" : `, those of folders ${forFolders}`}`,
+    `nodes run debian-12 by default${others}`,
     ...idleLimits.map((name) => `${optionName(name)} cannot be limited`),
   ].join("; ");
   if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);

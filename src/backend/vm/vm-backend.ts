@@ -46,7 +46,11 @@ export function createVmBackend(runtime: Runtime) {
     plan: async (asked, signal) => {
       const request = {
         ...asked,
-        distribution: chooseDistribution(asked.distribution, asked.needsCgroups1),
+        distribution: chooseDistribution(
+          asked.distribution,
+          asked.folderDistribution,
+          asked.needsCgroups1,
+        ),
       };
       const resolved = await resolveCreation(qemu, request, environment, signal);
       await assertIdCanBeClaimed(root, request.clusterId, clock);

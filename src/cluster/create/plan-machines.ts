@@ -79,7 +79,7 @@ export async function planMachines<Options>(
 
 type MachineNeeds = Pick<
   CreationRequest<never>,
-  "needsCgroups1" | "prefersDebian" | "imagePreparation" | "openPorts" | "webUi" | "platform"
+  "needsCgroups1" | "folderDistribution" | "imagePreparation" | "openPorts" | "webUi" | "platform"
 >;
 
 type Known = Pick<InstallPlan, "layout" | "platform" | "variant" | "configuration">;
@@ -92,13 +92,9 @@ const installedLater = {
 function needsOf(known: Known): MachineNeeds {
   const { layout = layouts[0], platform, variant, configuration } = known;
   const securityMode = configuration.kind === "added" ? configuration.securityMode : undefined;
-  const { apt, dnf } = layout.packages;
-  const isAptOnly = apt.length > 0 && dnf.length === 0;
-  const isDnfOnly = apt.length === 0 && dnf.length > 0;
-  const needsCgroups1 = layoutNeeds(layout, "cgroups-1");
   return {
-    needsCgroups1,
-    prefersDebian: isAptOnly || (layout.release === undefined && !isDnfOnly && !needsCgroups1),
+    needsCgroups1: layoutNeeds(layout, "cgroups-1"),
+    folderDistribution: folderDistributionOf(layout),
     imagePreparation: imagePreparation(layout),
     openPorts: layout.publicPorts,
     webUi: webUiOf(layout, webSchemeOf(variant, configuration.values, securityMode)),
@@ -108,13 +104,21 @@ function needsOf(known: Known): MachineNeeds {
   };
 }
 
+function folderDistributionOf(layout: Layout): MachineNeeds["folderDistribution"] {
+  const { apt, dnf } = layout.packages;
+  if (apt.length > 0 && dnf.length === 0) return "debian-12";
+  if (layout.release !== undefined) return undefined;
+  if (layoutNeeds(layout, "cgroups-1")) return "almalinux-8";
+  return dnf.length > 0 && apt.length === 0 ? "almalinux-9" : "debian-12";
+}
+
 const webUiOf = ({ web }: Layout, scheme: WebScheme): WebUi =>
   web === undefined ? "none" : web.endpoint === undefined ? scheme : webUiText(web.endpoint);
 
 /** The requirements if the artifact isn't known yet. The preparation of the nodes will check the rest. */
 const unknownNeeds: MachineNeeds = {
   needsCgroups1: false,
-  prefersDebian: false,
+  folderDistribution: undefined,
   imagePreparation: undefined,
   openPorts: publicPorts,
   webUi: undefined,

@@ -77,7 +77,7 @@ describe.skipIf(machinesLack !== undefined)("a cluster of any backend", () => {
       await using _cluster = await Cluster.create(backend, { platform: "example:etcd" });
     }
     const needs = {
-      prefersDebian: true,
+      folderDistribution: "debian-12",
       imagePreparation: { name: "folder" },
       openPorts: [2379],
       webUi: "none",

@@ -157,14 +157,12 @@ export const distributions: readonly string[] = Object.keys(sources);
 /** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-platform";
 export const usualDistribution = "centos-7";
-const forFolders = "debian-12";
 /** The specification fixes the default for releases; this is added to what the help says about the option. */
-export const folderDistributionText = `${forFolders} by default for folders, unless they name packages for dnf only`;
+export const folderDistributionText =
+  "debian-12 by default for folders, or almalinux-9 if they name packages for dnf only";
 
-export function chooseDistribution(asked: string, prefersDebian: boolean): string {
-  if (asked !== defaultDistribution) return asked;
-  return prefersDebian ? forFolders : usualDistribution;
-}
+export const chooseDistribution = (asked: string, forFolder: string | undefined): string =>
+  asked === defaultDistribution ? (forFolder ?? usualDistribution) : asked;
 
 export const cgroupVersionOf = (distribution: string): 1 | 2 | undefined =>
   sources[distribution]?.cgroupVersion;

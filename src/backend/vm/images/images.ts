@@ -38,11 +38,15 @@ export const cgroups1Distributions: readonly string[] = distributions.filter(
 /** Stands for the distribution that suits the artifact's platform, if the user hasn't named one. */
 export const defaultDistribution = "by-artifact";
 const suiting = { usual: "debian-12", cgroups1: "almalinux-8" } as const;
-export const defaultDistributionText = `${suiting.usual}; ${suiting.cgroups1} for platforms that need cgroups 1`;
+export const defaultDistributionText = `${suiting.usual}; almalinux-9 for folders with packages for dnf only; ${suiting.cgroups1} for platforms that need cgroups 1`;
 
-export function chooseDistribution(asked: string, needsCgroups1: boolean): string {
+export function chooseDistribution(
+  asked: string,
+  forFolder: string | undefined,
+  needsCgroups1: boolean,
+): string {
   if (asked !== defaultDistribution) return asked;
-  return needsCgroups1 ? suiting.cgroups1 : suiting.usual;
+  return forFolder ?? (needsCgroups1 ? suiting.cgroups1 : suiting.usual);
 }
 
 /** Throws `bad-usage` for an unknown distribution. */
@@ -96,5 +100,5 @@ function ubuntu(version: string): Published {
 /** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image. */
 export function selinuxProblem(distribution: string): string | undefined {
   if (distribution === "own image" || /^(?:rocky|almalinux)-/.test(distribution)) return undefined;
-  return `${chooseDistribution(distribution, false)} comes without SELinux`;
+  return `${chooseDistribution(distribution, undefined, false)} comes without SELinux`;
 }

@@ -167,7 +167,7 @@ test.each([
     distribution: "debian-12",
     options: { instanceType: "m5.large", customTags: [], adminCidrs },
     needsCgroups1: false,
-    prefersDebian: false,
+    folderDistribution: undefined,
   };
   const { api } = scriptedCloud([], []);
   const answers = {

@@ -26,7 +26,7 @@ const request: CreationRequest<ContainerOptions> = {
   counts: { master: 1, agent: 1, public_agent: 0 },
   options: readContainerOptions({}).options,
   needsCgroups1: false,
-  prefersDebian: false,
+  folderDistribution: undefined,
   imagePreparation: undefined,
   openPorts: [80],
   webUi: "http",

@@ -124,7 +124,7 @@ export async function openCreation(
         ...(hasOwnImage && { image: { source: path } }),
       },
       needsCgroups1: false,
-      prefersDebian: false,
+      folderDistribution: undefined,
       imagePreparation: undefined,
       openPorts: [],
       webUi: undefined,

@@ -26,7 +26,7 @@ interface Given {
   readonly ask?: Engine["ask"];
   readonly distribution?: string;
   readonly nodeImage?: string;
-  readonly prefersDebian?: boolean;
+  readonly folderDistribution?: "debian-12";
 }
 
 /** A creation on an engine that has the image and allows everything. */
@@ -35,7 +35,7 @@ async function openCreation({
   ask = async () => "",
   distribution = defaultDistribution,
   nodeImage,
-  prefersDebian = false,
+  folderDistribution,
 }: Given) {
   const folder = await scratchFolder();
   const changes: string[] = [];
@@ -68,7 +68,7 @@ async function openCreation({
       variant: "oss",
       distribution,
       options,
-      prefersDebian,
+      folderDistribution,
       counts: { master: 1, agent: 0, public_agent: 0 },
     },
     resolved: {
@@ -95,7 +95,10 @@ async function openCreation({
 
 test.each([
   [{}, ["Nodes run debian-12, the default under cgroups 2."]],
-  [{ prefersDebian: true }, ["Nodes run debian-12, the default for a folder."]],
+  [
+    { folderDistribution: "debian-12" as const },
+    ["Nodes run debian-12, the default for a folder."],
+  ],
   [{ distribution: "debian-12" }, []],
   [{ nodeImage: "nodes:1" }, []],
 ])("the default distribution is named if it is used: with %j", async (given, told) => {

@@ -94,17 +94,17 @@ test("what a platform needs comes last in a recipe, under a name of its own", as
 
 test("where no distribution is named, it is one that boots on the engine's machine", () => {
   for (const version of ["1", "2"] as const) {
-    const chosen = chooseDistribution(defaultDistribution, version, false);
+    const chosen = chooseDistribution(defaultDistribution, version, undefined);
     expect(distributions).toContain(chosen);
-    expect(chooseDistribution(chosen, version, true)).toBe(chosen);
+    expect(chooseDistribution(chosen, version, "debian-12")).toBe(chosen);
     expect(defaultDistributionText).toContain(chosen);
   }
-  expect(chooseDistribution(defaultDistribution, "1", false)).toBe("centos-7");
-  expect(chooseDistribution(defaultDistribution, "1", true)).toBe("debian-12");
+  expect(chooseDistribution(defaultDistribution, "1", undefined)).toBe("centos-7");
+  expect(chooseDistribution(defaultDistribution, "1", "debian-12")).toBe("debian-12");
 });
 
 test("a distribution that can't boot on the engine's machine is refused, and another one named", async () => {
-  const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2", false)));
+  const error = await failureOf(Promise.try(() => chooseDistribution("centos-7", "2", undefined)));
   expect(error.id).toBe("machine-not-set-up");
   expect(error.message).toContain("centos-7 cannot boot in containers here");
   expect(error.hint).toContain("`linuxDistribution`, such as debian-12");

@@ -33,7 +33,7 @@ const resolve = async (
       distribution: "debian-12",
       options: readContainerOptions(image).options,
       needsCgroups1,
-      prefersDebian: false,
+      folderDistribution: undefined,
       imagePreparation: undefined,
     },
     "linux",

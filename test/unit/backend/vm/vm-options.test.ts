@@ -149,8 +149,9 @@ test.each([
 });
 
 test("where no distribution is named, it is one whose control groups suit the platform", () => {
-  expect(chooseDistribution(defaultDistribution, false)).toBe("debian-12");
-  expect(cgroups1Distributions).toContain(chooseDistribution(defaultDistribution, true));
-  expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
+  expect(chooseDistribution(defaultDistribution, undefined, false)).toBe("debian-12");
+  expect(cgroups1Distributions).toContain(chooseDistribution(defaultDistribution, undefined, true));
+  expect(chooseDistribution(defaultDistribution, "almalinux-9", false)).toBe("almalinux-9");
+  expect(chooseDistribution("rocky-9", "debian-12", true)).toBe("rocky-9");
   for (const distribution of distributions) expect(cgroupVersionOf(distribution)).toBeNumber();
 });

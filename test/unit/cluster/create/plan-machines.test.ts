@@ -51,12 +51,12 @@ test.each<[string, Install | undefined, Readonly<Record<string, unknown>>]>([
   [
     "an unknown artifact",
     undefined,
-    { needsCgroups1: false, prefersDebian: false, ...unprepared, webUi: undefined },
+    { needsCgroups1: false, folderDistribution: undefined, ...unprepared, webUi: undefined },
   ],
   [
     "a release",
     { layout: clusterLayout },
-    { needsCgroups1: false, prefersDebian: false, ...unprepared, webUi: "http" },
+    { needsCgroups1: false, folderDistribution: undefined, ...unprepared, webUi: "http" },
   ],
   [
     "DC/OS",
@@ -66,18 +66,26 @@ test.each<[string, Install | undefined, Readonly<Record<string, unknown>>]>([
   ["an unknown layout", { layout: undefined }, { openPorts: [80, 443], webUi: "http" }],
   ["an enterprise release", security("enterprise", undefined), { webUi: "https" }],
   ["one without security", security("enterprise", "disabled"), { webUi: "http" }],
-  ["a folder", folder({}), { prefersDebian: true, ...unprepared, openPorts: [], webUi: "none" }],
+  [
+    "a folder",
+    folder({}),
+    { folderDistribution: "debian-12", ...unprepared, openPorts: [], webUi: "none" },
+  ],
   [
     "a folder for Debian",
     folder({ packages: debian }),
-    { prefersDebian: true, imagePreparation: { name: "folder" } },
+    { folderDistribution: "debian-12", imagePreparation: { name: "folder" } },
   ],
-  ["a folder for all", folder({ packages: both }), { prefersDebian: true }],
-  ["a folder for dnf", folder({ packages: { apt: [], dnf: ["jq"] } }), { prefersDebian: false }],
+  ["a folder for all", folder({ packages: both }), { folderDistribution: "debian-12" }],
+  [
+    "a folder for dnf",
+    folder({ packages: { apt: [], dnf: ["jq"] } }),
+    { folderDistribution: "almalinux-9" },
+  ],
   [
     "a folder for cgroups 1",
     folder({ conditions: ["cgroups-1"] }),
-    { prefersDebian: false, needsCgroups1: true },
+    { folderDistribution: "almalinux-8", needsCgroups1: true },
   ],
   [
     "a folder with a page",
@@ -96,7 +104,7 @@ test("for an unknown artifact, the ports of all releases are open, each once", a
 test("a platform that is installed later counts like one that is installed now", async () => {
   const platform = { ...leastFacts, web, packages: debian };
   const expected = {
-    prefersDebian: true,
+    folderDistribution: "debian-12",
     openPorts: [8443],
     webUi: "https:8443/ui",
     platform: "meter 8443 1.0",

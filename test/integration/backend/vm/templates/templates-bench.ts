@@ -59,7 +59,7 @@ export async function openBench(clock: Clock = systemClock) {
       counts: { master: 1, agent: 1, public_agent: 0 },
       options: { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, templates: { mostMegabytes } },
       needsCgroups1: false,
-      prefersDebian: false,
+      folderDistribution: undefined,
       imagePreparation: undefined,
       openPorts: [],
       webUi: undefined,

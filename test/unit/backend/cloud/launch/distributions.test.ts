@@ -31,7 +31,7 @@ test.each([
 });
 
 test("where no distribution is named, it is Debian for a folder", () => {
-  expect(chooseDistribution(defaultDistribution, false)).toBe("centos-7");
-  expect(chooseDistribution(defaultDistribution, true)).toBe("debian-12");
-  expect(chooseDistribution("rocky-9", true)).toBe("rocky-9");
+  expect(chooseDistribution(defaultDistribution, undefined)).toBe("centos-7");
+  expect(chooseDistribution(defaultDistribution, "debian-12")).toBe("debian-12");
+  expect(chooseDistribution("rocky-9", "debian-12")).toBe("rocky-9");
 });
