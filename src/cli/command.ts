@@ -156,6 +156,8 @@ export interface Result {
   readonly text: string;
   /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. Absent if the command has no JSON output. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Whether JSON too is written before the command ends. It then lacks an error that comes later. */
+  readonly isAtOnce?: true;
   /** Paints a line of the text, on a terminal. */
   readonly paint?: (line: string, colours: Colours) => string;
 }

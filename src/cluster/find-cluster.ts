@@ -94,7 +94,8 @@ function hintFor(
 export function nodeSelectorProblem(text: string, machineId: RegExp): string | undefined {
   if (Object.hasOwn(nodeGroups, text) || byRole.test(text) || isIPv4(text) || machineId.test(text))
     return undefined;
-  return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0`;
+  const advice = text.includes(",") ? "; name several nodes one by one, without commas" : "";
+  return `"${text}" is not a node: use an IPv4 address, a machine id, or a name such as master_0, agent_0 or public_agent_0${advice}`;
 }
 
 /**
@@ -137,6 +138,8 @@ function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeReco
  * it could be reached: `ssh` would take its name for a host's.
  */
 export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
+  if (Object.hasOwn(nodeGroups, reference))
+    throw nodeNotFound(cluster, reference, `a group "${reference}", but this takes one node`);
   const node = existingNode(cluster, reference);
   assertRuns(cluster, node);
   if (node.ssh.host !== "") return node;

@@ -40,11 +40,12 @@ export const forwardCommand = (kind: BackendKind) =>
       { words: "forward agent_0 9090:80", summary: "Reach port 80 of an agent at port 9090" },
     ],
     run: async (input, context) => {
-      const [{ findCluster, findNode }, { forwardToNode }, { orAborted }] = await Promise.all([
-        import("../cluster/find-cluster.ts"),
-        import("../cluster/connections.ts"),
-        import("../system/time-limit.ts"),
-      ]);
+      const [{ findCluster, findNode }, { forwardToNode }, { orAborted, untilAborted }] =
+        await Promise.all([
+          import("../cluster/find-cluster.ts"),
+          import("../cluster/connections.ts"),
+          import("../system/time-limit.ts"),
+        ]);
       const { signal } = context;
       const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, signal);
@@ -54,8 +55,9 @@ export const forwardCommand = (kind: BackendKind) =>
       context.output.result({
         text: `127.0.0.1:${localPort}`,
         data: { host: "127.0.0.1", port: localPort } satisfies JsonResults["forward"],
+        isAtOnce: true,
       });
       context.progress.note("The port is open until Ctrl-C.");
-      await orAborted(new Promise<never>(() => {}), signal);
+      await untilAborted(orAborted(new Promise<never>(() => {}), signal), signal);
     },
   });

@@ -120,7 +120,8 @@ async function follow(
   const { nodeReference } = await import("../model/cluster-record.ts");
   const { output } = context;
   const indexes = new Map(cluster.nodes.map((node, index) => [node.id, index]));
-  await followLogs(context, {
+  const { untilAborted } = await import("../system/time-limit.ts");
+  const following = followLogs(context, {
     cluster,
     nodes: nodes.length === 0 ? ["all"] : nodes,
     agoMs,
@@ -128,4 +129,5 @@ async function follow(
       output.line("stdout", { name: nodeReference(node), index: indexes.get(id) ?? 0 }, line),
     isOutputClosed: () => output.isClosed,
   });
+  await untilAborted(following, context.signal);
 }

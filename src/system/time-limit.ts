@@ -92,6 +92,13 @@ export function watchdog(limitMs: number, signal: AbortSignal): Watchdog {
   };
 }
 
+/** Waits for work that ends when the signal is aborted, which is its usual end and no failure. */
+export async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}
+
 /**
  * Resolves with the result of the work, or rejects with the signal's reason as soon as it is aborted. The work goes on,
  * but its result is ignored.

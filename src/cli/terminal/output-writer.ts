@@ -23,6 +23,7 @@ interface Parts {
 export class OutputWriter implements Output {
   readonly #parts: Parts;
   readonly #given: Result[] = [];
+  #hasFinished = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -39,6 +40,7 @@ export class OutputWriter implements Output {
   result(result: Result): void {
     if (this.#given.length > 0) throw new Error("A command wrote its result twice");
     this.#given.push(result);
+    if (result.isAtOnce === true) this.finish(undefined);
     const text = withoutCommands(shownText(result.text, this.#parts.mask));
     if (this.format === "json" || text === "") return;
     const { paint } = result;
@@ -67,7 +69,8 @@ export class OutputWriter implements Output {
 
   /** Writes the JSON object if the format is JSON. `error` describes the command's failure. */
   finish(error: object | undefined): void {
-    if (this.format !== "json") return;
+    if (this.format !== "json" || this.#hasFinished) return;
+    this.#hasFinished = true;
     const data = { schemaVersion: 1, ...this.#given[0]?.data, error };
     this.#parts.write(
       `${printableJson(mapTexts(data, (text) => mapOutside(text, this.#parts.mask)))}\n`,

@@ -53,7 +53,11 @@ export function faultProblems(request: FaultRequest): readonly string[] {
       ? [`${optionName("untilNodes")}: only with ${optionName("until")}`]
       : []),
     ...(row.takesNodes && nodes.length === 0 ? [`${kind}: name the nodes`] : []),
-    ...(!row.takesNodes && nodes.length > 0 ? [`${kind}: takes no nodes besides its sides`] : []),
+    ...(!row.takesNodes && nodes.length > 0
+      ? [
+          `${kind}: takes no nodes besides its sides; for a side of several nodes, repeat ${optionName("between")} or ${optionName("and")}`,
+        ]
+      : []),
     ...(durationMs >= 1000 && durationMs <= longestMs
       ? []
       : [`${optionName("durationMs")}: must be from 1 s to 24 h`]),

@@ -223,3 +223,15 @@ test("a node's name in place of the cluster's id gets a hint for that", async ()
   expect(failure.id).toBe("cluster-not-found");
   expect(failure.hint).toStartWith("That is the name of a node.");
 });
+
+test("a group where one node is needed is named as that, and a list with commas too", () => {
+  expect(() => findNode(mixed, "masters")).toThrow(
+    expect.objectContaining({
+      id: "node-not-found",
+      message: expect.stringContaining('has a group "masters", but this takes one node'),
+    }),
+  );
+  expect(nodeSelectorProblem("master_0,master_1", machineId)).toEndWith(
+    "; name several nodes one by one, without commas",
+  );
+});

@@ -5,6 +5,7 @@ import {
   eitherSignal,
   orAborted,
   timeLimit,
+  untilAborted,
   watchdog,
   whileWaitingFor,
 } from "../../../src/system/time-limit.ts";
@@ -128,4 +129,13 @@ test("an aborted task fails with the abort's reason, or with what adds to it", (
   expect(abortReason(more, signal)).toBe(more);
   for (const other of [new Error("other", { cause: more }), { cause: late }, undefined])
     expect(abortReason(other, signal)).toBe(late);
+});
+
+test("work that ends because its signal is aborted has not failed", async () => {
+  const stop = new AbortController();
+  const ended = untilAborted(orAborted(new Promise<never>(() => {}), stop.signal), stop.signal);
+  stop.abort(new Error("enough"));
+  expect(await ended).toBeUndefined();
+  const failing = untilAborted(Promise.reject(new Error("broken")), neverAborted);
+  expect((await failureOf(failing)).message).toBe("broken");
 });

@@ -126,3 +126,12 @@ test("JSON has no lines of sources", async () => {
   await writer.line("stdout", { name: "agent_0", index: 0 }, "text");
   expect(written()).toBe("");
 });
+
+test("a result that is needed at once is printed before the command ends, and only once", () => {
+  const { writer, written } = openWriter("json");
+  writer.result({ text: "ready", data, isAtOnce: true });
+  const atOnce = written();
+  expect(JSON.parse(atOnce)).toEqual({ schemaVersion: 1, clusterId: "one", password: "***" });
+  writer.finish({ id: "interrupted" });
+  expect(written()).toBe(atOnce);
+});
