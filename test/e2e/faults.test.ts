@@ -166,6 +166,12 @@ test("a service is killed and comes back, is paused, or is kept dead until it he
     0,
     "it is paused on 1 node",
   );
+  for (const signal of ["stop", "kill"])
+    await expectFault(
+      `process agent_0 --unit lasting --signal ${signal}`,
+      1,
+      "lasting.service is paused already",
+    );
   expect(await fault("heal")).toMatchObject({
     stderr: expect.stringContaining("it runs on 1 node"),
   });

@@ -11,7 +11,12 @@ import { scratchFolder } from "./scratch-folder.ts";
 import { signal } from "./ssh-options.ts";
 
 const programs = {
-  sudo: '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n',
+  sudo: `#!/bin/sh
+case "$*" in *e2e-start-fault*) while [ -e "$MACHINE/late" ]; do sleep 0.05; done ;; esac
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+`,
   systemctl: `#!/bin/sh
 unit=$MACHINE/run/systemd/system/$2
 line() { sed -n "s/^$1=//p" "$unit"; }

@@ -86,7 +86,8 @@ export async function beginFault(
   const observe = async ({ node, record }: PlannedPart): Promise<Observed> =>
     session.observe(node, observationOf(record, request), signal);
   const description = planned[0]?.record.description ?? "";
-  const nodes = planned.map(({ node }) => nodeReference(node));
+  const peers = planned.flatMap((part) => part.peers ?? []);
+  const nodes = [...new Set([...planned.map(({ node }) => node), ...peers])].map(nodeReference);
   const recordCourse = (course: "begun" | "shown" | "failed", text = description): void =>
     recordEvent(
       session.cluster.directory,
@@ -183,18 +184,17 @@ export async function endFaults(
 ): Promise<readonly Fault[]> {
   await using session = await openSession(work, backend, clusterId);
   const named = nodes.length === 0 ? undefined : findNodes(session.cluster, nodes);
-  const all = await survey(session, work.signal);
+  const asked = await askNodes(session, work.signal);
+  const all = asked.flatMap(({ parts }) => parts);
   const isNamed = ({ node, fault }: FaultOnNode): boolean =>
     (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
   const chosen = new Set(all.filter(isNamed).map(({ fault }) => fault.id));
   const ending = all.filter(({ fault }) => chosen.has(fault.id));
   const staying = all.filter(({ fault }) => !chosen.has(fault.id));
-  const byNode = Map.groupBy(ending, ({ node }) => node);
-  const heal = async ([node, parts]: [NodeRecord, FaultOnNode[]]): Promise<void> => {
-    const faultIds = parts.map(({ fault }) => fault.id);
-    await healFaults(await session.connect(node, work.signal), faultIds, work.signal);
-  };
-  await mapConcurrently([...byNode], nodesAtOnce, heal, work.signal);
+  const heal = async ({ node }: Asked): Promise<void> =>
+    healFaults(await session.connect(node, work.signal), [...chosen], work.signal);
+  // Also on nodes where such a fault is still on its way.
+  if (chosen.size > 0) await mapConcurrently(asked, nodesAtOnce, heal, work.signal);
   await showHealed(session, { ended: ending, staying, by: "command", isInterrupted }, work.signal);
   return faultsOf(ending);
 }
@@ -307,13 +307,21 @@ async function showHealed(
   }
 }
 
+const survey = async (session: FaultSession, signal: AbortSignal) =>
+  (await askNodes(session, signal)).flatMap(({ parts }) => parts);
+
+interface Asked {
+  readonly node: NodeRecord;
+  readonly parts: readonly FaultOnNode[];
+}
+
 /** Asks all nodes for their faults, and warns of those that don't answer. */
-async function survey(session: FaultSession, signal: AbortSignal): Promise<readonly FaultOnNode[]> {
+async function askNodes(session: FaultSession, signal: AbortSignal): Promise<readonly Asked[]> {
   const running = session.cluster.nodes.filter(isReachable);
-  const ask = async (node: NodeRecord): Promise<readonly FaultOnNode[]> => {
+  const ask = async (node: NodeRecord): Promise<readonly Asked[]> => {
     try {
       const { faults } = await session.observe(node, noLinks, signal);
-      return faults.map((fault) => ({ node, fault }));
+      return [{ node, parts: faults.map((fault) => ({ node, fault })) }];
     } catch (error) {
       signal.throwIfAborted();
       session.runtime.progress.warn(

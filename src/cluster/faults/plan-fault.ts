@@ -66,7 +66,7 @@ export function faultProblems(request: FaultRequest): readonly string[] {
 
 /** The library's name for an option, which the command line replaces by its flag. */
 
-export interface PlannedPart extends Pick<FaultPart, "node" | "values"> {
+export interface PlannedPart extends Pick<FaultPart, "node" | "values" | "peers"> {
   readonly record: FaultRecord;
 }
 
@@ -89,9 +89,10 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
       hint: "Use virtual machines or the cloud.",
     });
   const where = row.takesNodes ? ` on ${listedNodes(parts.map(({ node }) => node))}` : "";
-  return parts.map(({ node, values, links = [], measure }) => ({
+  return parts.map(({ node, values, peers, links = [], measure }) => ({
     node,
     values,
+    peers,
     record: {
       kind,
       description: `${description}${where}`,

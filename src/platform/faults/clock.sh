@@ -11,6 +11,7 @@ services='chrony chronyd systemd-timesyncd ntp ntpd ntpsec'
 begin() {
   # A container with the right to set the clock would set that of its computer.
   ! systemd-detect-virt --quiet --container 2>/dev/null || fail "it is a container, which has its computer's clock"
+  lock
   if [ ! -e "$FOLDER/clock.base" ]; then
     for each in $services; do
       ! systemctl is-active --quiet "$each" || echo "$each" >>"$FOLDER/clock.services"
@@ -28,6 +29,7 @@ begin() {
 }
 
 heal() {
+  lock
   rm -f "$FOLDER/$ID.offset"
   [ -e "$FOLDER/clock.base" ] || return 0
   set_clock

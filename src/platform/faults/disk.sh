@@ -13,6 +13,12 @@ begin() {
     fail "$FILL is on the disk of the computer that runs the container, which would be full as well. Mount a tmpfs with a size there, or use virtual machines"
   [ -z "$SHARED" ] || fits ||
     fail "$FILL is in the memory of the computer that runs the container, and would take more than half of what is left there. Mount a smaller tmpfs, such as one with -o size=16m"
+  for other in "${rule%/*}"/cluster-e2e-fault-*.conf; do
+    other=$(sed -n 's|^r! \(/.*/\.cluster-e2e-fault-[0-9a-f]*\)$|\1|p' "$other" 2>/dev/null)
+    # Its end would empty the file system for both.
+    [ ! -e "$other" ] || [ "$(stat -c %d "$other")" != "$(stat -c %d "$FILL")" ] ||
+      fail "the file system of $FILL is filled by another fault already"
+  done
   [ "$(spare)" -ge 0 ] || fail "$FILL has only $(free_bytes) bytes free"
   mkdir -p "${rule%/*}"
   { printf 'r! %s\n' "$file" "$rule" >"$rule" && sync "$rule"; } || fail "$rule cannot be written"

@@ -68,6 +68,8 @@ export interface FaultPart {
   readonly node: NodeRecord;
   /** For the kind's script. */
   readonly values: ScriptValues;
+  /** Nodes without a part whose platform may fail for it as well, since they don't reach this one. */
+  readonly peers?: readonly NodeRecord[] | undefined;
   /** Nodes to ping, to see whether the fault has an effect. */
   readonly links?: readonly NodeRecord[];
   /** Values for the script's function `measure`, which prints lines `key=value`. Absent: there is nothing to measure. */

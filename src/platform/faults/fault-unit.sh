@@ -10,6 +10,12 @@ fail() {
   exit 1
 }
 
+# For what faults change together: two may end at the same moment. Held until the shell ends.
+lock() {
+  exec 9<"$FOLDER"
+  flock -w 60 9 2>/dev/null || :
+}
+
 # Without a journal that reads, both programs wait for ever.
 mark() {
   timeout 5 logger -t cluster-e2e "fault $ID ($KIND) $1" 2>/dev/null ||

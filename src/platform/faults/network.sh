@@ -7,6 +7,7 @@
 PATH=$PATH:/usr/sbin:/sbin
 
 begin() {
+  lock
   command -v tc >/dev/null || fail 'it has no tc: install the package iproute2 (iproute-tc on relatives of Red Hat)'
   echo "$NETEM" >"$FOLDER/$ID.netem"
   [ -z "$TOWARDS" ] || echo "$TOWARDS" >"$FOLDER/$ID.towards"
@@ -18,6 +19,7 @@ begin() {
 }
 
 heal() {
+  lock
   rm -f "$FOLDER/$ID.netem" "$FOLDER/$ID.towards"
   shape 2>/dev/null
 }

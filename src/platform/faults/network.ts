@@ -97,7 +97,14 @@ export const network = faultRow({
         TOWARDS: path.join(" "),
       };
       const { ADDRESS } = values;
-      return { node, values: { ...values, NETEM: netem }, links: targets, measure: { ADDRESS } };
+      const peers = path.length === 0 ? [] : targets;
+      return {
+        node,
+        values: { ...values, NETEM: netem },
+        peers,
+        links: targets,
+        measure: { ADDRESS },
+      };
     });
     const where = path.length === 0 ? "" : ` towards ${listedNodes(targets)}`;
     return { description: `${netem}${where}`, parts };

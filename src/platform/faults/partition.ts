@@ -79,6 +79,7 @@ export const partition = faultRow({
 const dropping = (node: NodeRecord, from: readonly NodeRecord[]): FaultPart => ({
   node,
   values: { SOURCES: from.map(privateAddressOf).join(" ") },
+  peers: from,
   links: from,
 });
 

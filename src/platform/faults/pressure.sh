@@ -53,6 +53,9 @@ fill_memory() {
   set -- $(memory)
   [ -z "$SHARED" ] || [ $# -eq 2 ] ||
     fail "it is a container without a memory limit, and would take its computer's memory. Create the cluster with such a limit, or use virtual machines"
+  for other in "$FOLDER"/*.memory; do
+    [ ! -d "$other" ] || fail 'another fault fills its memory already'
+  done
   more=$(($1 * MEMORY / 1000 - $(memory_used "${2:-}")))
   [ "$more" -ge 4096 ] || fail "its programs use as much of its memory already"
   [ -z "$SHARED" ] || [ $((more * SHARED / 512)) -le "$(meminfo MemAvailable)" ] ||

@@ -10,6 +10,10 @@ begin() {
   # shellcheck disable=SC2046 # one word each
   set -- $(pids)
   [ $# -gt 0 ] || fail "${UNIT:-$PROGRAM} does not run on it"
+  # The end of one pause would end the other, and a kill would end both.
+  for each; do
+    ! is_paused "$each" || fail "${UNIT:-$PROGRAM} is paused already, by another fault or by hand"
+  done
   echo "$*" >"$FOLDER/$ID.pids"
   services "$@" >"$FOLDER/$ID.units"
   [ "$SIGNAL" = stop ] || while read -r unit; do
@@ -53,12 +57,11 @@ measure() {
     echo process=dead
     return 0
   }
-  case $(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null) in
-    [Tt]*) echo process=paused ;;
-    *) echo process=runs ;;
-  esac
+  if is_paused "$1"; then echo process=paused; else echo process=runs; fi
   echo "pid=$1"
 }
+
+is_paused() { grep -q '^State:[[:space:]]*[Tt]' "/proc/$1/status" 2>/dev/null; }
 
 # Those of zombies and of the kernel have no program.
 pids() {

@@ -26,6 +26,7 @@ END
     # Older systemds don't run ExecStopPost after such a failure.
     [ ! -e "$script" ] || sh "$script" heal 2>/dev/null || :
     systemctl reset-failed "$UNIT" 2>/dev/null || :
+    [ ! -e "$FOLDER/$ID.healed" ] || fail 'it has been healed meanwhile'
     fail "${reason:-the unit $UNIT does not start}"
   }
 }

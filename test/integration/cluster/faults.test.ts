@@ -161,9 +161,11 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
   });
 
   test("faults overlap, and a node's name heals only those that concern it", async () => {
-    const { list, begin, end, stack } = await openFaultyCluster();
+    const { directory, list, begin, end, stack } = await openFaultyCluster();
     await using _ = stack;
     const { fault: first } = await begin({ oneWay: true, and: ["master_0"] });
+    // Whoever sends in vain may fail for it, too.
+    expect((await readEvents(directory)).at(-1)).toMatchObject({ nodes: ["master_0", "agent_0"] });
     const { fault: second } = await begin({
       between: ["master_1"],
       and: ["agent_0"],
@@ -172,6 +174,20 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect((await list()).map(({ nodes }) => nodes)).toEqual([["master_0"], ["agent_0"]]);
     expect((await end(["agent_0"])).map(({ id }) => id)).toEqual([second.id]);
     expect((await list()).map(({ id }) => id)).toEqual([first.id]);
+  });
+
+  test("what is healed while it begins begins on no other node", async () => {
+    const { machines, list, begin, end, cuts, stack } = await openFaultyCluster();
+    await using _ = stack;
+    await machines[2]!.write("late", "");
+    const failing = failureOf(begin());
+    await until("it has begun on the masters", async () =>
+      (await cuts()).slice(0, 2).every(Boolean),
+    );
+    expect(await end()).toHaveLength(1);
+    await Bun.file(join(machines[2]!.folder, "late")).delete();
+    expect((await failing).message).toContain("it has been healed meanwhile");
+    expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
   });
 
   test.each(["broken", "vain"])("if one node is %s, no node keeps the fault", async (state) => {

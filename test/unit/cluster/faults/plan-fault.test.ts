@@ -106,6 +106,23 @@ const sourcesOf = (
 };
 
 describe("what each node does", () => {
+  test("both sides of a path are concerned, whichever of them has the fault", () => {
+    const peersOf = (request: FaultRequest): readonly unknown[] =>
+      planFault(record, request).map(({ node: { id }, peers = [] }) => [
+        id,
+        ...peers.map((each) => each.id),
+      ]);
+    const towards = { towards: ["agent_0"], delayMs: 9, durationMs };
+    const oneWay = { between: ["agent_0"], and: ["master_0"], oneWay: true, durationMs };
+    expect(peersOf({ kind: "partition", ...oneWay })).toEqual([["master0", "agent0"]]);
+    expect(peersOf({ kind: "network", nodes: ["master_0"], ...towards })).toEqual([
+      ["master0", "agent0"],
+    ]);
+    expect(peersOf({ kind: "network", nodes: ["master_0"], delayMs: 9, durationMs })).toEqual([
+      ["master0"],
+    ]);
+  });
+
   test("in a partition, it drops what comes from the other side; a node on both counts on the first", () => {
     expect(sourcesOf({ between: ["agent_0"], and: ["masters"] })).toEqual({
       master0: ["10.0.5.0"],

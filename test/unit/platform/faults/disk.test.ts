@@ -8,8 +8,16 @@ import { scratchFolder } from "../../../support/scratch-folder.ts";
 const megabyte = 1024 * 1024;
 
 /** Begins to fill a tmpfs in which so much is free. Resolves with what the script says. */
-async function begin(free: number, sharers: number): Promise<string> {
+async function begin(free: number, sharers: number, isFilled = false): Promise<string> {
   await using scratch = await scratchFolder();
+  if (isFilled) {
+    const file = join(scratch.path, ".cluster-e2e-fault-b0000000");
+    await Bun.write(file, "filled");
+    await Bun.write(
+      join(scratch.path, "cluster-e2e-fault-b0000000.conf"),
+      `r! ${file}\nr! ${scratch.path}/rule\n`,
+    );
+  }
   const script = `
 ${shellText(diskFile, { ID: "0123abcd", FILL: scratch.path, LEAVE: 0, SHARED: sharers === 0 ? "" : sharers })}
 rule=${join(scratch.path, "rule")}
@@ -32,4 +40,8 @@ test.each([
   ["the disk of a node that has its own", 2 ** 50, 0, /^filled\n$/],
 ])("%s", async (_, free, sharers, said) => {
   expect(await begin(free, sharers)).toMatch(said);
+});
+
+test("a file system that another fault fills is refused: the end of one would be that of both", async () => {
+  expect(await begin(16 * megabyte, 0, true)).toMatch(/is filled by another fault already\n$/);
 });

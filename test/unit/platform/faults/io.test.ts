@@ -10,7 +10,11 @@ const linear = "0 2048 linear 7:0 0\n2048 2048 linear 7:1 64\n";
 const values = { STALL: "", SLOW: 0, UP: 0, DOWN: 0 };
 
 /** Begins a fault and heals it. Returns what it said, and what became of the device. */
-async function play(given: Partial<typeof values>, table = linear, system = "1") {
+async function play(
+  given: Partial<typeof values>,
+  table = linear,
+  { system = "1", state = "Active" } = {},
+) {
   await using scratch = await scratchFolder();
   const log = `${scratch.path}/log`;
   const script = `
@@ -19,7 +23,7 @@ findmnt() { echo /dev/mapper/data; }
 stat() { [ "$3" = "$IO" ] && echo 7 || echo ${system}; }
 dmsetup() {
   case $1 in
-    info) echo data ;;
+    info) case $* in *suspended*) echo ${state} ;; *) echo data ;; esac ;;
     table) printf '${table.replaceAll("\n", "\\n")}' ;;
     reload) cat >>${log} ;;
     *) echo "$*" >>${log} ;;
@@ -58,10 +62,15 @@ test.each([
 });
 
 test.each([
-  ["0 2048 delay 7:0 0 20\n", "1", "data is not a plain volume, or has a fault already"],
-  [linear, "7", "is on the disk of /, without which nobody could log in or end the fault"],
-])("a device that has a fault, or the system's own, is left alone", async (table, system, why) => {
-  const { said, log } = await play({ SLOW: 20 }, table, system);
+  ["0 2048 delay 7:0 0 20\n", {}, "data is not a plain volume, or has a fault already"],
+  [linear, { state: "Suspended" }, "data is not a plain volume, or has a fault already"],
+  [
+    linear,
+    { system: "7" },
+    "is on the disk of /, without which nobody could log in or end the fault",
+  ],
+])("a device that has a fault, or the system's own, is left alone", async (table, others, why) => {
+  const { said, log } = await play({ SLOW: 20 }, table, others);
   expect(said).toContain(why);
   expect(log).toBe("");
 });

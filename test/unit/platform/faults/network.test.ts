@@ -1,6 +1,7 @@
 /** The queues that delay and damage packets: what tc is asked for, since not every kernel has netem. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import unitFile from "../../../../src/platform/faults/fault-unit.sh" with { type: "text" };
 import networkFile from "../../../../src/platform/faults/network.sh" with { type: "text" };
 import { shellText } from "../../../../src/ssh/shell-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -17,6 +18,7 @@ async function tcLines(
 ${shellText(networkFile, { ...values, ID, NETEM, TOWARDS })}
 ip() { echo "2: eth0 inet 10.0.0.1/24 scope global eth0"; }
 tc() { echo "$*" >>${log}; }
+lock() { :; }
 fail() { echo "$*"; exit 1; }
 : >${log}
 begin && test -z "$(ls ${scratch.path} | grep -v -e log -e netem -e towards)"`;
@@ -66,4 +68,31 @@ test("a fault towards some nodes has a band of its own, which has the others beh
         `filter add dev eth0 parent e2e: protocol ip prio 2 u32 match ip dst ${address}/32 flowid e2e:3`,
     ),
   );
+});
+
+test("of two faults that end at the same moment, none leaves its queue", async () => {
+  await using scratch = await scratchFolder();
+  const at = (name: string): string => join(scratch.path, name);
+  const shared = { FOLDER: scratch.path, ADDRESS: "10.0.0.1", PORT: 9999, TOWARDS: "" };
+  for (const ID of ["a0000000", "b0000000"]) {
+    const own = { ...shared, ID, NETEM: "delay 200ms", UNIT_FILE: at("unit"), DURATION: 9 };
+    await Bun.write(at(`${ID}.netem`), "delay 200ms\n");
+    await Bun.write(
+      at(`${ID}.sh`),
+      `${shellText(networkFile, { ...own, KIND: "network" })}
+ip() { echo "2: eth0 inet 10.0.0.1/24 scope global eth0"; }
+timeout() { :; }
+# The first of them that adds its queue is slow.
+tc() {
+  case $* in
+    "qdisc del"*) rm -f ${at("queue")} ;;
+    "qdisc add"*root*) if mkdir ${at("slow")} 2>/dev/null; then sleep 0.3; fi && : >${at("queue")} ;;
+  esac
+}
+${shellText(unitFile, { RECORD: "{}" })}`,
+    );
+  }
+  const both = `sh ${at("a0000000.sh")} heal & sh ${at("b0000000.sh")} heal & wait; ls`;
+  const child = Bun.spawn(["sh", "-c", both], { cwd: scratch.path, stderr: "inherit" });
+  expect((await new Response(child.stdout).text()).trim()).toBe("slow");
 });

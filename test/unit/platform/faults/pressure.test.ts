@@ -157,6 +157,13 @@ test.each<[string, Node, Given, RegExp]>([
   expect(await onNode(node, "begin", given)).toMatch(reason);
 });
 
+test("memory that another fault fills is refused: the end of that one would take its part away", async () => {
+  const line = 'mkdir "$FOLDER/b0000000.memory"; begin';
+  expect(await onNode(machine, line, { memory: 800 })).toBe(
+    "another fault fills its memory already\n",
+  );
+});
+
 test("what is left up to the share is filled", async () => {
   const filled = Math.floor(2 * gigabyte * 0.8 - 0.75 * gigabyte);
   expect(await onNode(unified, "begin", { cpu: 900, memory: 800, sharers: 1 })).toBe(
