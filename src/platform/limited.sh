@@ -1,11 +1,15 @@
 #!/bin/sh
 # Defines limited for other scripts: runs a program for at most so many seconds, without input. $1: the seconds, then the
-# program and its arguments. Returns the program's status; 124 or 137 if the limit has ended it.
+# program and its arguments. Prints what the program prints, and behind it "=" and its status; 124 or 137 if the limit has
+# ended it. Processes that it leaves may hold its output open: nobody waits for them.
 # Value: RUN_LIMITED, run-limited.sh.
 
 # In the foreground, timeout leaves it to that script to end what the program has started.
 limited() {
-  limit=$1
+  limit=$1 mark=e2e-end-$(cat /proc/sys/kernel/random/uuid)
   shift
-  timeout --foreground -k 10 "$limit" sh -c "$RUN_LIMITED" e2e-limited "$@" </dev/null
+  {
+    timeout --foreground -k 10 "$limit" sh -c "$RUN_LIMITED" e2e-limited "$@" </dev/null 2>&1
+    echo "$mark=$?"
+  } | sed "/$mark=/{s/$mark=/=/;q;}"
 }

@@ -64,18 +64,14 @@ ticks() {
     [ $((count % 20)) -ne 0 ] || echo "cursor $(cursor_now)"
   done
 }
-# Prints what the program prints, behind it "=", and its status.
 run_program() {
-  {
-    # shellcheck source=/dev/null
-    (cd "$PLATFORM/folder" && . "$PLATFORM/environment" && limited "$WATCH_SECONDS" ./watch) 2>&1
-    printf '=%s' $?
-  } | tail -c 2000
+  # shellcheck source=/dev/null
+  (cd "$PLATFORM/folder" && . "$PLATFORM/environment" && limited "$WATCH_SECONDS" ./watch || echo "=1") 2>&1 | tail -c 2000
 }
 programs() {
   last=0
   while [ -x "$PLATFORM/folder/watch" ]; do
-    output=$(run_program)
+    output=$(run_program 4>&-)
     status=${output##*=}
     if [ "$status" != 0 ] || [ "$last" != 0 ]; then
       printf 'watch %s %s\n' "$status" "$(printf '%s' "${output%=*}" | awk 'NF { line = $0 } END { print line }')"

@@ -34,8 +34,9 @@ most_seconds=${5:-$CHECK_SECONDS}
 # A check that outlives its limit has the status 124, even if it had to be killed: then timeout itself ends with 137.
 run_once() {
   started=$(uptime_now)
-  output=$(limited "$seconds" "$@" 2>&1)
-  result=$?
+  output=$(limited "$seconds" "$@")
+  result=${output##*=}
+  output=$(printf '%s' "${output%=*}")
   [ "$result" != 137 ] || [ $(($(uptime_now) - started)) -lt $((seconds * 100)) ] || result=$TIMED_OUT
 }
 run_check() {

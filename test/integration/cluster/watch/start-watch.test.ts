@@ -1,5 +1,5 @@
 /** Watching nodes whose journal is a file, over real SSH connections. */
-import { appendFile, mkdir, rm } from "node:fs/promises";
+import { appendFile, mkdir, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import { recordEvent, recordNodes } from "../../../../src/cluster/events/record-event.ts";
@@ -45,9 +45,11 @@ interface Given {
   readonly ignored?: readonly Ignored[];
   readonly clock?: Clock;
   readonly programs?: Readonly<Record<string, string>>;
+  /** Whether the first node's platform has a program `watch`, which is `meter`. */
+  readonly hasMeter?: boolean;
 }
 
-async function openCluster({ ignored = [], clock = systemClock, ...given }: Given = {}) {
+async function openCluster({ ignored = [], clock = systemClock, hasMeter, ...given }: Given = {}) {
   const scratch = await scratchFolder();
   const machines = await startMachines({
     roles: ["master", "agent"],
@@ -86,6 +88,12 @@ async function openCluster({ ignored = [], clock = systemClock, ...given }: Give
   const untilTold = async (text: string): Promise<void> => {
     while (!troubles.some((each) => each.text.includes(text))) await Bun.sleep(20);
   };
+  if (hasMeter === true) {
+    const platform = join(machines.machines[0]!.folder, "opt/cluster-platform");
+    await machines.machines[0]!.write("opt/cluster-platform/environment", "");
+    await mkdir(join(platform, "folder"));
+    await symlink("../../../bin/meter", join(platform, "folder/watch"));
+  }
   const watch = await startWatch(
     { ...runtime, signal: neverAborted },
     {
@@ -144,6 +152,28 @@ test.skipIf(machinesLack !== undefined)(
     const events = (await readEvents(directory)).filter(({ kind }) => kind === "noticed");
     expect(events).toHaveLength(4);
     expect(events[2]).toMatchObject({ node: "agent_0", what: "out of memory" });
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a platform's program that leaves processes goes on being watched (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster({
+      programs: {
+        meter:
+          '#!/bin/sh\nsleep 1000 & echo $! >>"$MACHINE/run/left"\n[ ! -e "$MACHINE/run/still" ] || { echo it stands still; exit 3; }\n',
+      },
+      hasMeter: true,
+    });
+    const [machine] = opened.machines.machines;
+    const left = async (): Promise<readonly string[]> =>
+      (await machine!.read("run/left")).split("\n").slice(0, -1);
+    await until("it has run twice", async () => (await left()).length > 1);
+    await machine!.write("run/still", "");
+    await opened.untilTold("it stands still");
+    const troubles = shown(await opened.watch.end());
+    for (const pid of await left()) process.kill(Number(pid), "SIGKILL");
+    expect(troubles).toEqual(["master_0 watch ./watch exited with status 3: it stands still"]);
   },
 );
 

@@ -80,6 +80,13 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
     }
   });
 
+  test("is answered if the check leaves a process that holds its output", async () => {
+    await using node = await startNode("sleep 1000 & echo $! >$MACHINE/pid; echo done");
+    const report = await node.ask(["1", "-", "0"]);
+    expect(process.kill(Number(await node.machine.read("pid")), "SIGKILL")).toBe(true);
+    expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done" });
+  });
+
   describe("has the limit of the platform", () => {
     const facts = (limit: string) =>
       `{"name":"meter","description":"\\"checkTimeout\\":\\"1s\\"","checkTimeout":"${limit}","logs":{}}\n`;
