@@ -36,11 +36,12 @@ begin() {
 }
 
 heal() {
+  # One that has not begun may have met another one's pause.
+  [ -e "$FOLDER/$ID.units" ] || return 0
   if [ "$SIGNAL" = stop ]; then
     # shellcheck disable=SC2046 # one word each
     signal CONT $(cat "$FOLDER/$ID.pids" 2>/dev/null) 2>/dev/null
   fi
-  [ -e "$FOLDER/$ID.units" ] || return 0
   while read -r unit; do
     rm -f "$configuration/$unit.d/cluster-e2e-fault-$ID.conf"
     rmdir "$configuration/$unit.d" 2>/dev/null

@@ -20,7 +20,9 @@ running=$!
 sleep 1000 &
 paused=$!
 kill -s STOP "$paused"
+signal() { [ "$1" != CONT ] || echo continued; }
 (begin)
+heal
 (kill -s 0 "$running" "$paused") && echo both live
 kill -s KILL "$running" "$paused"
 ls ${scratch.path}`;
