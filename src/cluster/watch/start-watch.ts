@@ -48,6 +48,8 @@ export interface Watch extends AsyncDisposable {
 const beginLimitMs = 15_000;
 /** How long the nodes have for their last words. */
 const endLimitMs = 5_000;
+/** A backend's answer that takes longer isn't awaited: the next one may come. */
+const lookLimitMs = 10_000;
 /** Nodes say something every three seconds. */
 const silentMs = 4_000;
 const mostTroubles = 100;
@@ -78,8 +80,8 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
   );
   const looking = begun.then(async () => lookAgain(inner, watched, look));
   looking.catch(() => {});
-  const warn = (text: (problem: string) => string): void => {
-    for (const { status } of watched.filter((each) => !each.status.isOn && !isOff(each.status)))
+  const warn = (what: "isOn" | "isMarked", text: (problem: string) => string): void => {
+    for (const { status } of watched.filter(({ status: each }) => !each[what] && !isOff(each)))
       progress.warn(`${nodeReference(status.node)} ${text(status.problem)}`);
   };
   const dispose = once(async () => {
@@ -94,7 +96,7 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
       const marked = present.map((each) => each.marked);
       if (present.length < watched.length) marked.push(look(inner.signal));
       await untilAll(marked, endLimitMs, work.signal);
-      warn((problem) => `was not watched until the end: ${problem}`);
+      warn("isMarked", (problem) => `was not watched until the end: ${problem}`);
       const troubles = await judge.end();
       await dispose();
       return troubles;
@@ -107,7 +109,7 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
     await dispose();
     throw error;
   }
-  warn((problem) => `is not watched yet: ${problem}`);
+  warn("isOn", (problem) => `is not watched yet: ${problem}`);
   return watch;
 }
 
@@ -115,6 +117,8 @@ interface Status {
   /** As the backend last said. */
   node: NodeRecord;
   isOn: boolean;
+  /** Whether it has said everything, at the end. */
+  isMarked: boolean;
   problem: string;
 }
 
@@ -127,14 +131,22 @@ type Watched = ReturnType<typeof watchedNode>;
 /** Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything, or can't be watched. */
 function watchedNode(work: Work, node: NodeRecord, shared: Shared) {
   const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const status: Status = { node, isOn: false, problem: "it does not answer" };
+  const status: Status = {
+    node,
+    isOn: false,
+    isMarked: false,
+    problem: "it does not answer",
+  };
   const own = {
     ...shared,
     state: { heardMs: work.clock.now() },
     now: () => work.clock.now(),
-    onMarked: marked.resolve,
+    onMarked: () => {
+      status.isMarked = true;
+      marked.resolve();
+    },
     onBegun: () => {
-      status.isOn = true;
+      Object.assign(status, { isOn: true, problem: "it does not answer" });
       begun.resolve();
     },
   };
@@ -189,7 +201,7 @@ async function lookAgain(
     if (!silent.isSubsetOf(known)) Object.assign(next, { looks: 0, atMs: now });
     known = silent;
     if (silent.size === 0 || now < next.atMs) continue;
-    await look(signal);
+    await withinLimit(lookLimitMs, look, () => {}, signal);
     next.looks += 1;
     next.atMs = clock.now() + waits.watchedNode.pauseMs(next.looks);
   }

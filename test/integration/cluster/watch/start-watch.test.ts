@@ -47,9 +47,17 @@ interface Given {
   readonly programs?: Readonly<Record<string, string>>;
   /** Whether the first node's platform has a program `watch`, which is `meter`. */
   readonly hasMeter?: boolean;
+  /** Whether the backend never answers the first question. */
+  readonly isSlow?: boolean;
 }
 
-async function openCluster({ ignored = [], clock = systemClock, hasMeter, ...given }: Given = {}) {
+async function openCluster({
+  ignored = [],
+  clock = systemClock,
+  hasMeter,
+  isSlow,
+  ...given
+}: Given = {}) {
   const scratch = await scratchFolder();
   const machines = await startMachines({
     roles: ["master", "agent"],
@@ -68,7 +76,13 @@ async function openCluster({ ignored = [], clock = systemClock, hasMeter, ...giv
     await machines.machines[index]!.close();
     setState(index, "stopped");
   };
-  const find = async (): Promise<ClusterRecord> => ({
+  const asked = { times: 0 };
+  const find = async (signal = neverAborted): Promise<ClusterRecord> => {
+    asked.times += 1;
+    if (isSlow === true && asked.times === 1) await systemClock.sleep(2 ** 30, signal);
+    return present();
+  };
+  const present = (): ClusterRecord => ({
     ...cluster,
     nodes: cluster.nodes.map((node, index) => ({
       ...node,
@@ -310,6 +324,25 @@ test.skipIf(machinesLack !== undefined)(
       "agent_0 reboot the node is stopped",
       "master_0 reboot the node is stopped",
     ]);
+    for (const each of [master, agent]) await rm(`${each!.folder}/run/silent`);
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a backend that never answers is asked again, and a node that is silent until the end is named (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster({ programs: { sleep }, isSlow: true });
+    const [master, agent] = opened.machines.machines;
+    for (const machine of [master!, agent!]) {
+      await machine.write("run/silent", "");
+      await until("it is silent", async () => Bun.file(`${machine.folder}/run/is-silent`).exists());
+    }
+    opened.setState(1, "stopped");
+    await opened.untilTold("the node is stopped");
+    expect(shown(opened.troubles)).toEqual(["agent_0 reboot the node is stopped"]);
+    await master!.write("bin/logger", "#!/bin/sh\n");
+    await opened.watch.end();
+    expect(opened.notes.join("\n")).toContain("master_0 was not watched until the end");
     for (const each of [master, agent]) await rm(`${each!.folder}/run/silent`);
   },
 );
