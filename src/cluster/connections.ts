@@ -48,6 +48,8 @@ interface Masking {
   first?: Promise<void>;
   /** Whether all secrets are known. */
   isKnown: boolean;
+  /** What was said about files that can't be masked. */
+  readonly unmasked: Set<string>;
   problem?: string;
   refusal?: TooManySecrets;
 }
@@ -95,10 +97,10 @@ function secretsReader(
   pool: ConnectionPool,
   runtime: Omit<Runtime, "environment">,
 ) {
-  const state: Masking = { isKnown: false };
+  const state: Masking = { isKnown: false, unmasked: new Set() };
   const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
     const connection = await pool.connect(master, signal);
-    state.isKnown = await hideSecrets({ ...runtime, signal }, connection);
+    state.isKnown = await hideSecrets({ ...runtime, signal }, connection, state.unmasked);
     delete state.problem;
   };
   const readFirst = async (limitMs: number): Promise<void> => {
@@ -147,17 +149,26 @@ function firstMasterOf({ nodes }: ClusterRecord): FirstMaster {
 }
 
 /**
- * Hides the cluster's secrets, read from the first master. Returns whether they are complete. Throws `TooManySecrets`
- * and the errors of the connection.
+ * Hides the cluster's secrets, read from the first master, and warns of files that can't be masked, except of those that `told` has already. Returns
+ * whether they are complete. Throws `TooManySecrets` and the errors of the connection.
  */
 export async function hideSecrets(
   { progress, signal }: Pick<Work, "progress" | "signal">,
   firstMaster: Connection,
+  told = new Set<string>(),
 ): Promise<boolean> {
-  const { values, areComplete } = await readClusterSecrets(firstMaster, signal);
+  const { values, areComplete, unmasked } = await readClusterSecrets(firstMaster, signal);
   for (const value of values) progress.hide(value);
+  for (const line of unmasked) {
+    if (!told.has(line)) progress.warn(line);
+    told.add(line);
+  }
   return areComplete;
 }
+
+/** `what` are the texts that somebody sees although the secrets in them aren't known. */
+export const secretsWarning = (what: string, problem: string): string =>
+  `${what} may show secrets: cannot read from the first master what to mask (${problem})`;
 
 /** Like `connection`, but delivers and shows no text from the node before `masked` resolves. */
 function withheld(connection: Connection, masked: Promise<void>): Connection {

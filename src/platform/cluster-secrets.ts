@@ -2,6 +2,7 @@ import { ClusterError } from "../errors.ts";
 import { commandName, optionName } from "../references.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
+import { outsideLine } from "../system/printable.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { searchableMapping } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
@@ -10,7 +11,7 @@ import { frameFunction, parseFrames } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
-/** The part of each file that is read. A longer file holds more than secrets. */
+/** How much of each file is read. */
 const mostBytes = 64_000;
 /** Limits for the secrets from a node, which may be hostile. Real clusters have about ten: a license, keys, and a few passwords. */
 const mostSecrets = 500;
@@ -29,7 +30,8 @@ const files = [
 ];
 /** Names for files whose paths only the node knows. All files together must fit into a command's result. */
 const listedFiles = Array.from({ length: mostSecretFiles }, (_, index) => `listed-${index}`);
-const names = [...files.map(([name]) => name), ...listedFiles];
+const unmaskedName = "unmasked";
+const names = [...files.map(([name]) => name), ...listedFiles, unmaskedName];
 
 export const secretsScript =
   frameFunction +
@@ -45,6 +47,8 @@ interface ClusterSecrets {
   readonly values: readonly string[];
   /** Whether the configuration is there and the installation has ended. Until then, the platform may generate more secrets. */
   readonly areComplete: boolean;
+  /** A sentence, without a full stop, about each file that is there and whose secrets aren't among the values. */
+  readonly unmasked: readonly string[];
 }
 
 /**
@@ -101,13 +105,36 @@ export async function parseSecrets(stdout: string): Promise<ClusterSecrets | und
   // Base64 needs four characters for three bytes.
   if (stdout.length > names.length * mostBytes * 1.4) return undefined;
   const texts = parseFrames(stdout, names);
-  const secret = [...texts].filter(([name]) => name !== "status").map(([, text]) => text);
+  const secret = [...texts]
+    .filter(([name]) => name !== "status" && name !== unmaskedName)
+    .map(([, text]) => text);
   const values = await Promise.all(secret.map(secretsIn));
   const unique = [...new Set(values.flat())];
   const characters = unique.reduce((sum, value) => sum + value.length, 0);
   if (unique.length > mostSecrets || characters > mostCharacters) return undefined;
   const hasEnded = texts.get("status")?.startsWith("exit ") === true;
-  return { values: unique, areComplete: texts.has("configuration") && hasEnded };
+  return {
+    values: unique,
+    areComplete: texts.has("configuration") && hasEnded,
+    unmasked: unmaskedFiles(texts.get(unmaskedName) ?? ""),
+  };
+}
+
+const reasons = {
+  long: `it is longer than ${mostBytes / 1000} kB`,
+  unreadable: "it is no file that root can read, or others than root can change the links to it",
+} as const;
+
+function unmaskedFiles(text: string): readonly string[] {
+  const found = text
+    .split("\n", names.length)
+    .map((line) => /^(long|unreadable) (\/.*)$/.exec(line));
+  return found.flatMap((fields) => {
+    const [, reason, path] = fields ?? [];
+    if (path === undefined) return [];
+    const why = reasons[reason === "long" ? "long" : "unreadable"];
+    return [`the secrets in ${outsideLine(path)} on the first master are not masked: ${why}`];
+  });
 }
 
 /** Returns the secret values of a mapping (YAML or JSON), or the whole text if it is something else, such as a key. */

@@ -7,7 +7,7 @@ import { outsideReason } from "../../system/printable.ts";
 import type { Runtime, Work } from "../../system/runtime.ts";
 import { eitherSignal } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
-import { openMaskedConnections } from "../connections.ts";
+import { openMaskedConnections, secretsWarning } from "../connections.ts";
 import { assertRuns, findNodes } from "../find-cluster.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import followFile from "./follow-journal.sh" with { type: "text" };
@@ -49,7 +49,12 @@ export async function followLogs(
   await using connections = openMaskedConnections(cluster, work);
   const closed = new AbortController();
   using either = eitherSignal([work.signal, closed.signal]);
+  let hasWarned = false;
   const pass = (node: NodeRecord, line: string): void | Promise<void> => {
+    const problem = connections.problem();
+    if (problem !== undefined && !hasWarned)
+      work.progress.warn(secretsWarning("these lines", problem));
+    hasWarned ||= problem !== undefined;
     if (isOutputClosed()) closed.abort(new Error("nobody reads the output"));
     else return onLine(node, line);
   };

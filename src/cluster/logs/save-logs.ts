@@ -12,7 +12,7 @@ import { maskedPrintable, outsideLine } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
-import { hideSecrets, openMaskedConnections } from "../connections.ts";
+import { hideSecrets, openMaskedConnections, secretsWarning } from "../connections.ts";
 
 interface LogsRequest {
   readonly cluster: ClusterRecord;
@@ -64,9 +64,7 @@ export function warnOfSecrets(
   progress: Progress,
 ): void {
   if (problem !== undefined && texts.some(({ name }) => !name.endsWith(noLogsSuffix)))
-    progress.warn(
-      `these logs may show secrets: cannot read from the first master what to mask (${problem})`,
-    );
+    progress.warn(secretsWarning("these logs", problem));
 }
 
 /** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */

@@ -8,7 +8,7 @@ import { outsideLine } from "../../system/printable.ts";
 import { type Runtime, type Work, endedBy } from "../../system/runtime.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
-import { openMaskedConnections } from "../connections.ts";
+import { openMaskedConnections, secretsWarning } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { explanationOf, windowsOf } from "../report/notice.ts";
 import { type Finding, type WatchedNode, watchNode } from "./watch-node.ts";
@@ -110,6 +110,8 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
     throw error;
   }
   warn("isOn", (problem) => `is not watched yet: ${problem}`);
+  const problem = connections.problem();
+  if (problem !== undefined) progress.warn(secretsWarning("what is watched", problem));
   return watch;
 }
 

@@ -45,6 +45,37 @@ const at = (second: number, text: string): string =>
   `2026-11-28T10:00:0${second}.000001+00:00 host etcd[7]: ${text}`;
 
 test.skipIf(machinesLack !== undefined)(
+  "warns once if the first master doesn't say what to mask",
+  async () => {
+    await using opened = await openCluster();
+    const { runtime, notes, write } = opened;
+    const nodes = opened.cluster.nodes.map((node) =>
+      node.role === "master" ? { ...node, state: "stopped" as const } : node,
+    );
+    const stop = new AbortController();
+    await write(1, at(1, "one"));
+    await write(1, at(2, "two"));
+    const seen: string[] = [];
+    const following = followLogs(
+      { ...runtime, signal: stop.signal },
+      {
+        cluster: { ...opened.cluster, nodes },
+        nodes: ["agent_0"],
+        agoMs: undefined,
+        onLine: (_, line) => {
+          if (seen.push(line) === 2) stop.abort(new Error("enough"));
+        },
+        isOutputClosed: () => false,
+      },
+    );
+    await following.catch(() => {});
+    expect(notes.filter((line) => line.includes("may show secrets"))).toEqual([
+      "Warning: these lines may show secrets: cannot read from the first master what to mask (the cluster's first master is stopped)",
+    ]);
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
   `follows journals until the abort, also past a lost connection, and repeats no line (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await openCluster();

@@ -22,6 +22,7 @@ const signal = neverAborted;
 const forgingJournal = `#!/bin/sh
 case " $* " in *" -n 0 "* | *_TRANSPORT*) exit 0 ;; esac
 for line in /proc/[0-9]*/cmdline; do
+  grep -q e2e- "$line" 2>/dev/null || continue
   tr '\\0' '\\n' <"$line" 2>/dev/null | sed 's|$| /../../../escaped|'
 done
 printf '%s\\n' 'units.txt aGVsbG8=' '/../../../escaped aGVsbG8=' 'journal of this computer'

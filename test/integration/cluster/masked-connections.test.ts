@@ -217,6 +217,24 @@ describe.skipIf(machinesLack !== undefined)("secrets that can't be read at first
   });
 });
 
+test.skipIf(machinesLack !== undefined)(
+  "a file of secrets that can't be masked is named in one warning",
+  async () => {
+    await using given = await start();
+    const { master, connections, lines } = given;
+    await master.write("run/go", "");
+    await master.write(status, "running\n");
+    await master.write("opt/cluster-platform/secret-files", `${master.folder}/keys\n/etc/later\n`);
+    await master.write("keys", "x".repeat(64_001));
+    for (let uses = 0; uses < 3; uses += 1)
+      await (await connections.connect(master.node, signal)).run(saying("any"), signal);
+    expect(secretsRead(master)).toBe(3);
+    expect(lines.filter((line) => line.includes("not masked"))).toEqual([
+      expect.stringContaining("/keys on the first master are not masked: it is longer"),
+    ]);
+  },
+);
+
 interface Later {
   readonly write: (path: string, text: string) => Promise<void>;
   readonly remove: (path: string) => Promise<void>;

@@ -123,3 +123,26 @@ test("the logs and the secrets of a platform leave out what a service has put th
   const secrets = parseFrames(run(secretsScript, secretFiles), ["listed-0", "listed-1"]);
   expect([...secrets]).toEqual([["listed-1", "a log\n"]]);
 });
+
+test.each(["sh", "bash"])("%s names each secret that can't be masked", async (shell) => {
+  await using folders = await makeFolders();
+  const { at } = folders;
+  await symlink(at("own", "log"), at("service", "stolen"));
+  await symlink(at("own", "nothing"), at("service", "dangling"));
+  await Bun.$`mkfifo ${at("service", "pipe")}`;
+  await writeFile(at("service", "full"), "x".repeat(64_000));
+  await writeFile(at("service", "long"), "x".repeat(64_001));
+  const names = ["stolen", "dangling", "missing", "pipe", "full", "long", "inner", "inner/log/x"];
+  const lines = names.map((name) => `${at("service", name)}\n`).join("");
+  await writeFile(at("files"), `${lines}${at("service", "inner", "log")}\n`);
+  const script = secretsScript.replaceAll(lists[0]!.secretFiles, at("files"));
+  const { stdout } = Bun.spawnSync([shell, "-c", script], { timeout: 100_000 });
+  const found = parseFrames(stdout.toString(), ["listed-4", "listed-5", "listed-8", "unmasked"]);
+  expect(Object.fromEntries(found)).toEqual({
+    "listed-4": "x".repeat(64_000),
+    "listed-8": "a log\n",
+    unmasked: ["unreadable stolen", "unreadable pipe", "long long", "unreadable inner"]
+      .map((line) => `${line.replace(" ", ` ${at("service")}/`)}\n`)
+      .join(""),
+  });
+});

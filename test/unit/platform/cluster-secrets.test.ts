@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { unmarked } from "../../../src/outside-text.ts";
 import { parseSecrets } from "../../../src/platform/cluster-secrets.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
@@ -22,6 +23,7 @@ test("a configuration's secrets are known by their keys, a key file's by all of 
   expect(await parseSecrets(stdout)).toEqual({
     values: ["$6$salt$hash", "line one\nline two", "0123abcd", key],
     areComplete: true,
+    unmasked: [],
   });
 });
 
@@ -30,6 +32,17 @@ test("files that only the platform names are secrets too, but no more of them th
     .map((number) => frame(`listed-${number}`, `secret ${number}`))
     .join("");
   expect((await secretsIn(stdout)).values).toEqual(["secret 0", "secret 19"]);
+});
+
+test("each file that is there and can't be masked is named, with the reason", async () => {
+  const lines = "long /etc/app/all\nunreadable /etc/app/a b\nunreadable relative\nother /x\n\n";
+  const { unmasked } = await secretsIn(frame("unmasked", lines));
+  expect(unmasked.map(unmarked)).toEqual([
+    "the secrets in /etc/app/all on the first master are not masked: it is longer than 64 kB",
+    "the secrets in /etc/app/a b on the first master are not masked: it is no file that root can read, or others than root can change the links to it",
+  ]);
+  const many = Array.from({ length: 500 }, (_, index) => `long /${index}`).join("\n");
+  expect((await secretsIn(frame("unmasked", many))).unmasked.length).toBeLessThan(40);
 });
 
 test("a mapping without secrets has none", async () => {
@@ -52,12 +65,13 @@ test("before the installation nothing is known, and that is said", async () => {
   expect(await parseSecrets("configuration \nsecret-0 \n")).toEqual({
     values: [],
     areComplete: false,
+    unmasked: [],
   });
 });
 
 test("during the installation there may be more later", async () => {
   const stdout = frame("configuration", "security: strict\n") + frame("status", "running\n");
-  expect(await parseSecrets(stdout)).toEqual({ values: [], areComplete: false });
+  expect(await parseSecrets(stdout)).toEqual({ values: [], areComplete: false, unmasked: [] });
 });
 
 test("1000 hostile files: texts, or nothing", async () => {
