@@ -51,12 +51,20 @@ async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined
 
 /**
  * Whether that very process is still running. A process of another computer or container counts as running, because it can't be checked: they may
- * share a state folder.
+ * share a state folder. So does one that may have the number of a process that is hidden from this user.
  */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
   const fate = fateOf(identity, await readProcessSpace());
   if (fate !== "here") return fate === "elsewhere";
-  return (await identifyProcess(identity.pid))?.startedAt === identity.startedAt;
+  const now = await identifyProcess(identity.pid);
+  return now === undefined ? isForeign(identity.pid) : now.startedAt === identity.startedAt;
+}
+
+/** Whether a process has this number and this user may not signal it, also where `/proc` hides the processes of others (`hidepid`). */
+async function isForeign(pid: number): Promise<boolean> {
+  const script = 'kill -0 "$1" 2>&1 || :';
+  const said = await outputOf("/bin/sh", ["-c", script, "sh", String(pid)]);
+  return /not permitted/i.test(said ?? "");
 }
 
 /** The space of this program. Other systems than Linux have only one on each computer. */
@@ -88,7 +96,7 @@ async function startFromProc(pid: number): Promise<string | undefined> {
     ]);
     // The second field is the program's name in brackets, which may itself contain spaces and brackets.
     const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? undefined : `${boot.trim()}:${fields[19]}`;
+    return fields[0] === "Z" ? "ended" : `${boot.trim()}:${fields[19]}`;
   } catch {
     return undefined;
   }
@@ -130,20 +138,36 @@ export async function readBootId(): Promise<string | undefined> {
 
 /**
  * Whether this process holds a lock on the file at this path, by the word of the kernel: no command line and no name proves it, and the file may have been
- * moved since. macOS has no `/proc`, and its `lsof` tells only whether the process has the file open.
+ * moved since. `hidden`: the process is another user's, and nothing shows what it holds. macOS has no `/proc`, and its `lsof` tells only whether the
+ * process has the file open.
  */
-export async function holdsFile(pid: number, path: string): Promise<boolean> {
+export async function holdsFile(pid: number, path: string): Promise<boolean | "hidden"> {
   const file = await stat(path).catch(() => undefined);
   if (file === undefined) return false;
   if (platform() === "darwin") return hasOpenOnMac(pid, file);
-  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => undefined);
+  if (descriptors === undefined) return holdsFileOfAnother(pid, file);
   for (const descriptor of descriptors) {
-    const opened = await stat(`/proc/${pid}/fd/${descriptor}`).catch(() => undefined);
-    if (opened?.dev !== file.dev || opened.ino !== file.ino) continue;
+    const opened = await stat(`/proc/${pid}/fd/${descriptor}`).catch(errorCode);
+    if (opened === "EACCES" || opened === "EPERM") return holdsFileOfAnother(pid, file);
+    if (typeof opened !== "object" || opened.dev !== file.dev || opened.ino !== file.ino) continue;
     const information = await readOwnText(`/proc/${pid}/fdinfo/${descriptor}`).catch(() => "");
     if (/^lock:/m.test(information)) return true;
   }
   return false;
+}
+
+/**
+ * What can be known of a process whose descriptors this user can't read. All locks are listed for everybody, but the list names some file systems
+ * otherwise than `stat` does: it proves no absence. A process of another user than the file's owner has not locked it.
+ */
+async function holdsFileOfAnother(pid: number, file: Stats): Promise<boolean | "hidden"> {
+  const locks = await readOwnText("/proc/locks").catch(() => "");
+  if (new RegExp(` ${pid} [0-9a-f]+:[0-9a-f]+:${file.ino} `).test(locks)) return true;
+  const status = await readOwnText(`/proc/${pid}/status`).catch(() => "");
+  const [, user = String(file.uid)] = /^Uid:\t\d+\t(\d+)/m.exec(status) ?? [];
+  if (Number(user) !== file.uid) return false;
+  return (await isForeign(pid)) ? "hidden" : false;
 }
 
 /** https://lsof.readthedocs.io: a line each for the number of a descriptor (`f`), and its file's device (`D`) and inode (`i`). */
@@ -193,8 +217,7 @@ export async function acquireProcessLock(
   const look = async (): Promise<true | undefined> => {
     const holder = await takeFreed(path, text, signal);
     if (holder === undefined) return true;
-    if (!hasReported)
-      onWait((await fateOfHolder(holder)) === "elsewhere" ? elsewhereAdvice(path) : "");
+    if (!hasReported) onWait(adviceOn(path, await isHeld(holder)));
     hasReported = true;
     return undefined;
   };
@@ -209,8 +232,15 @@ export async function acquireProcessLock(
   };
 }
 
-const elsewhereAdvice = (path: string): string =>
-  ` That process runs on another computer, or in another container. If it has ended, remove ${path}.`;
+const unseen: Readonly<Record<string, string>> = {
+  elsewhere: "runs on another computer, or in another container",
+  hidden: "is another user's",
+};
+
+const adviceOn = (path: string, held: Awaited<ReturnType<typeof isHeld>>): string => {
+  const where = unseen[String(held)];
+  return where === undefined ? "" : ` That process ${where}. If it has ended, remove ${path}.`;
+};
 
 /** Takes the lock unless a living process holds it. Resolves with that holder, if there is one. */
 async function takeFreed(
@@ -222,7 +252,7 @@ async function takeFreed(
     signal.throwIfAborted();
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isHeld(holder)) return holder;
+    if ((await isHeld(holder)) !== false) return holder;
     await breakLock(path, holder);
   }
   return undefined;
@@ -292,13 +322,14 @@ const withHost = (space: ReturnType<typeof shortSpace>): ProcessSpace => ({
   host: space.computer,
 });
 
-/** Like `isProcessAlive`. */
-async function isHeld(text: string): Promise<boolean> {
+/** Like `isProcessAlive`; it tells why nothing shows whether the process runs. */
+async function isHeld(text: string): Promise<boolean | "elsewhere" | "hidden"> {
   const fate = await fateOfHolder(text);
-  if (fate !== "here") return fate === "elsewhere";
+  if (fate !== "here") return fate === "elsewhere" && fate;
   const { pid, start } = parseHolder.exec(text)?.groups ?? {};
   const now = await identifyProcess(Number(pid));
-  return now !== undefined && holderWords(now).at(-1) === start;
+  if (now === undefined) return (await isForeign(Number(pid))) && "hidden";
+  return holderWords(now).at(-1) === start;
 }
 
 /** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */

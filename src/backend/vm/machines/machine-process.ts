@@ -50,7 +50,7 @@ async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined
   return qemuMessage(await readOwnText(qemuLog).catch(() => ""), saidLines);
 }
 
-/** A machine that was started in another container, or on another computer, counts as running: nothing here shows that it has ended. */
+/** A machine that was started in another container, on another computer, or by another user counts as running: nothing here shows that it has ended. */
 export const isRunning = async (files: ProcessFiles): Promise<boolean> =>
   (await runningPid(files)) !== undefined;
 
@@ -58,13 +58,22 @@ export const isRunning = async (files: ProcessFiles): Promise<boolean> =>
  * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, and neither
  * does a command line, which anybody can write. QEMU locks its process file for as long as it runs.
  */
-async function runningPid({ pid, space }: ProcessFiles): Promise<number | "elsewhere" | undefined> {
-  const number = Number((await readOwnText(pid).catch(() => "")).trim());
+async function runningPid({
+  pid,
+  space,
+}: ProcessFiles): Promise<number | "elsewhere" | "hidden" | undefined> {
+  const text = await readOwnText(pid).catch((error: unknown) =>
+    errorCode(error) === "EACCES" ? undefined : "",
+  );
+  if (text === undefined) return "hidden";
+  const number = Number(text.trim());
   if (!Number.isSafeInteger(number) || number <= 1) return undefined;
   const startedIn = await readOwnJson(space, parseProcessSpace);
   const fate = startedIn === undefined ? "here" : fateOf(startedIn, await readProcessSpace());
   if (fate === "elsewhere") return "elsewhere";
-  return fate === "here" && (await holdsFile(number, pid)) ? number : undefined;
+  const held = fate === "here" && (await holdsFile(number, pid));
+  if (held === "hidden") return held;
+  return held ? number : undefined;
 }
 
 /** Ends the running machines, first with TERM, then with KILL. Throws `engine-failed` if one doesn't end. */
@@ -86,15 +95,19 @@ export async function endMachines(
 
 async function assertHere(machines: readonly ProcessFiles[]): Promise<void> {
   for (const files of machines) {
-    if ((await runningPid(files)) !== "elsewhere") continue;
-    throw new ClusterError(
-      "engine-failed",
-      "A QEMU was started in another container, or on another computer.",
-      {
-        hint: `Run the command there. If that container or computer no longer exists, remove ${files.pid}, and try again.`,
-        facts: { file: files.pid },
-      },
-    );
+    const found = await runningPid(files);
+    if (found !== "elsewhere" && found !== "hidden") continue;
+    const [where, hint] =
+      found === "hidden"
+        ? ["by another user", "as that user. If that QEMU has ended"]
+        : [
+            "in another container, or on another computer",
+            "there. If that container or computer no longer exists",
+          ];
+    throw new ClusterError("engine-failed", `A QEMU was started ${where}.`, {
+      hint: `Run the command ${hint}, remove ${files.pid}, and try again.`,
+      facts: { file: files.pid },
+    });
   }
 }
 
