@@ -5,6 +5,7 @@
 # own, or else how many nodes fill those of one computer. Prints why it cannot begin.
 
 file=$FILL/.cluster-e2e-fault-$ID
+opened=/proc/self/fd/9
 rule=/etc/tmpfiles.d/cluster-e2e-fault-$ID.conf
 
 begin() {
@@ -22,10 +23,14 @@ begin() {
   [ "$(spare)" -ge 0 ] || fail "$FILL has only $(free_bytes) bytes free"
   mkdir -p "${rule%/*}"
   { printf 'r! %s\n' "$file" "$rule" >"$rule" && sync "$rule"; } || fail "$rule cannot be written"
-  (umask 077 && : >"$file") || fail "no file can be created in $FILL"
+  # Opened once, as a new file: the folder may be a service's, which could put a link in its place at any time.
+  umask 077
+  set -C
+  command exec 9>"$file" || fail "no file can be created in $FILL"
+  set +C
   fill
   # A file system without fallocate.
-  [ -s "$file" ] || [ "$(spare)" -lt 4096 ] || head -c "$(spare)" /dev/zero >"$file" 2>/dev/null || :
+  [ -s "$opened" ] || [ "$(spare)" -lt 4096 ] || head -c "$(spare)" /dev/zero >&9 2>/dev/null || :
 }
 
 heal() { rm -f "$file" "$rule"; }
@@ -46,9 +51,9 @@ fits() { [ "$(($(spare) * SHARED / 512))" -le "$(sed -n 's/^MemAvailable: *\([0-
 fill() {
   step=$(spare)
   while [ "$step" -ge 4096 ]; do
-    fallocate -o "$(allocated)" -l "$step" "$file" 2>/dev/null || step=$((step / 2))
+    fallocate -o "$(allocated)" -l "$step" "$opened" 2>/dev/null || step=$((step / 2))
     left=$(spare)
     [ "$step" -le "$left" ] || step=$left
   done
 }
-allocated() { echo $(($(stat -c '%b * %B' "$file"))); }
+allocated() { echo $(($(stat -L -c '%b * %B' "$opened"))); }

@@ -1,5 +1,6 @@
 /** The file system that a container shares with this computer: its memory must not run out. */
 import { expect, test } from "bun:test";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { shellText } from "../../../../src/ssh/shell-text.ts";
 import diskFile from "../../../../src/platform/faults/disk.sh" with { type: "text" };
@@ -27,6 +28,33 @@ fill() { echo filled | tee "$file"; }
 begin`;
   return await new Response(Bun.spawn(["sh", "-c", script]).stdout).text();
 }
+
+test.each([
+  ["sh", 'command fallocate "$@"'],
+  ["bash", 'command fallocate "$@"'],
+  ["sh", "return 1"],
+])(
+  "%s: a service that puts a link in the file's place while it grows (%s) leads nothing elsewhere",
+  async (shell, grow) => {
+    await using scratch = await scratchFolder();
+    const elsewhere = join(scratch.path, "elsewhere");
+    await writeFile(elsewhere, "a file of root's");
+    const script = `
+${shellText(diskFile, { ID: "0123abcd", FILL: scratch.path, LEAVE: 0, SHARED: "" })}
+rule=${join(scratch.path, "rule")}
+spare() { echo $((65536 - $(allocated))); }
+allocated() { command stat -L -c %s /proc/self/fd/9 2>/dev/null || echo 0; }
+fallocate() {
+  [ -L "$file" ] || { mv "$file" "$file.aside" && ln -s ${elsewhere} "$file"; }
+  ${grow}
+}
+begin`;
+    expect(await Bun.spawn([shell, "-c", script]).exited).toBe(0);
+    expect(await Bun.file(elsewhere).text()).toBe("a file of root's");
+    const grown = await stat(join(scratch.path, ".cluster-e2e-fault-0123abcd.aside"));
+    expect([grown.size, grown.mode & 0o777]).toEqual([65_536, 0o600]);
+  },
+);
 
 test.each([
   ["a small one", 16 * megabyte, 1, /^filled\n$/],
