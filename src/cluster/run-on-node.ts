@@ -259,7 +259,7 @@ export async function writeConfiguration(cluster: ClusterRecord): Promise<SshCon
       throw error;
   }
   const folder = await ownedTemporaryFolder();
-  const elsewhere = join(folder.path, "ssh_config");
+  const elsewhere = join(folder.held, "ssh_config");
   await writePrivateFile(elsewhere, text);
   return {
     path: elsewhere,

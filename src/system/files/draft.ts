@@ -39,5 +39,5 @@ export async function writeNamedFile(path: string, text: string): Promise<void> 
  */
 export async function draftBeside(target: string): Promise<Draft> {
   const folder = await ownedFolder(dirname(target));
-  return { ...folder, path: join(folder.path, "draft") };
+  return { ...folder, path: join(folder.held, "draft") };
 }

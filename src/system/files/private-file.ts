@@ -21,6 +21,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { ownUserId } from "../own-user.ts";
+import { type HeldFolder, holdFolder, isSameFolder, removeHeldFolder } from "./held-folder.ts";
 
 /** Creates a folder and its missing parents, readable by this user alone. */
 export async function makePrivateFolder(path: string): Promise<void> {
@@ -109,17 +110,31 @@ const prefix = "cluster-e2e-";
 
 /** Whether a temporary folder is still there. If it was removed meanwhile, another user may have made one with that name. */
 export async function isOwnTemporaryFolder(path: string): Promise<boolean> {
+  await using held = await holdOwnTemporaryFolder(path);
+  return held !== undefined;
+}
+
+export async function holdOwnTemporaryFolder(path: string): Promise<HeldFolder | undefined> {
   if (!isAbsolute(path) || !new RegExp(`^${prefix}[A-Za-z0-9]{6}$`).test(basename(path)))
-    return false;
-  const information = await lstat(path).catch(() => undefined);
-  if (information?.isDirectory() !== true) return false;
-  return information.uid === ownUserId() && (information.mode & 0o022) === 0;
+    return undefined;
+  const held = await holdFolder(path).catch(() => undefined);
+  if (held === undefined) return undefined;
+  if (held.facts.uid === ownUserId() && (held.facts.mode & 0o022) === 0) return held;
+  await held[Symbol.asyncDispose]();
+  return undefined;
 }
 
 /** Creates a temporary folder inside `parent`, which must exist. */
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, prefix));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  const made = await lstat(path);
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => {
+      await using held = await holdFolder(path);
+      if (held !== undefined && isSameFolder(made, held.facts)) await removeHeldFolder(held, path);
+    },
+  };
 }
 
 /** The longest path of a folder in which a temporary folder, a link in that and a socket behind the link still have an address. */

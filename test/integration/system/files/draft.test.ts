@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { draftBeside, writeNamedFile } from "../../../../src/system/files/draft.ts";
+import { temporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -49,6 +51,57 @@ test("a folder need not be readable", async () => {
   await chmod(scratch.path, 0o700);
   expect(await readdir(scratch.path)).toEqual([]);
 });
+
+/** Somebody who may write to a folder without a sticky bit gives one folder's name to another. */
+function exchange(folder: string, put: string): void {
+  const mv = (from: string, to: string): void =>
+    void execFileSync("mv", ["-T", from, to], { uid: isRoot ? 65_534 : undefined });
+  mv(folder, `${folder}.aside`);
+  mv(put, folder);
+}
+
+const isRoot = process.getuid?.() === 0;
+
+test.skipIf(process.platform !== "linux")(
+  "who renames the folder of a draft leads neither what is written nor what is removed elsewhere",
+  async () => {
+    await using scratch = await scratchFolder();
+    await chmod(scratch.path, 0o777);
+    const at = (...names: string[]): string => join(scratch.path, ...names);
+    for (const name of ["elsewhere", "precious"]) await mkdir(at(name), { mode: 0o700 });
+    await writeFile(at("precious", "file"), "mine");
+    await symlink(at("elsewhere"), at("link"));
+    for (const put of ["link", "precious"]) {
+      await using draft = await draftBeside(at("file"));
+      const [folder = ""] = (await readdir(scratch.path)).filter((name) =>
+        /^cluster-e2e-.{6}$/.test(name),
+      );
+      exchange(at(folder), at(put));
+      await writeFile(draft.path, put, { flag: "wx" });
+      await rename(draft.path, at("file"));
+      expect(await Bun.file(at("file")).text()).toBe(put);
+      await draft[Symbol.asyncDispose]();
+      await rename(at(folder), at(`${put}-again`));
+    }
+    expect(await readdir(at("elsewhere"))).toEqual([]);
+    expect(await readdir(at("precious-again"))).toEqual(["file"]);
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "another folder that has a temporary folder's name by now is not removed",
+  async () => {
+    await using scratch = await scratchFolder();
+    const [precious, aside] = [join(scratch.path, "precious"), join(scratch.path, "aside")];
+    await mkdir(precious, { mode: 0o700 });
+    await writeFile(join(precious, "file"), "mine");
+    const folder = await temporaryFolder(scratch.path);
+    await rename(folder.path, aside);
+    await rename(precious, folder.path);
+    await folder[Symbol.asyncDispose]();
+    expect(await Bun.file(join(folder.path, "file")).text()).toBe("mine");
+  },
+);
 
 test("a draft leaves nothing, and what killed programs left beside it goes", async () => {
   await using scratch = await scratchFolder();
