@@ -193,7 +193,7 @@ async function runningContainers(
 }
 
 const withoutAttributes = (nodes: readonly string[]): string =>
-  `Not saved: extended attributes, access lists and holes of files on ${nodes.join(", ")}, where python3 is missing.`;
+  `Not saved: extended attributes, access lists, holes and times before 1970 of files on ${nodes.join(", ")}, where python3 is missing.`;
 
 const neverAborted = (): AbortSignal => new AbortController().signal;
 

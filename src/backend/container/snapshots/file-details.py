@@ -1,13 +1,15 @@
-# Keeps what an engine's image lacks of a node's files: extended attributes, of which engines save only capabilities, and
-# the holes of sparse files, which engines write as zeros. `save FILE`, which the engine runs in the node as root shortly
-# before it is saved, writes a JSON object a line for each such file: its "paths", of which hard links have several; its
-# "attributes", names with values; and whether it is "sparse". Paths and values are in hexadecimal. `restore FILE`, which
+# Keeps what an engine's image lacks of a node's files: extended attributes, of which engines save only capabilities;
+# the holes of sparse files, which engines write as zeros; and times before 1970 or after 2261, for which engines write
+# 1970. `save FILE`, which the engine runs in the node as root shortly before it is saved, writes a JSON object a line for
+# each such file: its "paths", of which hard links have several; its "attributes", names with values; whether it is
+# "sparse"; and such a time, "modified", in nanoseconds. Paths and values are in hexadecimal. `restore FILE`, which
 # start-system.sh runs in a container of the snapshot, brings them back. Prints a line for each file where it can't.
 
 import binascii, json, os, re, shutil, stat, sys
 
 ignored = "security.capability", "security.selinux"
 least_sparse = 1 << 20
+kept_times = range(0, 9214646400 * 10**9)
 chunk = 1 << 16
 
 
@@ -62,10 +64,12 @@ def save(output):
             found = os.lstat(path)
         except OSError:
             continue
-        attributes, sparse = attributes_of(path), is_sparse(found)
-        if not attributes and not sparse:
+        attributes, sparse, modified = attributes_of(path), is_sparse(found), found.st_mtime_ns
+        if not attributes and not sparse and modified in kept_times:
             continue
         line = {"paths": [], "attributes": attributes, "sparse": sparse}
+        if modified not in kept_times:
+            line["modified"] = modified
         has_links = found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode)
         if has_links:
             line = linked.setdefault((found.st_dev, found.st_ino), line)
@@ -102,12 +106,20 @@ def set_attributes(path, attributes):
             sys.stdout.write("cannot set the attribute %s: %s\n" % (name, error))
 
 
+def set_details(path, line):
+    set_attributes(path, line["attributes"])
+    # What was written after its details were saved has a time of its own.
+    found = os.lstat(path)
+    if "modified" in line and found.st_mtime_ns == 0:
+        os.utime(path, ns=(found.st_atime_ns, line["modified"]), follow_symlinks=False)
+
+
 # What changes a file of an image makes a copy of it, without its hard links.
 def restore_file(paths, line, draft):
     links = [path for path in paths[1:] if os.path.samestat(os.lstat(path), os.lstat(paths[0]))]
     if line["sparse"]:
         dig(paths[0], draft)
-    set_attributes(paths[0], line["attributes"])
+    set_details(paths[0], line)
     for path in links:
         os.link(paths[0], draft, follow_symlinks=False)
         os.rename(draft, path)
@@ -119,7 +131,7 @@ def restore_line(line):
         # It was removed while the node was saved.
         return
     if len(paths) == 1 and not line["sparse"]:
-        set_attributes(paths[0], line["attributes"])
+        set_details(paths[0], line)
         return
     folders = dict((folder, os.stat(folder)) for folder in map(os.path.dirname, paths))
     draft = os.path.join(os.path.dirname(paths[0]), b".cluster-e2e-draft")

@@ -1,6 +1,6 @@
 /** file-details.py, which runs on nodes, with a real Python. */
 import { expect, test } from "bun:test";
-import { link, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
+import { link, lstat, lutimes, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -107,6 +107,39 @@ test.skipIf(lack !== undefined)(
     expect(shown(after)).toEqual(shown(before));
     expect((await lstat(other)).ino).toBe(untouched.ino);
     expect((await lstat(top)).mtimeMs).toBe(folder.mtimeMs);
+  },
+);
+
+test.skipIf(lack !== undefined)(
+  `times that engines write as 1970 come back, of files, links and folders (${lack ?? "here"})`,
+  async () => {
+    await using scratch = await scratchFolder();
+    const top = join(scratch.path, "top");
+    await mkdir(join(top, "folder"), { recursive: true });
+    const [file, late, other] = ["folder/file", "folder/late", "folder/other"].map((name) =>
+      join(top, name),
+    ) as [string, string, string];
+    for (const path of [file, late, other]) await writeFile(path, "");
+    await link(file, join(top, "link"));
+    await symlink("nowhere", join(top, "symbolic"));
+    const old = new Date("1955-01-02T03:04:05Z");
+    const paths = [file, late, join(top, "symbolic"), join(top, "folder")];
+    for (const path of paths) await lutimes(path, old, old);
+    const otherMs = (await lstat(other)).mtimeMs;
+    await save(top, "");
+    const details = (await readFile(`${top}.saved`, "utf8")).replaceAll('{"user.e2e": "31"}', "{}");
+    await writeFile(`${top}.saved`, details);
+    for (const path of paths) await lutimes(path, 0, 0);
+    // Written to after its details were saved.
+    await lutimes(late, 7, 7);
+    await python(script, "restore", `${top}.saved`);
+    const times = await Promise.all(
+      [...paths, join(top, "link")].map(async (path) => (await lstat(path)).mtimeMs),
+    );
+    const oldMs = old.getTime();
+    expect(times).toEqual([oldMs, 7000, oldMs, oldMs, oldMs]);
+    expect((await lstat(other)).mtimeMs).toBe(otherMs);
+    expect((await lstat(file)).nlink).toBe(2);
   },
 );
 
