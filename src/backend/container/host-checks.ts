@@ -15,6 +15,7 @@ import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
 import type { Engine } from "./engine/engine.ts";
+import { runBriefly } from "./engine/run-briefly.ts";
 import { findRights } from "./launch/system-flags.ts";
 import { type EngineMachine, lookAtMachine, ownImage } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
@@ -191,23 +192,17 @@ async function tryMount(
   });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
-  const { words } = await findRights(engine, engineFacts, image);
+  const rights = await findRights(engine, engineFacts, image);
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
-  const run = [
-    "run",
-    "--rm",
-    ...words,
-    "--network=none",
-    mount,
-    "--entrypoint=/bin/cat",
+  const read = {
     image,
-    `${target}/note`,
-  ];
-  // On a busy machine, Podman loses the output of a container that ends at once.
-  const ask = async (): Promise<string> =>
-    (await engine.ask({ words: run }, signal)) || engine.ask({ words: run }, signal);
-  const problem = await ask().then(
-    (read) => (read === text ? undefined : "its content differs there."),
+    options: [...rights.words, mount],
+    argv: ["/bin/cat", `${target}/note`],
+  } as const;
+  const problem = await runBriefly(engine.kind, read, async (words) =>
+    engine.ask({ words }, signal),
+  ).then(
+    (found) => (found === text ? undefined : "its content differs there."),
     (error: unknown) => {
       if (error instanceof ClusterError) return messageOf(error);
       throw error;

@@ -1,6 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { Engine } from "./engine/engine.ts";
+import { runBriefly } from "./engine/run-briefly.ts";
 import { builtImages } from "./launch/node-image.ts";
 import script from "./look-at-machine.sh" with { type: "text" };
 
@@ -23,24 +24,18 @@ export async function lookAtMachine(
 ): Promise<EngineMachine | undefined> {
   const image = await ownImage(engine, signal);
   if (image === undefined) return undefined;
-  const words = [
-    "run",
-    "--rm",
-    "--network=none",
-    "--volume=/sys/fs/cgroup:/engine-cgroup:ro",
-    "--entrypoint=/bin/sh",
+  const look = {
     image,
-    "-c",
-    shellText(script).trim(),
-  ];
-  // On a busy machine, Podman loses the output of a container that ends at once.
-  const ask = async (): Promise<string> =>
-    (await engine.ask({ words }, signal)) || engine.ask({ words }, signal);
+    options: ["--volume=/sys/fs/cgroup:/engine-cgroup:ro"],
+    argv: ["/bin/sh", "-c", shellText(script).trim()],
+  } as const;
   return readMachine(
-    await ask().catch((error: unknown) => {
-      if (error instanceof ClusterError && !signal.aborted) return "";
-      throw error;
-    }),
+    await runBriefly(engine.kind, look, async (words) => engine.ask({ words }, signal)).catch(
+      (error: unknown) => {
+        if (error instanceof ClusterError && !signal.aborted) return "";
+        throw error;
+      },
+    ),
   );
 }
 

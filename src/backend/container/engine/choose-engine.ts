@@ -225,13 +225,17 @@ async function randomBridges(engine: Engine, signal: AbortSignal): Promise<reado
 /** Debian's `nobody` has the number 65,534. */
 const usualUsers = 65_536;
 
-function assertEnoughUsers({ title }: EngineKind, { userCount }: EngineFacts): void {
+/** Throws `machine-not-set-up` for a rootless engine whose containers have fewer users than a usual system. */
+export function assertEnoughUsers(
+  { title, advice }: Pick<EngineKind, "title" | "advice">,
+  { userCount }: Pick<EngineFacts, "userCount">,
+): void {
   if (userCount === undefined || userCount >= usualUsers) return;
   throw new ClusterError(
     "machine-not-set-up",
     `${title} runs rootless with ${userCount} users and groups for containers, and a node needs ${usualUsers}.`,
     {
-      hint: "Give this user ranges in /etc/subuid and /etc/subgid that nobody else has:\n    sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 $USER && podman system migrate",
+      hint: `Give this user ranges in /etc/subuid and /etc/subgid that nobody else has:\n    sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 $USER && ${advice.users}`,
       facts: { users: userCount },
     },
   );
@@ -249,12 +253,12 @@ export function assertLimitsWork(
   const idle = idleLimits.find((name) => limits[name] !== undefined);
   if (idle === undefined) return;
   const how = isRootless
-    ? `Delegate its controller to users, then log in again:\n    ${delegation}`
-    : `Enable its controller: with the kernel's option cgroup_enable=${idle === "cpus" ? "cpu" : idle}, for example.`;
+    ? `delegate its controller to users, then log in again:\n    ${delegation}`
+    : `enable its controller: with the kernel's option cgroup_enable=${idle === "cpus" ? "cpu" : idle}, for example.`;
   throw new ClusterError(
     "machine-not-set-up",
     `${title} has no control groups for the limit ${optionName(idle)} here.`,
-    { hint: `Leave ${optionName(idle)} out. ${how}`, facts: { limit: idle } },
+    { hint: `Use a cluster without ${optionName(idle)}, or ${how}`, facts: { limit: idle } },
   );
 }
 

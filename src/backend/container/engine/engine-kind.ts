@@ -53,7 +53,10 @@ export interface EngineKind {
   /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
   readonly advice: Readonly<
-    Record<"install" | "forbidden" | "silent" | "rootless" | "session" | "storage", string>
+    Record<
+      "install" | "forbidden" | "silent" | "rootless" | "session" | "users" | "storage",
+      string
+    >
   >;
 }
 
@@ -82,7 +85,7 @@ export interface EngineFacts {
   readonly memoryBytes: number;
   /** The options for limits that have no effect, because no control group of the engine has their controller. */
   readonly idleLimits: readonly ("memory" | "cpus")[];
-  /** How many users a container can have; undefined: not said, or all. */
+  /** How many users a container can have; undefined: not said, as by Docker, or all. */
   readonly userCount: number | undefined;
 }
 

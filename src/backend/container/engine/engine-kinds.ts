@@ -94,6 +94,7 @@ const docker: EngineKind = {
       "Boot this computer with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
     session:
       "Start it as a service of this user, without native.cgroupdriver in its daemon.json: systemctl --user restart docker",
+    users: "systemctl --user restart docker",
     storage:
       'Use overlay2: {"storage-driver": "overlay2"} in /etc/docker/daemon.json; images must then be rebuilt.',
   },
@@ -176,6 +177,7 @@ const podman: EngineKind = {
       "Boot this computer with cgroups 2, or run this program as root: sudo cluster-container …",
     session:
       "Keep this user's systemd running, and name its folder in shells of su and sudo:\n    sudo loginctl enable-linger $USER && export XDG_RUNTIME_DIR=/run/user/$(id -u)",
+    users: "podman system migrate",
     storage:
       'Use overlay: driver = "overlay" in /etc/containers/storage.conf; images must then be rebuilt.',
   },

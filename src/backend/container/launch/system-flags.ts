@@ -1,5 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
+import { assertEnoughUsers } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
+import { runBriefly } from "../engine/run-briefly.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { writeFile } from "node:fs/promises";
 import { shellText } from "../../../ssh/shell-text.ts";
@@ -93,7 +95,7 @@ export function possibleRights(
  * Returns the largest set of rights that this engine grants. Only trying shows it: an engine that itself runs in a
  * container often may not grant rights that it doesn't have. The smallest set is not tried: if that doesn't work
  * either, the node's own start says why. Rethrows anything but a refusal, such as a time-out or a full disk, because it
- * doesn't show what the engine would grant.
+ * doesn't show what the engine would grant. Throws `machine-not-set-up` if containers have too few users.
  */
 export async function findRights(
   engine: Engine,
@@ -101,31 +103,43 @@ export async function findRights(
   image: string,
 ): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);
-  for (const rights of possible.slice(0, -1))
-    if (await isGiven(engine, rights, image)) return rights;
+  for (const rights of possible.slice(0, -1)) {
+    const maps = await mapsWith(engine, rights, image);
+    if (maps === undefined) continue;
+    // Docker doesn't say itself how many there are.
+    if (facts.isRootless) assertEnoughUsers(engine.kind, { userCount: readUserCount(maps) });
+    return rights;
+  }
   return possible.at(-1) ?? { isPrivileged: false, words: [] };
 }
 
-/** Tried as nodes are made: Podman's own limit of processes needs a controller that may be missing. */
-async function isGiven(engine: Engine, { words }: Rights, image: string): Promise<boolean> {
-  const { systemWords } = engine.kind;
+const showMaps = ["/bin/sh", "-c", "cat /proc/self/uid_map; echo; cat /proc/self/gid_map"] as const;
+
+/** The users and groups of a container with these rights; undefined if the engine refuses it. */
+async function mapsWith(
+  engine: Engine,
+  { words }: Rights,
+  image: string,
+): Promise<string | undefined> {
   try {
-    await engine.change({
-      words: [
-        "run",
-        "--rm",
-        ...systemWords,
-        ...words,
-        "--network=none",
-        "--entrypoint=/bin/true",
-        image,
-      ],
-    });
-    return true;
+    return await runBriefly(engine.kind, { image, options: words, argv: showMaps }, async (run) =>
+      engine.change({ words: run }),
+    );
   } catch (error) {
-    if (error instanceof ClusterError && error.id === "engine-failed") return false;
+    if (error instanceof ClusterError && error.id === "engine-failed") return undefined;
     throw error;
   }
+}
+
+/** The smaller number of the kernel's two tables, whose lines end with the size of a range; undefined if there is none. */
+function readUserCount(maps: string): number | undefined {
+  const counts = maps
+    .split("\n\n")
+    .map((table) =>
+      table.split("\n").reduce((sum, line) => sum + Number(line.trim().split(/\s+/)[2]), 0),
+    );
+  const least = Math.min(...counts);
+  return counts.length === 2 && !Number.isNaN(least) ? least : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { SnapshotRecord } from "../../../model/snapshot.ts";
 import type { CopyRequest, FileCopyRequest, Snapshots } from "../../contract.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { assertIncomplete, notRunning, notWhole } from "../../shared/machine-errors.ts";
-import { readEngineFacts } from "../engine/choose-engine.ts";
+import { assertLimitsWork, readEngineFacts } from "../engine/choose-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { restoreNetwork } from "../launch/create-network.ts";
 import { allowReboots } from "../launch/self-reboot.ts";
@@ -138,7 +138,11 @@ async function restore(
 ): Promise<void> {
   const { id: clusterId, creationId } = cluster;
   const nodes = await findSavedNodes(engine, { cluster, name }, signal);
-  const { rights, system } = await nodeRights(engine, { image: nodes[0].image, root }, signal);
+  const facts = await readEngineFacts(engine, signal);
+  // Before the nodes are removed: what is delegated to a rootless engine may have changed.
+  for (const { settings } of nodes) assertLimitsWork(engine.kind, facts, settings.limits);
+  const { image } = nodes[0];
+  const { rights, system } = await nodeRights(engine, { image, root, facts }, signal);
   using step = progress.start("Restore file systems");
   const { networks } = await readInventory(engine, { clusterId }, root, signal);
   const network = networks.find((each) => each.creationId === creationId);

@@ -8,7 +8,6 @@ import { retry } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { Engine } from "../engine/engine.ts";
-import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
 import { type LaunchPlan, createNode } from "../launch/launch.ts";
 import { announceStart } from "../launch/self-reboot.ts";
@@ -180,18 +179,17 @@ export interface RestorePlan {
   readonly rights: readonly string[];
 }
 
-/** Returns the rights that containers of this image get, and how they are started. `facts`: if they are known. */
+/** Returns the rights that containers of this image get, and how they are started. */
 export async function nodeRights(
   engine: Engine,
   {
     image,
     root,
-    facts: known,
-  }: { readonly image: string; readonly root: string; readonly facts?: EngineFacts },
+    facts,
+  }: { readonly image: string; readonly root: string; readonly facts: EngineFacts },
   signal: AbortSignal,
 ): Promise<Pick<RestorePlan, "rights" | "system">> {
   const { kind } = engine;
-  const facts = known ?? (await readEngineFacts(engine, signal));
   const memory = join(root, ".rights");
   const rights = await rememberedRights(engine, { facts, image, memory }, signal);
   return {

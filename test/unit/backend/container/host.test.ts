@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Way } from "../../../../src/backend/container/engine/choose-engine.ts";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
+import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import {
   type ContainerFacts,
@@ -11,6 +12,7 @@ import {
 } from "../../../../src/backend/container/host-checks.ts";
 import {
   type EngineMachine,
+  lookAtMachine,
   readMachine,
 } from "../../../../src/backend/container/look-at-machine.ts";
 import { ClusterError } from "../../../../src/errors.ts";
@@ -168,6 +170,20 @@ test.each(["image space", "cgroups", "inotify", "memory"])(
     }
   },
 );
+
+test("Podman's container that looks has no limit of processes, whose controller may be missing", async () => {
+  const looked: (readonly string[])[] = [];
+  const engine = {
+    kind: engineKinds.podman,
+    ask: async ({ words }: { readonly words: readonly string[] }) => {
+      if (words[0] === "images") return Promise.resolve("localhost/cluster-e2e-node:0123");
+      looked.push(words);
+      return Promise.resolve(seen);
+    },
+  } as unknown as Engine;
+  expect(await lookAtMachine(engine, neverAborted)).toEqual(readMachine(seen));
+  expect(looked).toEqual([expect.arrayContaining(["run", "--pids-limit=-1"])]);
+});
 
 test("images in containerd's store are not in the engine's folder", async () => {
   const told = { rootFolder: "/proc", hasContainerdStore: true };

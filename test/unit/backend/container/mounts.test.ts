@@ -2,7 +2,10 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
+import type {
+  EngineFacts,
+  EngineName,
+} from "../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import {
   type ContainerFacts,
@@ -20,6 +23,7 @@ interface Machine {
   /** The images that the engine lists. */
   readonly images?: string;
   readonly location?: EngineFacts["location"];
+  readonly name?: EngineName;
   /** What the engine's container prints of a file. */
   readonly cat?: (file: string) => Promise<string>;
   readonly home: string;
@@ -27,20 +31,23 @@ interface Machine {
 
 const ownImages = "localhost/cluster-e2e-node:0123\n";
 
-/** Tries to mount a folder of the home. Resolves with the outcome and the names that are left in the home. */
+/** Tries to mount a folder of the home, and resolves with the outcome. */
 async function tried({
   images = ownImages,
   location = "here",
+  name = "docker",
   cat = async (file) => readFile(file, "utf8"),
   home,
 }: Machine) {
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     if (words[0] === "images") return images;
+    if (name === "podman") expect(words).toContain("--pids-limit=-1");
+    if (words.join(" ").includes("uid_map")) return "0 0 65536\n\n0 0 65536";
     const folder = /source=([^,]+),target=([^,]+),readonly/.exec(words.join(" "));
     return cat((words.at(-1) ?? "").replace(folder?.[2] ?? "", folder?.[1] ?? ""));
   };
   const facts = {
-    engine: async () => ({ kind: engineKinds.docker, ask, change: async () => "" }),
+    engine: async () => ({ kind: engineKinds[name], ask, change: ask }),
     engineFacts: async () => ({ location }),
   } as unknown as ContainerFacts;
   const [mounts] = volumeChecks(facts, { HOME: home }, signal);
@@ -74,6 +81,11 @@ test.each([
     expect(await readdir(home.path)).toEqual([]);
   },
 );
+
+test("Podman's containers are tried without its own limit of processes", async () => {
+  await using home = await scratchFolder();
+  expect(await tried({ name: "podman", home: home.path })).toStartWith("pass: ");
+});
 
 test("a container that finds another file there is a warning, too", async () => {
   await using home = await scratchFolder();

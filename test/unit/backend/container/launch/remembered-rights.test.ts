@@ -15,14 +15,26 @@ interface ScriptedEngine {
   readonly allows: boolean;
   /** What it fails with where it doesn't allow. */
   readonly failure?: ErrorId;
+  /** What a container that it allows prints of its users and groups. */
+  readonly maps?: string;
 }
+
+/** As root's containers have them. */
+const allUsers = `         0          0 4294967295\n\n         0          0 4294967295`;
 
 /** Answers what its bridge is, and counts what is tried. */
 function engineOf(
-  { bridge, allows, failure = "engine-failed" }: ScriptedEngine,
+  { bridge, allows, failure = "engine-failed", maps = allUsers }: ScriptedEngine,
   kind = engineKinds.docker,
+  says: object = {},
 ) {
   const tried: string[] = [];
+  const tryRun = async (words: readonly string[]): Promise<string> => {
+    tried.push(words.join(" "));
+    return allows
+      ? Promise.resolve(maps)
+      : Promise.reject(new ClusterError(failure, "operation not permitted"));
+  };
   const engine: Engine = {
     kind,
     option: "",
@@ -35,14 +47,9 @@ function engineOf(
       throw new Error("nothing is read");
     },
     defer: async () => ({ run: async () => Promise.reject(new Error("nothing is deferred")) }),
-    change: async ({ words }) => {
-      tried.push(words.join(" "));
-      return allows
-        ? Promise.resolve("")
-        : Promise.reject(new ClusterError(failure, "operation not permitted"));
-    },
+    change: async ({ words }) => tryRun(words),
   };
-  const facts = kind.readFacts({});
+  const facts = kind.readFacts(says);
   const isPrivileged = async (memory: string): Promise<boolean> =>
     (await rememberedRights(engine, { facts, image: "debian", memory }, neverAborted)).isPrivileged;
   return { tried, isPrivileged };
@@ -58,7 +65,7 @@ test("what containers are allowed is tried once for each start of the engine", a
   ]);
   expect(first.tried).toEqual([
     expect.stringMatching(
-      /^run --rm --init=false \S+ --privileged --network=none --entrypoint=\/bin\/true debian$/,
+      /^run --rm --init=false \S+ --privileged --network=none --entrypoint=\/bin\/sh debian -c .*uid_map/,
     ),
     expect.stringContaining(" --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun "),
     expect.stringMatching(/^(?!.*SYS_BOOT).* --device=\/dev\/fuse --device=\/dev\/net\/tun /),
@@ -116,4 +123,34 @@ test("Podman's rights are tried without its own limit of processes, whose contro
   const { isPrivileged, tried } = engineOf({ bridge: "", allows: true }, engineKinds.podman);
   expect(await isPrivileged(join(folder.path, "memory"))).toBe(true);
   expect(tried).toEqual([expect.stringContaining("--pids-limit=-1")]);
+});
+
+const rootlessDocker = { CgroupVersion: "2", SecurityOptions: ["name=rootless"] };
+const ranges = (size: number): string => `0 1000 1\n         1     100000      ${size}`;
+
+test.each([
+  ["with few users", `${ranges(999)}\n\n${ranges(65_536)}`, 1_000],
+  ["with few groups", `${ranges(65_536)}\n\n${ranges(9)}`, 10],
+])(
+  "containers of a rootless Docker %s are refused, and nothing is kept",
+  async (_, maps, users) => {
+    await using folder = await scratchFolder();
+    const memory = join(folder.path, "memory");
+    const scripted = { bridge: "one", allows: true, maps };
+    const { isPrivileged, tried } = engineOf(scripted, engineKinds.docker, rootlessDocker);
+    for (const count of [1, 2]) {
+      const error = await failureOf(isPrivileged(memory));
+      expect(error).toMatchObject({ id: "machine-not-set-up", facts: { users } });
+      expect(error.hint).toContain("systemctl --user restart docker");
+      expect(tried).toHaveLength(count);
+    }
+  },
+);
+
+test("containers of a rootless Docker with the usual ranges get their rights", async () => {
+  await using folder = await scratchFolder();
+  const maps = `${ranges(65_536)}\n\n${ranges(65_536)}`;
+  const scripted = { bridge: "one", allows: true, maps };
+  const { isPrivileged } = engineOf(scripted, engineKinds.docker, rootlessDocker);
+  expect(await isPrivileged(join(folder.path, "memory"))).toBe(true);
 });

@@ -88,7 +88,7 @@ test("a snapshot holds what is in the nodes' volumes, and helpers with the nodes
   ]);
   expect(cluster.memory.volumes.size).toBe(2);
   await cluster.restore("installed");
-  const helpers = cluster.memory.runs.filter((words) => words.includes("--entrypoint=/bin/sh"));
+  const helpers = cluster.memory.runs.filter((words) => words.includes("--log-driver=none"));
   expect(helpers).toHaveLength(4);
   for (const words of helpers)
     expect(words).toEqual(
@@ -101,7 +101,21 @@ test("a snapshot holds what is in the nodes' volumes, and helpers with the nodes
 test("what the engine permits is tested with the image of a node, even of the only one", async () => {
   await using cluster = await openCluster({ agents: 0 });
   await cluster.create("installed");
-  expect(cluster.memory.runs.map((words) => words.at(-1))).toEqual(["cd".repeat(32)]);
+  expect(cluster.memory.runs.map((words) => words.at(-3))).toEqual(["cd".repeat(32)]);
+});
+
+test("a restore under a limit that isn't delegated any more is refused before a node is removed", async () => {
+  await using cluster = await openCluster();
+  await cluster.create("installed");
+  const made = cluster.changes.length;
+  const host = { cgroupVersion: "v2", cgroupManager: "systemd", security: { rootless: true } };
+  cluster.memory.host = { ...host, cgroupControllers: ["cpu", "pids"] };
+  const error = await failureOf(cluster.restore("installed"));
+  expect(error).toMatchObject({ id: "machine-not-set-up", facts: { limit: "memory" } });
+  expect(error.hint).toContain("Delegate=");
+  expect(cluster.changes).toHaveLength(made);
+  cluster.memory.host = { ...host, cgroupControllers: ["memory", "pids"] };
+  await cluster.restore("installed");
 });
 
 test("a name can't be used twice, and an unknown name is not found", async () => {

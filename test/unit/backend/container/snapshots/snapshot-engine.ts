@@ -37,6 +37,8 @@ export class SnapshotEngine {
   readonly changes: string[] = [];
   /** The words of all containers that run a command and end. */
   readonly runs: (readonly string[])[] = [];
+  /** What it says of its computer. */
+  host: object = { cgroupVersion: "v2" };
   /** The command that fails. */
   failing = "";
   /** Bytes that each container has written over its image. */
@@ -59,7 +61,7 @@ export class SnapshotEngine {
 
   constructor({ agents = 1, hasVolumes = false } = {}) {
     this.#counts = { [labelNames.counts]: `master=1 agent=${agents} public_agent=0` };
-    const settings = { [labelNames.settings]: JSON.stringify({ volumes: [] }) };
+    const settings = { [labelNames.settings]: JSON.stringify({ volumes: [], memory: "1g" }) };
     for (const [place, role] of ["master", "agent"].slice(0, 1 + agents).entries()) {
       const node = { [labelNames.role]: role, [labelNames.index]: "0" };
       const labels = { ...own, ...this.#counts, ...settings, ...node };
@@ -76,7 +78,7 @@ export class SnapshotEngine {
   #ask(words: readonly string[]): string {
     const [command = "", next] = words;
     if (command === "info")
-      return JSON.stringify({ host: { cgroupVersion: "v2" }, version: { Version: "4.9.3" } });
+      return JSON.stringify({ host: this.host, version: { Version: "4.9.3" } });
     if (command === "ps") return [...this.containers.keys()].join("\n");
     const networkFacts = {
       id: "ab".repeat(32),
