@@ -1,5 +1,5 @@
 import { platform } from "node:os";
-import { type Check, type Outcome, pass, warn, isOlder } from "../../model/check.ts";
+import { type Check, type Outcome, pass, skip, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Clock, Work } from "../../system/runtime.ts";
@@ -42,6 +42,7 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
     facts.engine(),
     facts.engineFacts(),
   ]);
+  if (!/^\d/.test(version)) return skip(`${kind.title} answers, but does not say its version.`);
   const found = `${kind.title} ${outsideLine(version)}`;
   if (!isOlder(version, kind.leastVersion))
     return pass(`${found} (${outsideLine(operatingSystem)})`);

@@ -15,7 +15,7 @@ import {
 } from "./engine-kind.ts";
 import { engineKinds } from "./engine-kinds.ts";
 import { type Engine, type EngineWork, askJson, openEngine } from "./engine.ts";
-import { choosingVariables, dockerContext, ownInterfaces } from "./passage.ts";
+import { choosingVariables, dockerContext, engineAddress, ownInterfaces } from "./passage.ts";
 import { describeEach } from "../records/read-containers.ts";
 
 /** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
@@ -123,7 +123,7 @@ function notOwn({ name, title, advice }: EngineKind): ClusterError {
  * error for rootless Podman under cgroups 1, which is never usable.
  */
 async function answers(
-  { progress, signal }: Pick<EngineWork, "progress" | "signal">,
+  { environment, progress, signal }: EngineWork,
   engine: Engine,
 ): Promise<boolean> {
   const { kind } = engine;
@@ -133,9 +133,24 @@ async function answers(
     clearTimeout(timer);
     progress.waiting("");
   });
-  if (!kind.isOwnAnswer(answer)) return false;
+  if (!kind.isOwnAnswer(answer)) {
+    assertNotChosen(kind, answer, environment);
+    return false;
+  }
   if (kind.name === "podman") assertNotConfined(kind, kind.readFacts(answer));
   return true;
+}
+
+/** Throws for an engine that the user chose, and that isn't this kind's: no engine of this computer takes its place. */
+function assertNotChosen(kind: EngineKind, answer: object, environment: Environment): void {
+  const address = engineAddress(kind, environment);
+  // Podman's `docker` knows no contexts, but one of an earlier Docker may still be chosen.
+  const isAsked = "Server" in answer ? answer.Server !== null : address.startsWith("DOCKER_HOST=");
+  if (address === "" || address.includes("=unix://") || !isAsked) return;
+  throw new ClusterError("machine-not-set-up", `${address} leads to no ${kind.title}.`, {
+    hint: `If it is a Podman, set CONTAINER_HOST to its address, and pass ${optionName("engine", "podman")}.`,
+    facts: { command: kind.probe[0] },
+  });
 }
 
 interface Failure {
@@ -200,6 +215,7 @@ export async function findReach(
   if (platform !== "linux" || facts.location === "virtual-machine")
     return throughEngine(`${title} runs in a virtual machine`);
   if (facts.location === "elsewhere") return throughEngine(`${title} runs on another computer`);
+  if (facts.location === "service") return throughEngine(`${title} is used through its service`);
   if (facts.location === "here") return { reach: "direct", why: `${title} runs on this computer` };
   const bridges = await randomBridges(engine, signal);
   const own = ownInterfaces();

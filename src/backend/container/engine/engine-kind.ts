@@ -60,8 +60,8 @@ export interface EngineKind {
   >;
 }
 
-/** Where the engine runs, as far as it says so itself. */
-export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "unknown";
+/** Where the engine runs, as far as it says so itself. `service`: behind a socket, which may lead anywhere. */
+export type EngineLocation = "here" | "virtual-machine" | "elsewhere" | "service" | "unknown";
 
 export interface EngineFacts {
   readonly version: string;

@@ -1,4 +1,4 @@
-import { hostname, platform, release } from "node:os";
+import { platform, release } from "node:os";
 import type { EngineFacts, EngineKind, EngineLocation, EngineName } from "./engine-kind.ts";
 import { anyMapping, anything, field, isMapping, list } from "../../../model/reader.ts";
 
@@ -7,6 +7,9 @@ const imageArchitectures: Readonly<Record<string, string>> = { x86_64: "amd64", 
 
 /** The engine's configuration may ask for the opposite: systemd must be the first process, and `sudo` must work. */
 const asMachine = ["--init=false", "--security-opt=no-new-privileges=false"];
+
+/** Podman's `containers.conf` may share them with the computer, or give each container other users. */
+const ownNamespaces = ["--userns=host", "--pid=private", "--ipc=private", "--uts=private"];
 
 /** Docker's command line from version 20 on. */
 const docker: EngineKind = {
@@ -40,9 +43,10 @@ const docker: EngineKind = {
       storageDriver: info.Driver ?? "",
       rootFolder: info.DockerRootDir ?? "",
       memoryBytes: info.MemTotal ?? 0,
+      // What isn't said doesn't count as working.
       idleLimits: [
-        ...(info.MemoryLimit === false ? (["memory"] as const) : []),
-        ...(info.CpuCfsQuota === false ? (["cpus"] as const) : []),
+        ...(info.MemoryLimit === true ? [] : (["memory"] as const)),
+        ...(info.CpuCfsQuota === true ? [] : (["cpus"] as const)),
       ],
       userCount: undefined,
     };
@@ -118,7 +122,7 @@ const podman: EngineKind = {
       location: podmanLocation(host),
       cgroupVersion: host.cgroupVersion === "v2" ? "2" : "1",
       cgroupManager: host.cgroupManager ?? "",
-      isRootless: security.rootless ?? false,
+      isRootless: isRootless(host),
       hasAppArmor: security.apparmorEnabled ?? false,
       hasSelinux: security.selinuxEnabled ?? false,
       hasRemappedUsers: false,
@@ -126,7 +130,7 @@ const podman: EngineKind = {
       storageDriver: store.graphDriverName ?? "",
       rootFolder: store.graphRoot ?? "",
       memoryBytes: host.memTotal ?? 0,
-      idleLimits: security.rootless === true ? idleLimits(host) : [],
+      idleLimits: isRootless(host) ? idleLimits(host) : [],
       userCount: userCount(host),
     };
   },
@@ -146,7 +150,7 @@ const podman: EngineKind = {
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
   // A machine has no limit of 2,048 processes.
-  systemWords: [...asMachine, "--systemd=false", "--pids-limit=-1"],
+  systemWords: [...asMachine, "--systemd=false", "--pids-limit=-1", ...ownNamespaces],
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
@@ -192,12 +196,17 @@ function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): 
   return platform() === "linux" && isOther ? "elsewhere" : "unknown";
 }
 
-/** A `podman machine` runs Fedora CoreOS. Any other remote engine is on this machine only if it says so. */
-function podmanLocation({ serviceIsRemote, distribution, ...host }: PodmanHost): EngineLocation {
-  if (serviceIsRemote !== true) return "here";
-  if (distribution?.variant === "coreos") return "virtual-machine";
-  return host.hostname === hostname() && host.kernel === release() ? "here" : "elsewhere";
+/**
+ * A `podman machine` runs Fedora CoreOS. Nothing that a service says proves that it is on this computer: two computers may have the same name and kernel, and
+ * networks of Podman have the same bridges everywhere.
+ */
+function podmanLocation({ serviceIsRemote, distribution }: PodmanHost): EngineLocation {
+  if (serviceIsRemote === false) return "here";
+  return distribution?.variant === "coreos" ? "virtual-machine" : "service";
 }
+
+/** What isn't known doesn't count as root's. */
+const isRootless = ({ security }: PodmanHost): boolean => security?.rootless !== false;
 
 /** What isn't known doesn't count as delegated. */
 const idleLimits = ({ cgroupControllers }: PodmanHost): EngineFacts["idleLimits"] => [
@@ -245,11 +254,9 @@ interface PodmanHost {
     readonly variant?: string;
     readonly version?: string;
   };
-  readonly hostname?: string;
   readonly idMappings?: Readonly<
     Record<"uidmap" | "gidmap", readonly { readonly size?: number }[] | null>
   >;
-  readonly kernel?: string;
   readonly memTotal?: number;
   readonly security?: {
     readonly apparmorEnabled?: boolean;

@@ -304,3 +304,27 @@ test("DOCKER_HOST may lead to Podman, or be there for other programs than docker
   await using alone = await openMachine({ podman }, { DOCKER_HOST: "unix:///podman.sock" });
   expect(await alone.choose()).toBe("podman");
 });
+
+const dockerOfPodman = `echo '{"Client":{},"Server":{"Components":[{"Name":"Podman Engine"}]}}'`;
+
+test.each([
+  ["DOCKER_HOST", "ssh://me@far/run/podman/podman.sock", dockerOfPodman],
+  ["DOCKER_HOST", "tcp://far:2375", podman],
+  ["DOCKER_CONTEXT", "far", dockerOfPodman],
+])(
+  "where %s=%s leads to no Docker, no other engine takes its place: %#",
+  async (name, value, lines) => {
+    await using machine = await openMachine({ docker: lines, podman }, { [name]: value });
+    const failure = await failureOf(machine.choose());
+    expect(failure).toMatchObject({ id: "machine-not-set-up", facts: { choice: name } });
+    expect(failure.message).toContain(`${name}=${value} leads to no Docker`);
+    expect(failure.hint).toContain("CONTAINER_HOST");
+    expect((await failureOf(machine.choose("docker"))).message).toContain("leads to no Docker");
+    expect(await machine.choose("podman")).toBe("podman");
+  },
+);
+
+test("a context that an earlier Docker left does not stop Podman's own docker", async () => {
+  await using machine = await openMachine({ docker: podman, podman }, { DOCKER_CONTEXT: "old" });
+  expect(await machine.choose()).toBe("podman");
+});

@@ -38,7 +38,7 @@ export class SnapshotEngine {
   /** The words of all containers that run a command and end. */
   readonly runs: (readonly string[])[] = [];
   /** What it says of its computer. */
-  host: object = { cgroupVersion: "v2" };
+  host: object = { cgroupVersion: "v2", security: { rootless: false } };
   /** The command that fails. */
   failing = "";
   /** Bytes that each container has written over its image. */
