@@ -38,6 +38,7 @@ const busyReason = "boots virtual machines";
 
 /** Files of the e2e tier that take longest, longest first. They begin first, so that no lane has one left at the end. */
 export const longFiles = [
+  "container-rootless",
   "container-cgroup2",
   "platforms",
   "examples",

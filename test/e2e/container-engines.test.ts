@@ -1,6 +1,6 @@
 /**
  * Clusters in the engines that people have, and files that move between them. The table names each engine and its mode. Engines on another computer are in
- * container-remote, those of another container in container-in-container, and those with cgroups 2, among them the rootless ones, in container-cgroup2.
+ * container-remote, those of another container in container-in-container, those with cgroups 2 in container-cgroup2, and rootless ones in container-rootless.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expectLife, type LifePlace, succeed, thingsIn } from "./support/cluster-life.ts";
+import { expectLife, filesIn, type LifePlace, succeed, thingsIn } from "./support/cluster-life.ts";
 import { type Ended, executablePath, run } from "./support/executable.ts";
 import { type RemoteDocker, remoteLack, startRemoteDocker } from "./support/remote-docker.ts";
 import {
@@ -67,7 +67,7 @@ async function startJob(
 /** From `doctor` to `destroy`, in the container alone. */
 async function expectJobLife(job: Job, id: string, things: LifePlace["things"]): Promise<void> {
   const { folder } = containers();
-  const place = { folder, path: folder, run: job.ask, things };
+  const place = { path: folder, ...filesIn(folder), run: job.ask, things };
   await expectLife(place, id, async () => {
     expect(await succeed(place, `inspect -c ${id}`)).toContain("through Docker");
     await writeFile(

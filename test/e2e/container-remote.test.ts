@@ -5,6 +5,7 @@ import { join } from "node:path";
 import {
   bareOptions,
   expectLife,
+  filesIn,
   type LifePlace,
   succeed,
   thingsIn,
@@ -45,8 +46,8 @@ const ask = (line: string, environment: Environment): Promise<Ended> =>
   run("cluster-container", line.split(" "), { environment });
 
 const place = (environment: Environment): LifePlace => ({
-  folder: here().folder.path,
   path: here().folder.path,
+  ...filesIn(here().folder.path),
   run: (words) => run("cluster-container", words, { environment }),
   things: async () => thingsIn(here().docker.engine.docker),
 });
@@ -165,4 +166,20 @@ test.skipIf(remoteLack !== undefined)(
 
 test.skipIf(remoteLack !== undefined)("with SSH, a cluster works like a near one", () =>
   expectRemoteLife("ssh", overSsh()),
+);
+
+test.skipIf(remoteLack !== undefined)(
+  "with SSH and without ControlMaster, each command of Docker logs in by itself",
+  async () => {
+    const { docker, folder } = here();
+    const config = join(folder.path, "own_logins");
+    const lines = (await Bun.file(docker.sshConfig).text()).split("\n");
+    const kept = lines.filter((line) => !line.startsWith("Control"));
+    await writeFile(config, `${kept.join("\n")}ControlMaster no\n`);
+    const there = place({ ...overSsh(), E2E_SSH_CONFIG: config });
+    await succeed(there, `create -c own --agents 1 --public-agents 0 ${bareOptions}`);
+    expect(await succeed(there, "run -c own --node agent_0 hostname")).toBe("agent-0\n");
+    await succeed(there, "destroy -c own --yes");
+    expect(await docker.engine.docker(["ps", "--all", "--quiet"])).toBe("");
+  },
 );

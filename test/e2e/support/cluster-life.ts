@@ -7,14 +7,22 @@ import type { Ended } from "./executable.ts";
 
 /** Where there are `cluster-container`, an engine with `bareNodeImage`, and nothing else of ours. */
 export interface LifePlace {
-  /** A folder, and its path for the program. */
-  readonly folder: string;
+  /** A folder, by its path for the program. */
   readonly path: string;
+  /** Writes a file of this name into it, or reads one. */
+  write(name: string, text: string): Promise<unknown>;
+  read(name: string): Promise<string>;
   /** Runs `cluster-container`. */
   run(words: readonly string[]): Promise<Ended>;
   /** What is in the engine. */
   things(): Promise<readonly string[]>;
 }
+
+/** The files of a place whose folder is here. */
+export const filesIn = (folder: string): Pick<LifePlace, "write" | "read"> => ({
+  write: async (name, text) => writeFile(join(folder, name), text),
+  read: async (name) => Bun.file(join(folder, name)).text(),
+});
 
 /** Runs a command that must succeed, and resolves with what it prints. */
 export async function succeed({ run }: Pick<LifePlace, "run">, line: string): Promise<string> {
@@ -44,7 +52,7 @@ export async function expectLife(
   await ask(`node start agent_0 -c ${id}`);
   expect(await onAgent("hostname -I")).toBe(address);
   await ask(`fault disk agent_0 --fill /dev/shm --for 2s --wait -c ${id}`);
-  await writeFile(join(place.folder, "sent"), id);
+  await place.write("sent", id);
   for (const node of ["master_0", "agent_0"])
     await ask(`cp ${place.path}/sent ${node}:/root/sent -c ${id}`);
   await use?.();
@@ -56,8 +64,7 @@ export async function expectLife(
   expect(await ask(`run -c ${id}-copy --node agent_0 cat /root/sent`)).toBe(id);
   await ask(`snapshot save s ${place.path}/${id}.zst -c ${id}`);
   await ask(`logs -c ${id} --output-dir ${place.path}/logs-${id}`);
-  const journal = Bun.file(join(place.folder, `logs-${id}`, "agent_0.journal.txt"));
-  expect(await journal.text()).not.toBe("");
+  expect(await place.read(`logs-${id}/agent_0.journal.txt`)).not.toBe("");
   for (const each of [`${id}-copy`, id]) await ask(`destroy -c ${each} --yes`);
   expect(await place.things()).toEqual(before);
 }

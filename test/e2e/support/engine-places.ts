@@ -1,7 +1,7 @@
 /** The engines that people have, each with nothing in it but the image of the tests' nodes. */
 import { chmod, chown, copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type LifePlace, thingsIn } from "./cluster-life.ts";
+import { filesIn, type LifePlace, thingsIn } from "./cluster-life.ts";
 import { bareNodeImage, runEngine, startPodman } from "./container-engine.ts";
 import { executablePath, run } from "./executable.ts";
 import { startNewerComputer } from "./newer-engines.ts";
@@ -9,6 +9,8 @@ import { asUser, startSecondDocker, user } from "./second-computer.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export interface EnginePlace extends LifePlace, AsyncDisposable {
+  /** Its folder here. */
+  readonly folder: string;
   /** Runs a command of the engine; resolves with what it prints. */
   engine(words: readonly string[]): Promise<string>;
 }
@@ -29,6 +31,7 @@ export async function ownDocker(more: readonly string[]): Promise<EnginePlace> {
   return {
     folder: path,
     path,
+    ...filesIn(path),
     run: (words) => run("cluster-container", words, { environment, command }),
     engine: second.docker,
     things: async () => thingsIn(second.docker),
@@ -45,6 +48,7 @@ export async function ownPodman(): Promise<EnginePlace> {
   return {
     folder: path,
     path,
+    ...filesIn(path),
     run: ([command = "", ...words]) =>
       run("cluster-container", [command, "--engine=podman", ...words], { environment }),
     engine: engine.run,
@@ -75,6 +79,7 @@ export async function rootlessPodman(): Promise<EnginePlace> {
   return {
     folder: path,
     path,
+    ...filesIn(path),
     run: ([name = "", ...words]) =>
       run("cluster-container", [name, "--engine=podman", ...words], {
         environment,
@@ -103,6 +108,7 @@ export async function newerEngine(
   return {
     folder,
     path: "/exchange",
+    ...filesIn(folder),
     run: ([command = "", ...words]) => computer.ask([command, `--engine=${engine}`, ...words]),
     engine: onEngine,
     things: async () => thingsIn(onEngine),

@@ -45,7 +45,10 @@ interface Outcome {
 }
 
 /** The folder's path is longer than that of a socket may be. */
-async function startNode(settings: readonly string[]): Promise<Node> {
+async function startNode(
+  settings: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Node> {
   const [server, scratch] = await Promise.all([startOpensshServer(settings), scratchFolder()]);
   const directory = join(scratch.path, "long".repeat(30));
   const files = creationFiles(directory);
@@ -64,7 +67,7 @@ async function startNode(settings: readonly string[]): Promise<Node> {
   });
   await writeFile(files.sshConfig, sshConfig);
   const master = (): Promise<MasterConnection | undefined> =>
-    clusterMasterConnection({ directory }, destinationOf(server), process.env);
+    clusterMasterConnection({ directory }, destinationOf(server), environment);
   const run = async (words: string, abort: AbortSignal = signal): Promise<Outcome> => {
     const folder = join(scratch.path, crypto.randomUUID());
     await Bun.write(join(folder, "stdin"), "from stdin\n");
@@ -98,7 +101,7 @@ async function startNode(settings: readonly string[]): Promise<Node> {
         },
         terminal: false,
         stdio: [stdin!, stdout!, stderr!],
-        environment: { ...process.env, CLOUD_SECRET_ACCESS_KEY: "hush-hush" },
+        environment: { ...environment, CLOUD_SECRET_ACCESS_KEY: "hush-hush" },
         master: await master(),
         connect: (inner) => pool.connect(destinationOf(server), inner),
       },
@@ -289,6 +292,43 @@ describe.skipIf(opensshLack !== undefined)(
       });
       server.close();
     });
+  },
+);
+
+/** As ssh does in a folder whose file system has no sockets. It notes that it was asked to share its login. */
+const withoutSockets = (asked: string): string => `#!/bin/sh
+case " $* " in *ControlMaster=auto*)
+  echo asked >>${asked}
+  echo 'muxserver_listen bind(): Operation not permitted' >&2
+  exit 255 ;;
+esac
+exec ${Bun.which("ssh")} "$@"
+`;
+
+test.skipIf(opensshLack !== undefined)(
+  `where ssh can't share a login, each session has its own (${opensshLack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    const asked = join(folder.path, "asked");
+    await writeFile(join(folder.path, "ssh"), withoutSockets(asked), { mode: 0o755 });
+    const PATH = `${folder.path}:${process.env["PATH"]}`;
+    await using node = await startNode([], { ...process.env, PATH });
+    for (const count of [1, 2]) {
+      expect(await node.run("echo here; exit 3")).toEqual({
+        status: 3,
+        stdout: "here\n",
+        stderr: "",
+      });
+      expect(await node.logins()).toBe(count);
+      await until("it was asked", async () => {
+        const lines = await Bun.file(asked)
+          .text()
+          .catch(() => "");
+        return lines.split("\n").length > count;
+      });
+    }
+    expect(await socketsOf(node)).toEqual([]);
+    expect(await hasMasterConnection(node.directory, process.env)).toBe(false);
   },
 );
 
