@@ -38,6 +38,13 @@ afterAll(async () => {
 
 /** With these, Docker makes other containers unless it is told what to make. */
 const oddDefaults = ["--init", "--no-new-privileges", "--log-driver=none"];
+const oddPodmanDefaults = `init = true
+pids_limit = 64
+log_driver = "none"
+cgroupns = "host"
+ipcns = "host"
+pidns = "host"
+utsns = "host"`;
 const store = { features: { "containerd-snapshotter": true } };
 
 interface Row {
@@ -53,7 +60,11 @@ const rows: Readonly<Record<string, Row>> = {
     lack: computerLack,
     start: async () => ownDocker(oddDefaults),
   },
-  "this computer's Podman": { version: /\b\d+\./, lack: podmanLack, start: ownPodman },
+  "this computer's Podman, with odd defaults": {
+    version: /\b\d+\./,
+    lack: podmanLack,
+    start: async () => ownPodman(oddPodmanDefaults),
+  },
   "Docker of Debian 13": {
     version: /^(?:2[6-9]|[3-9]\d)\..* overlay2$/,
     lack: newerLack,

@@ -130,11 +130,11 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => dockerSays("Cannot connect to the Docker daemon", "ps"),
-      "Docker does not answer: Cannot connect to the Docker daemon. → Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
+      "Docker does not answer: Cannot connect to the Docker daemon. → Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST, such as unix://$XDG_RUNTIME_DIR/docker.sock for a rootless one.",
     ],
     [
       () => dockerSays("connect: permission denied", "ps"),
-      "You may not use Docker on this computer: connect: permission denied. → Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
+      "You may not use Docker on this computer: connect: permission denied. → If you run a rootless Docker, set DOCKER_HOST=unix://$XDG_RUNTIME_DIR/docker.sock. Else join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     ],
     [
       () =>

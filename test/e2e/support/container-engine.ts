@@ -38,9 +38,13 @@ function findPodmanLack(): string | undefined {
 /**
  * A Podman all of whose images, containers and networks lie in `folder` (and, while they run, in a folder of `/run`),
  * with one of Docker's images. runc and the control groups' file system are what also works inside of containers and
- * without a systemd. If `image` is empty, it has none.
+ * without a systemd. If `image` is empty, it has none. `defaults`: lines of `containers.conf` about every container.
  */
-export async function startPodman(folder: string, image: string): Promise<ContainerEngine> {
+export async function startPodman(
+  folder: string,
+  image: string,
+  defaults = "",
+): Promise<ContainerEngine> {
   const path = (name: string): string => join(folder, name);
   for (const part of ["images", "tmp", "networks"]) await mkdir(path(part), { recursive: true });
   // Where this path is long, conmon 2.1 doesn't tell Podman of a container's end, which Podman then waits 20 s for.
@@ -51,7 +55,7 @@ export async function startPodman(folder: string, image: string): Promise<Contai
   );
   await Bun.write(
     path("containers.conf"),
-    `[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${path("networks")}"\n` +
+    `[containers]\n${defaults}\n[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${path("networks")}"\n` +
       `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
   );
   const environment = {

@@ -39,10 +39,11 @@ export async function ownDocker(more: readonly string[]): Promise<EnginePlace> {
   };
 }
 
-export async function ownPodman(): Promise<EnginePlace> {
+/** `defaults`: lines of `containers.conf` about every container. */
+export async function ownPodman(defaults: string): Promise<EnginePlace> {
   await using stack = new AsyncDisposableStack();
   const { path } = stack.use(await temporaryFolder());
-  const engine = stack.use(await startPodman(join(path, "podman"), bareNodeImage));
+  const engine = stack.use(await startPodman(join(path, "podman"), bareNodeImage, defaults));
   const environment = { ...engine.environment, XDG_STATE_HOME: path, TMPDIR: path, CI: "true" };
   const owned = stack.move();
   return {

@@ -91,9 +91,10 @@ const docker: EngineKind = {
   advice: {
     install:
       "Install Docker, version 20.10 or later: https://docs.docker.com/engine/install/\nOn Debian and Ubuntu:\n    sudo apt-get install docker.io",
-    forbidden: "Join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
+    forbidden:
+      "If you run a rootless Docker, set DOCKER_HOST=unix://$XDG_RUNTIME_DIR/docker.sock. Else join the group docker, then log in again:\n    sudo usermod -aG docker $USER",
     silent:
-      "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST.",
+      "Start it: sudo systemctl start docker; on macOS, start Docker Desktop or its equivalent. If another Docker is meant, set DOCKER_HOST, such as unix://$XDG_RUNTIME_DIR/docker.sock for a rootless one.",
     rootless:
       "Boot this computer with cgroups 2, or use the system's Docker: unset DOCKER_HOST, or run: docker context use default",
     session:
