@@ -1,7 +1,8 @@
-import { open, readFile, stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { ownedTemporaryFolder } from "../../../system/files/owned-folder.ts";
+import type { Architecture } from "../qemu/architecture.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import { assertWhole } from "./assert-whole.ts";
 import {
@@ -65,80 +66,91 @@ export async function checkImage(
 ): Promise<ImageFacts> {
   await assertIsDisk(path);
   const image = await readImageFacts(qemu, path, signal);
-  await assertBootable(qemu, image, signal);
-  await assertWhole(qemu, image, signal);
+  const head = await diskHead(qemu, image, signal);
+  assertBootable(qemu.architecture, image, head);
+  await assertWhole(qemu, { ...image, head }, signal);
   assertDiskIsLargeEnough(image, diskMegabytes);
   return image;
 }
 
 /** Throws `image-not-found` for a file that is no disk, whatever its name says. Says what it is, and what to do. */
 export async function assertIsDisk(path: string): Promise<void> {
+  const found = await stat(path);
   // A pipe would be waited for, and a device may change below the nodes.
-  if (!(await stat(path)).isFile())
+  if (!found.isFile())
     throw notBootable(path, {
       what: "is no regular file",
       hint: "Pass the path of a qcow2 or raw disk image. A device can be copied: qemu-img convert -O qcow2 IMAGE disk.qcow2",
     });
+  if (found.size === 0) throw notBootable(path, { what: "is empty", hint: download });
   const head = await readHead(path);
-  if (head.length === 0) throw notBootable(path, { what: "is empty", hint: download });
+  assertNoOtherKind(path, head);
+  if (isText(head.toString("latin1", 0, Math.min(found.size, sectorBytes))))
+    throw notBootable(path, { what: "is a text or a web page", hint: download });
+}
+
+function assertNoOtherKind(path: string, head: Buffer): void {
   const text = head.toString("latin1");
   const found = kinds.find(({ at = 0, bytes }) => text.startsWith(bytes, at));
   if (found !== undefined) throw notBootable(path, found);
-  if (isText(text.slice(0, sectorBytes)))
-    throw notBootable(path, { what: "is a text or a web page", hint: download });
 }
 
 /** Pages, messages of servers, and pointers of Git LFS. */
 const isText = (text: string): boolean =>
   /^(?:\xef\xbb\xbf)?[\t\n\r\x20-\x7e\x80-\xff]+$/.test(text);
 
+/** Some disks have larger sectors, which nothing but the place of their partition table shows. */
+const largeSectorBytes = 4096;
+const gptMark = "EFI PART";
+
 /** Throws `image-not-found` for a disk that the firmware can't start from: it would wait for ever, and so would we. */
-export async function assertBootable(
-  qemu: Qemu,
-  image: LayeredImage,
-  signal: AbortSignal,
-): Promise<void> {
-  const sector = await firstSector(qemu, image, signal);
-  const { firmware, name } = qemu.architecture;
+function assertBootable(
+  { firmware, name }: Pick<Architecture, "firmware" | "name">,
+  { path }: LayeredImage,
+  head: Buffer,
+): void {
+  // Somebody may have converted a file that is no disk.
+  assertNoOtherKind(path, head);
   const hint = `It must be the disk of an installed ${name} system with cloud-init that boots with ${firmware}.`;
-  if (sector.length < sectorBytes || sector.readUInt16LE(sectorBytes - 2) !== 0xaa55)
-    throw notBootable(image.path, { what: "has no boot signature in its first sector", hint });
-  if (firmware === "BIOS" && sector.subarray(0, programBytes).every((byte) => byte === 0))
-    throw notBootable(image.path, {
+  if (head.readUInt16LE(sectorBytes - 2) !== 0xaa55)
+    throw notBootable(path, { what: "has no boot signature in its first sector", hint });
+  const hasTableAt = (offset: number): boolean =>
+    head.toString("latin1", offset, offset + gptMark.length) === gptMark;
+  if (hasTableAt(largeSectorBytes) && !hasTableAt(sectorBytes))
+    throw notBootable(path, {
+      what: `has sectors of ${largeSectorBytes} bytes, and those of the machines' disks have ${sectorBytes}`,
+      hint: `Build it, or download it, for disks with sectors of ${sectorBytes} bytes.`,
+    });
+  if (firmware === "BIOS" && head.subarray(0, programBytes).every((byte) => byte === 0))
+    throw notBootable(path, {
       what: "has no boot loader for BIOS; perhaps it boots only with UEFI",
       hint,
     });
 }
 
-async function firstSector(
+/** The first bytes of the disk, as a machine would read them. */
+async function diskHead(
   qemu: Qemu,
   { path, format }: LayeredImage,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  if (format === "raw") return (await readHead(path)).subarray(0, sectorBytes);
+  if (format === "raw") return await readHead(path);
   await using folder = await ownedTemporaryFolder();
-  const copy = join(folder.path, "sector");
-  const words = [
-    "dd",
-    "-f",
-    format,
-    "-O",
-    "raw",
-    `bs=${sectorBytes}`,
-    "count=1",
-    `if=${path}`,
-    `of=${copy}`,
-  ];
+  const copy = join(folder.path, "head");
+  const count = headBytes / sectorBytes;
+  const sizes = [`bs=${sectorBytes}`, `count=${count}`];
+  const words = ["dd", "-f", format, "-O", "raw", ...sizes, `if=${path}`, `of=${copy}`];
   const end = await qemu.image(words, signal);
   if (end.status !== 0) throw qemuFailure("qemu-img dd", end);
-  return await readFile(copy);
+  return await readHead(copy);
 }
 
+/** Zeros follow the end of a shorter file. */
 async function readHead(path: string): Promise<Buffer> {
   await using file = await open(path, "r");
   const head = Buffer.alloc(headBytes);
-  const { bytesRead } = await file.read(head, 0, headBytes, 0);
-  return head.subarray(0, bytesRead);
+  await file.read(head, 0, headBytes, 0);
+  return head;
 }
 
 const notBootable = (path: string, { what, hint }: Kind): ClusterError =>

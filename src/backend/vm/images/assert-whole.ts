@@ -1,26 +1,19 @@
-import { open } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import type { ImageFacts } from "./image-store.ts";
 
 const sectorBytes = 512;
-/** As far as a table of 128 partitions reaches, behind the first sector and a header. */
-const tableBytes = 34 * sectorBytes;
-
 /**
  * Throws `image-not-found` for an image that is damaged or lacks its end, such as after a download or copy that broke off. Machines would boot from
  * it, and fail at whatever they read first from there.
  */
 export async function assertWhole(
   qemu: Qemu,
-  { path, format, sizeBytes }: ImageFacts,
+  { path, format, sizeBytes, head }: ImageFacts & { readonly head: Buffer },
   signal: AbortSignal,
 ): Promise<void> {
-  const isWhole =
-    format === "qcow2"
-      ? await hasAllClusters(qemu, path, signal)
-      : lastByteOfPartitions(await readTable(path)) <= sizeBytes;
-  if (isWhole) return;
+  const hasPartitions = lastByteOfPartitions(head) <= sizeBytes;
+  if (hasPartitions && (format === "raw" || (await hasAllClusters(qemu, path, signal)))) return;
   throw new ClusterError(
     "image-not-found",
     `Nodes cannot be created from ${path}: it is damaged or incomplete.`,
@@ -40,16 +33,9 @@ async function hasAllClusters(qemu: Qemu, path: string, signal: AbortSignal): Pr
   return (await qemu.image(words, signal)).status !== corrupted;
 }
 
-async function readTable(path: string): Promise<Buffer> {
-  await using file = await open(path, "r");
-  const table = Buffer.alloc(tableBytes);
-  await file.read(table, 0, tableBytes, 0);
-  return table;
-}
-
 const protective = 0xee;
 
-/** Reads a partition table, of either kind. Returns the size that a disk needs for all partitions; 0 if there are none. */
+/** Reads the partition table at the beginning of a disk, of either kind. Returns the size that the disk needs for all partitions; 0 if there are none. */
 export function lastByteOfPartitions(table: Buffer): number {
   const entries = [0, 1, 2, 3].map((index) => 446 + 16 * index);
   const kinds = entries.map((at) => table.readUInt8(at + 4));

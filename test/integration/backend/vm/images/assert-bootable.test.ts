@@ -2,10 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  assertBootable,
-  assertIsDisk,
-} from "../../../../../src/backend/vm/images/assert-bootable.ts";
+import { assertIsDisk, checkImage } from "../../../../../src/backend/vm/images/assert-bootable.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { bootSector } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
@@ -80,6 +77,14 @@ test.each([
   expect(error.hint).toContain(hint);
 });
 
+/** A disk of which the partition table begins at this byte, as it does with sectors of that size. */
+const gptAt = (offset: number): Uint8Array => {
+  const head = Buffer.concat([bootSector().slice(0, 440), Buffer.alloc(40_000)]);
+  head.set([0x55, 0xaa], 510);
+  head.write("EFI PART", offset, "latin1");
+  return head;
+};
+
 const unbootable = [
   ["x64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
   ["arm64", "zeros", new Uint8Array(512), "has no boot signature in its first sector"],
@@ -89,59 +94,58 @@ const unbootable = [
     signatureOnly,
     "has no boot loader for BIOS; perhaps it boots only with UEFI",
   ],
+  [
+    "x64",
+    "sectors of 4096 bytes",
+    gptAt(4096),
+    "has sectors of 4096 bytes, and those of the machines' disks have 512",
+  ],
 ] as const;
 
-test.each(unbootable)(
-  "a raw disk from which %s machines can't boot is refused: %s",
-  async (name, _, sector, what) => {
-    await using folder = await scratchFolder();
-    const path = await fileWith(folder.path, diskWith(sector));
-    await assertIsDisk(path);
-    const error = await failureOf(
-      assertBootable(openFor(name), { path, format: "raw" }, neverAborted),
-    );
-    expect(error).toMatchObject({
-      id: "image-not-found",
-      message: `Nodes cannot be created from ${path}: it ${what}.`,
-    });
-  },
-);
+const check = async (name: "x64" | "arm64", path: string) =>
+  checkImage(openFor(name), { path, diskMegabytes: 64 }, neverAborted);
 
 test.skipIf(!isHere).each(unbootable)(
-  "so is one in qcow2: %s, %s",
-  async (name, _, sector, what) => {
+  "a disk from which %s machines can't boot is refused, in both formats: %s",
+  async (name, _, head, what) => {
     await using folder = await scratchFolder();
-    const path = await qcow2With(folder.path, diskWith(sector));
-    const error = await failureOf(
-      assertBootable(openFor(name), { path, format: "qcow2" }, neverAborted),
-    );
-    expect(error).toMatchObject({
-      id: "image-not-found",
-      message: `Nodes cannot be created from ${path}: it ${what}.`,
-    });
+    const disk = diskWith(head);
+    const raw = await fileWith(folder.path, disk);
+    for (const path of [raw, await qcow2With(folder.path, disk)])
+      expect(await failureOf(check(name, path))).toMatchObject({
+        id: "image-not-found",
+        message: `Nodes cannot be created from ${path}: it ${what}.`,
+      });
   },
 );
 
-test("a disk that is smaller than a sector is refused", async () => {
+test.skipIf(!isHere)("a disk that is smaller than a sector is refused", async () => {
   await using folder = await scratchFolder();
   const path = await fileWith(folder.path, bootSector().slice(0, 300));
-  const error = await failureOf(
-    assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted),
-  );
+  const error = await failureOf(check("x64", path));
   expect(error.message).toContain("has no boot signature");
+});
+
+test.skipIf(!isHere).each([
+  ["is an ISO image, such as of an installation DVD", at(0x8001, "CD001")],
+  ["is compressed with xz", at(0, "\xfd7zXZ\0")],
+])("a qcow2 image into which a file was converted that %s is refused", async (what, head) => {
+  await using folder = await scratchFolder();
+  const path = await qcow2With(folder.path, diskWith(head));
+  const error = await failureOf(check("x64", path));
+  expect(error.message).toBe(`Nodes cannot be created from ${path}: it ${what}.`);
 });
 
 test.skipIf(!isHere)("a disk with a boot loader passes, in both formats", async () => {
   await using folder = await scratchFolder();
-  const disk = diskWith(bootSector());
-  const path = await fileWith(folder.path, disk);
-  await assertIsDisk(path);
-  await assertBootable(openFor("x64"), { path, format: "raw" }, neverAborted);
-  const converted = await qcow2With(folder.path, disk);
-  await assertIsDisk(converted);
-  await assertBootable(openFor("x64"), { path: converted, format: "qcow2" }, neverAborted);
+  for (const head of [bootSector(), gptAt(512)]) {
+    const path = await fileWith(folder.path, diskWith(head));
+    expect(await check("x64", path)).toMatchObject({ format: "raw" });
+    const converted = await qcow2With(folder.path, diskWith(head));
+    expect(await check("x64", converted)).toMatchObject({ format: "qcow2" });
+  }
   const forUefi = await fileWith(folder.path, diskWith(signatureOnly));
-  await assertBootable(openFor("arm64"), { path: forUefi, format: "raw" }, neverAborted);
+  expect(await check("arm64", forUefi)).toMatchObject({ format: "raw" });
 });
 
 /** Compressed, as publishers have it. */
