@@ -18,7 +18,6 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import { gigabytes, isAccessible, writeProblem } from "../../system/files/private-file.ts";
-import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { usableMemory } from "../../system/usable-memory.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";
@@ -41,8 +40,9 @@ import {
   brokenAcceleratorPath,
   readBrokenAccelerator,
 } from "./qemu/broken-accelerator.ts";
+import { lackingFeatures, lackingText } from "./qemu/features.ts";
 import { findFirmware } from "./qemu/firmware.ts";
-import { type Qemu, openQemu, qemuVersion, release } from "./qemu/qemu.ts";
+import { type Qemu, installation, openQemu, qemuVersion, release } from "./qemu/qemu.ts";
 import { observeCluster } from "./records.ts";
 import { listTemplates, templatesFolder } from "./templates/template-files.ts";
 import { readSnapshotFolders } from "./snapshots/snapshot-files.ts";
@@ -87,9 +87,6 @@ async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | 
 const limitMs = 20_000;
 /** Longer than any trial. */
 const acceleratorLimitMs = 40_000;
-const installation = ({ architecture }: Qemu): string =>
-  `Install a newer version or another build (Debian and Ubuntu: ${architecture.packages}).`;
-
 function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const version = await qemuVersion(qemu, signal);
@@ -161,10 +158,10 @@ const brokenOutcome = (
 
 function featuresCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
-    const lacking = await findLacking(qemu, signal).catch(missingAsUndefined);
+    const lacking = await lackingFeatures(qemu, signal).catch(missingAsUndefined);
     if (lacking === undefined) return skip("Not checked: QEMU is missing.");
     if (lacking.length === 0) return pass("user networks, vvfat");
-    return fail(`This QEMU was built without ${lacking.join(" and ")}.`, installation(qemu));
+    return fail(lackingText(lacking), installation(qemu));
   };
   return { name: "qemu features", limitMs, run };
 }
@@ -180,19 +177,6 @@ function firmwareCheck(qemu: Qemu): Check {
     return pass(found.firmware?.program.path ?? `${qemu.architecture.firmware}, built in`);
   };
   return { name: "firmware", limitMs, run };
-}
-
-async function findLacking(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
-  await using folder = await ownedTemporaryFolder();
-  const seed = `json:${JSON.stringify({ driver: "vvfat", dir: folder.path })}`;
-  const [networks, drive] = await Promise.all([
-    qemu.system(["-netdev", "help"], signal),
-    qemu.image(["info", seed], signal),
-  ]);
-  return [
-    ...(/^user$/m.test(networks.stdout) ? [] : ["user networks (slirp)"]),
-    ...(drive.status === 0 ? [] : ["the block driver vvfat"]),
-  ];
 }
 
 /** Another check reports that QEMU is missing. */

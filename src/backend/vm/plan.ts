@@ -12,7 +12,7 @@ import { outsideText, wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
 import { checkImage } from "./images/assert-bootable.ts";
-import { type MachineImage, findImage } from "./images/image-store.ts";
+import { type ImageFacts, type MachineImage, findImage } from "./images/image-store.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import {
@@ -24,6 +24,7 @@ import {
   whyTranslated,
 } from "./qemu/accelerator.ts";
 import { readBrokenAccelerator } from "./qemu/broken-accelerator.ts";
+import { assertFeatures } from "./qemu/features.ts";
 import { type Firmware, findFirmware } from "./qemu/firmware.ts";
 import { type Qemu, qemuVersion, release } from "./qemu/qemu.ts";
 
@@ -40,6 +41,8 @@ export interface ResolvedCreation {
   /** Absent if machines have it built in. */
   readonly firmware: Firmware | undefined;
   readonly image: MachineImage;
+  /** What a look at the user's own file has found; absent if the image is from the store, or will come there. */
+  readonly ownImage?: ImageFacts | undefined;
 }
 
 /** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */
@@ -62,20 +65,29 @@ export async function resolveCreation(
   const count = nodeCount(request.counts);
   assertMemory(megabytesOf(count, request.options), usableMemory());
   const [version, { trials, isSandboxed }, broken, firmware, image] = await Promise.all([
-    qemuVersion(qemu, signal),
+    usableVersion(qemu, count, signal),
     tryHost(qemu, platform(), trialLimitsMs, signal),
     readBrokenAccelerator(environment),
     findFirmware(qemu, signal),
     findImage(request, qemu.architecture, environment),
   ]);
-  assertVersion(version, count);
   const choice = { forced: request.options.accelerator, broken };
   const accelerator = chooseAccelerator(trials, choice, qemu.architecture);
   await assertCpuModel(qemu, { accelerator, model: options.cpuModel }, signal);
   // Whatever is in the store was a disk when it came there.
-  if (image.path !== undefined && image.isStored !== true)
-    await checkImage(qemu, { path: image.path, diskMegabytes: options.diskMegabytes }, signal);
-  return { qemuVersion: release(version), accelerator, choice, isSandboxed, firmware, image };
+  const ownImage =
+    image.path !== undefined && image.isStored !== true
+      ? await checkImage(qemu, { path: image.path, diskMegabytes: options.diskMegabytes }, signal)
+      : undefined;
+  return {
+    qemuVersion: release(version),
+    accelerator,
+    choice,
+    isSandboxed,
+    firmware,
+    image,
+    ownImage,
+  };
 }
 
 async function assertCpuModel(
@@ -94,6 +106,18 @@ async function assertCpuModel(
       facts: { model, accelerator },
     },
   );
+}
+
+/** Returns QEMU's version. Throws `machine-not-set-up` if this QEMU can't run so many machines. */
+export async function usableVersion(
+  qemu: Qemu,
+  count: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const version = await qemuVersion(qemu, signal);
+  assertVersion(version, count);
+  await assertFeatures(qemu, signal);
+  return version;
 }
 
 export function assertVersion(version: string, count: number): void {

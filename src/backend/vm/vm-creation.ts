@@ -121,7 +121,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { qemu, root, request, resolved } = this.#plan;
     const path = await obtainImage({ ...this.runtime, signal }, resolved.image);
     const { diskMegabytes } = request.options;
-    const image = await checkImage(qemu, { path, diskMegabytes }, signal);
+    const image = resolved.ownImage ?? (await checkImage(qemu, { path, diskMegabytes }, signal));
     const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
     await assertFreeSpace(root, this.summary.nodeCount * bytesPerNode, hint);
     if (this.isSlow) {

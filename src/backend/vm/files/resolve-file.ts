@@ -30,7 +30,7 @@ import type { CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { closeStore, imageFolder } from "../images/image-store.ts";
 import { writeInstanceId } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
-import { assertMemory, assertVersion, megabytesOf } from "../plan.ts";
+import { assertMemory, megabytesOf, usableVersion } from "../plan.ts";
 import {
   type AcceleratorTrial,
   chooseAccelerator,
@@ -39,7 +39,7 @@ import {
   tryHost,
 } from "../qemu/accelerator.ts";
 import { readBrokenAccelerator } from "../qemu/broken-accelerator.ts";
-import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
+import { type Qemu, release } from "../qemu/qemu.ts";
 import { isMemory, snapshotsFolder } from "../snapshots/snapshot-files.ts";
 import { newNodes } from "../vm-machines.ts";
 import {
@@ -84,12 +84,11 @@ export async function resolveFile(
       "Save a cluster on a computer like this one.",
     );
   const [version, { trials, isSandboxed }, cpu, broken] = await Promise.all([
-    qemuVersion(qemu, work.signal),
+    usableVersion(qemu, nodeCount(counts), work.signal),
     tryHost(qemu, platform(), trialLimitsMs, work.signal),
     describeCpu(),
     readBrokenAccelerator(work.environment),
   ]);
-  assertVersion(version, nodeCount(counts));
   const hint = `Use a computer with more memory, or ${copies === 1 ? "save a smaller cluster" : "make fewer copies at once"}.`;
   assertMemory(megabytesOf(copies * nodeCount(counts), machines), usableMemory(), hint);
   const images = await findImages({ runtime: work, file, facts }, work.signal);

@@ -201,18 +201,8 @@ export const toPorts = ([ssh = 0, http = 0, https = 0]: readonly number[]): Node
   https,
 });
 
-export function startFailure({ systemName }: Qemu, name: string, end: ProgramEnd): ClusterError {
-  const failure = qemuFailure(`${systemName} for ${name}`, end);
-  if (!/unknown driver 'vvfat'/i.test(end.stderr)) return failure;
-  return new ClusterError(
-    "machine-not-set-up",
-    "This QEMU was built without vvfat, which gives machines their keys.",
-    {
-      hint: "Install another build of QEMU, such as the distribution's full package.",
-      cause: failure,
-    },
-  );
-}
+export const startFailure = ({ systemName }: Qemu, name: string, end: ProgramEnd): ClusterError =>
+  qemuFailure(`${systemName} for ${name}`, end);
 
 const nodeHost = "127.0.0.1";
 

@@ -107,6 +107,9 @@ function programMissing(program: string, { packages }: Architecture, cause: unkn
   );
 }
 
+export const installation = ({ architecture }: Qemu): string =>
+  `Install a newer version or another build (Debian and Ubuntu: ${architecture.packages}).`;
+
 const tooSlow = (program: string): ClusterError =>
   new ClusterError("deadline-passed", `${program} exceeded its limit of ${limitMs / 1000} s.`, {
     hint: "Check whether this computer's disk is slow or full.",

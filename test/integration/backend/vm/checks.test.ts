@@ -24,6 +24,20 @@ test("without QEMU, one check says how to install it, and those that need it are
   expect(await checked(folder.path, "firmware", arm64)).toMatchObject({ status: "skip" });
 });
 
+/** Resolves a creation of one master from a disk in this folder. */
+async function resolveIn(
+  folder: string,
+  { agents = 0, cpuModel }: { readonly agents?: number; readonly cpuModel?: string },
+) {
+  const image = { source: join(folder, "disk.raw") };
+  const hardware = { memoryMegabytes: 256, cpus: 1, ...(cpuModel !== undefined && { cpuModel }) };
+  const options = { ...hardware, diskMegabytes: 1024, image };
+  const counts = { master: 1, agent: agents, public_agent: 0 };
+  const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
+  const { environment } = runtime(folder);
+  return resolveCreation(openQemu(runtime(folder), x64), request, environment, neverAborted);
+}
+
 test("an old QEMU can only run clusters of one machine", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { version: "6.2.0" });
@@ -31,14 +45,7 @@ test("an old QEMU can only run clusters of one machine", async () => {
     status: "warn",
     message: "Version 6.2 can only run single machines: networks between machines need 7.2.",
   });
-  const qemu = openQemu(runtime(folder.path), x64);
-  const image = join(folder.path, "disk.raw");
-  const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, image: { source: image } };
-  const resolve = (agents: number) => {
-    const counts = { master: 1, agent: agents, public_agent: 0 };
-    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
-    return resolveCreation(qemu, request, runtime(folder.path).environment, neverAborted);
-  };
+  const resolve = async (agents: number) => resolveIn(folder.path, { agents });
   expect(await resolve(0)).toMatchObject({
     qemuVersion: "6.2",
     accelerator: "tcg",
@@ -52,18 +59,7 @@ test("an old QEMU can only run clusters of one machine", async () => {
 test("a CPU model that QEMU refuses is an error that says where the models are listed", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, { refuses: "Itanium" });
-  const resolve = async (cpuModel: string) => {
-    const counts = { master: 1, agent: 0, public_agent: 0 };
-    const image = { source: join(folder.path, "disk.raw") };
-    const options = { memoryMegabytes: 256, cpus: 1, diskMegabytes: 1024, cpuModel, image };
-    const request = { distribution: "debian-12", options, counts, needsCgroups1: false };
-    return resolveCreation(
-      openQemu(runtime(folder.path), x64),
-      request,
-      runtime(folder.path).environment,
-      neverAborted,
-    );
-  };
+  const resolve = async (cpuModel: string) => resolveIn(folder.path, { cpuModel });
   expect(await resolve("Nehalem")).toMatchObject({ accelerator: "tcg" });
   const failure = await failureOf(resolve("Itanium"));
   expect(failure).toMatchObject({
@@ -195,7 +191,7 @@ test("missing firmware is reported with its package, and found in QEMU's data fo
   });
 });
 
-test("features that a build of QEMU lacks are named", async () => {
+test("features that a build of QEMU lacks are named, and end a creation before it begins", async () => {
   await using folder = await scratchFolder();
   await standIns(folder.path, {});
   expect(await checked(folder.path, "qemu features")).toMatchObject({ status: "pass" });
@@ -203,5 +199,10 @@ test("features that a build of QEMU lacks are named", async () => {
   expect(await checked(folder.path, "qemu features")).toMatchObject({
     status: "fail",
     message: "This QEMU was built without user networks (slirp) and the block driver vvfat.",
+  });
+  expect(await failureOf(resolveIn(folder.path, {}))).toMatchObject({
+    id: "machine-not-set-up",
+    message: "This QEMU was built without user networks (slirp) and the block driver vvfat.",
+    hint: expect.stringContaining("Install a newer version or another build"),
   });
 });

@@ -39,7 +39,9 @@ sh -c 'trap "rm -f $0; exit" TERM; while :; do sleep 0.1; done' "$pid" >/dev/nul
 echo $! >"$pid"
 `;
 
+/** Notes what it is asked for beside the image. */
 const image = `
+echo "$1" >>"\${0%/*}/asked"
 case $1 in
   info) echo '{"format": "raw", "virtual-size": 1048576}' ;;
   create) for word; do path=$disk; disk=$word; done; : >"$path" ;;
@@ -72,7 +74,7 @@ interface Given {
   readonly agents?: number;
   /** The size of each node's disk; the image has 1 MB. */
   readonly diskMegabytes?: number;
-  /** Whether the user has given the image. */
+  /** Whether the user has given the image, at which the resolving looks. */
   readonly hasOwnImage?: boolean;
 }
 
@@ -136,6 +138,7 @@ export async function openCreation(
       isSandboxed: false,
       firmware: undefined,
       image: { name: "image", path },
+      ownImage: hasOwnImage ? { path, format: "raw" as const, sizeBytes: 1_048_576 } : undefined,
     },
   } as const;
   const creation = new VmCreation(plan, runtime);
@@ -147,6 +150,9 @@ export async function openCreation(
     root,
     power: vmPower(plan.qemu, runtime),
     image: path,
+    /** Its commands, in turn. */
+    asked: async () =>
+      (await readFile(join(folder.path, "asked"), "utf8").catch(() => "")).split("\n").slice(0, -1),
     notes,
     details,
     directory,

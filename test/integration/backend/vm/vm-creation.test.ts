@@ -150,6 +150,18 @@ test.each([
   },
 );
 
+test.each([
+  [true, []],
+  [false, ["info"]],
+])(
+  "an image at which the plan has looked isn't read again: the user's own: %p",
+  async (hasOwnImage, asked) => {
+    await using opened = await openCreation(system("none"), { hasOwnImage });
+    await opened.claim();
+    expect(await opened.asked()).toEqual(asked);
+  },
+);
+
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCreation(system("none"));
   expect(opened.creation.remains()).toBeUndefined();
@@ -160,11 +172,6 @@ test("before the id is claimed, nothing can be left; after that, the command tha
 });
 
 test.each([
-  [
-    "Unknown driver 'vvfat'",
-    "machine-not-set-up",
-    "This QEMU was built without vvfat, which gives machines their keys.",
-  ],
   [
     "disk.qcow2: Disk quota exceeded",
     "capacity-lacking",
