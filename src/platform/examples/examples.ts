@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import type { Role } from "../../model/cluster-record.ts";
@@ -152,18 +152,22 @@ export async function writeExample(name: ExampleName, folder: string): Promise<v
   }
 }
 
-/** Writes all files into an empty folder, or leaves it empty. */
+/** Writes all files, or leaves none. Another command may write into the folder at the same time: what is not from here stays. */
 async function writeFiles(files: readonly ExampleFile[], folder: string): Promise<void> {
+  const created: string[] = [];
   try {
-    for (const file of files) {
-      const path = join(folder, file.path);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, file.text, { flag: "wx" });
-      if (file.mode === 0o755) await chmod(path, file.mode);
+    for (const { path: name, text: contents, mode } of files) {
+      const path = join(folder, name);
+      const parent = await mkdir(dirname(path), { recursive: true });
+      if (parent !== undefined) created.push(parent);
+      await using file = await open(path, "wx");
+      created.push(path);
+      await file.writeFile(contents);
+      if (mode === 0o755) await file.chmod(mode);
     }
   } catch (error) {
-    for (const [top = ""] of files.map(({ path }) => path.split("/")))
-      await rm(join(folder, top), { recursive: true, force: true });
+    for (const path of created.toReversed())
+      await rm(path).catch(async () => rmdir(path).catch(() => {}));
     throw error;
   }
 }

@@ -109,3 +109,16 @@ test("an example is written to a folder that is new or empty, as a platform that
   const inFile = failureOf(writeExample("slurm", join(fresh, "check")));
   expect(await inFile).toMatchObject({ id: "bad-usage", facts: { folder: join(fresh, "check") } });
 });
+
+test("of several that are written to one folder at once, one is there, whole", async () => {
+  await using scratch = await scratchFolder();
+  const folder = join(scratch.path, "mine");
+  const names = ["etcd", "etcd", "swarm", "slurm"] as const;
+  const ends = await Promise.allSettled(names.map(async (name) => writeExample(name, folder)));
+  expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  const written = names[ends.findIndex(({ status }) => status === "fulfilled")]!;
+  const { value } = await readPlatformFolder(folder, neverAborted);
+  expect(value?.files.map(({ path }) => path)).toEqual(
+    examples[written].map(({ path }) => path).toSorted(),
+  );
+});
