@@ -9,7 +9,12 @@ import { optionName } from "../../references.ts";
 import { type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
 import { gather } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
-import { isAccessible, isFileOrAbsent, writeAll } from "../../system/files/private-file.ts";
+import {
+  isAccessible,
+  isFileOrAbsent,
+  syncFolder,
+  writeAll,
+} from "../../system/files/private-file.ts";
 import { version } from "../../version.ts";
 import {
   type FilePart,
@@ -88,8 +93,7 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
     // Another program may have created a file there meanwhile.
     await assertWritable(file.path, file.replaces);
     await rename(draft.path, file.path);
-    await using folder = await open(dirname(file.path), "r");
-    await folder.sync();
+    await syncFolder(dirname(file.path));
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;

@@ -65,8 +65,20 @@ export async function writePrivateFile(path: string, text: string): Promise<void
       Object.assign(error, { path, message: `${messageOf(error)} '${path}'` });
     throw error;
   }
-  await using folder = await open(dirname(path), "r");
-  await folder.sync();
+  await syncFolder(dirname(path));
+}
+
+/** What a file system answers that knows no flushing of folders, and what a folder does in which this user may write but not look. */
+const withoutSync = ["EINVAL", "ENOTSUP", "EACCES", "EPERM"];
+
+/** Flushes a folder to disk, where that is possible, so that a rename in it survives a crash of the machine. */
+export async function syncFolder(path: string): Promise<void> {
+  try {
+    await using folder = await open(path, "r");
+    await folder.sync();
+  } catch (error) {
+    if (!withoutSync.includes(errorCode(error) ?? "")) throw error;
+  }
 }
 
 /**

@@ -30,12 +30,14 @@ async function writer(target: string) {
   };
 }
 
-/** Writes a draft beside a file, as root without the right to read every folder. */
-async function writeDraft(target: string): Promise<string> {
-  const writing = `
+const drafting = `
 await using draft = await (await import(process.argv[1])).draftBeside(process.argv[2]);
 await Bun.write(draft.path, "");
 `;
+const naming = `await (await import(process.argv[1])).writeNamedFile(process.argv[2], "text");`;
+
+/** Runs a program that writes a file, as root without the right to read every folder. */
+async function write(target: string, writing: string): Promise<string> {
   const limits =
     process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : [];
   const argv = [...limits, process.execPath, "-e", writing, source, target];
@@ -47,9 +49,10 @@ await Bun.write(draft.path, "");
 test("a folder need not be readable", async () => {
   await using scratch = await scratchFolder();
   await chmod(scratch.path, 0o300);
-  expect(await writeDraft(join(scratch.path, "file"))).toBe("written");
+  expect(await write(join(scratch.path, "file"), drafting)).toBe("written");
+  expect(await write(join(scratch.path, "named"), naming)).toBe("written");
   await chmod(scratch.path, 0o700);
-  expect(await readdir(scratch.path)).toEqual([]);
+  expect(await readdir(scratch.path)).toEqual(["named"]);
 });
 
 /** Somebody who may write to a folder without a sticky bit gives one folder's name to another. */
