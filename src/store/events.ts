@@ -14,8 +14,8 @@ import { parseJson } from "../system/files/read-text.ts";
 
 /** At this size, a cluster's file takes no more events. */
 const mostBytes = 20_000_000;
-/** Far above any event. Longer lines are not ours. */
-const longestLine = 20_000;
+/** Far above any event, also of a thousand nodes. Longer lines are not ours. */
+const longestLine = 100_000;
 
 export const eventsFile = (directory: string): string => join(directory, "events.jsonl");
 
@@ -59,8 +59,10 @@ export async function readEvents(directory: string): Promise<readonly ClusterEve
       eventsFile(directory),
       constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
     );
-    if (!(await file.stat()).isFile()) return [];
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
+    const information = await file.stat();
+    if (!information.isFile()) return [];
+    const length = Math.min(information.size, mostBytes);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
     return eventsIn(buffer.toString("utf8", 0, bytesRead));
   } catch {
     return [];

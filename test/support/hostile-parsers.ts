@@ -20,6 +20,9 @@ import { findSum } from "../../src/backend/vm/images/image-verification.ts";
 import { qemuFailure, qemuMessage } from "../../src/backend/vm/qemu/qemu.ts";
 import { parseSnapshotFacts } from "../../src/backend/vm/snapshots/snapshot-files.ts";
 import { parseHandOver } from "../../src/cluster/export-cluster.ts";
+import { readLines } from "../../src/cluster/logs/log-lines.ts";
+import { notice, windowsOf } from "../../src/cluster/report/notice.ts";
+import { readCases } from "../../src/cluster/report/read-cases.ts";
 import { judgeLine } from "../../src/cluster/watch/judge-line.ts";
 import { readTick } from "../../src/cluster/watch/judge-tick.ts";
 import { ClusterError } from "../../src/errors.ts";
@@ -256,6 +259,34 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
           judgeLine({ unit, text }, { errors, allowed });
       readTick(text);
     });
+  },
+  "report's lines": () =>
+    each([...anyTexts, filled("1700000000.000 h a: x\n"), filled("Nov 30 00:00:00 ")], (text) => {
+      for (const name of ["journal.txt", "install.log"])
+        readLines({ node: "master_0", name, text }, { aheadMs: 0, nowMs: 1.7e12 });
+    }),
+  "report's test cases": () =>
+    each(
+      ["<", "<testcase ", '<testcase a="', "<testcase a='b'>", "<error/>", "<!--", "--><!--"]
+        .map(filled)
+        .concat(anyTexts),
+      (text) => readCases(text, { startMs: 0, endMs: 1 }),
+    ),
+  "report's faults": async () => {
+    const fault = { kind: "fault", fault: "disk", text: "", nodes: ["master_0"] } as const;
+    const events = Array.from({ length: 100_000 }, (_, index) => ({
+      ...fault,
+      id: index.toString(16).padStart(8, "0"),
+      at: new Date(1.7e12 + index).toISOString(),
+      course: "begun" as const,
+    }));
+    const lines = Array.from({ length: 400_000 }, (_, index) => ({
+      ms: 1.7e12,
+      node: `agent_${index % 800}`,
+      unit: "kernel",
+      text: "kernel BUG at",
+    }));
+    notice(lines, windowsOf(events, 1.8e12));
   },
   JSON: () => each([...anyTexts, ...jsonTexts], parseJson),
   "remote output": async () => {

@@ -38,11 +38,14 @@ const beforeMs = 2_000;
 
 /** More lines of one kind on one node are not looked at. */
 const mostOfKind = 500;
+/** Each of those lines may be compared with every window. More than the last of them would take minutes. */
+const mostWindows = 5000;
 
 /** Returns the first line of each kind on each node that nothing explains, and the first that something does, in order. */
 export function notice(lines: readonly LogLine[], windows: readonly Window[]): readonly Noticed[] {
   const found = new Map<string, Noticed>();
   const counts = new Map<string, number>();
+  const last = windows.slice(-mostWindows);
   for (const line of lines) {
     const sign = signs.find(({ shape }) => shape.test(line.text));
     if (sign === undefined) continue;
@@ -50,7 +53,7 @@ export function notice(lines: readonly LogLine[], windows: readonly Window[]): r
     const count = (counts.get(own) ?? 0) + 1;
     counts.set(own, count);
     if (count > mostOfKind) continue;
-    const explanation = explanationOf(sign.id, line, windows);
+    const explanation = explanationOf(sign.id, line, last);
     const key = `${own} ${explanation === undefined}`;
     if (!found.has(key)) found.set(key, { line, what: sign.what, explanation });
   }

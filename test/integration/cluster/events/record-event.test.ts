@@ -51,6 +51,14 @@ test("lines of a newer program, garbage and half a line are skipped", async () =
   expect(await readEvents(folder.path)).toHaveLength(2);
 });
 
+test("an event of a thousand nodes is read, however long its command and its reason", async () => {
+  await using folder = await scratchFolder();
+  const nodes = Array.from({ length: 1000 }, (_, index) => `public_agent_${index}`);
+  const [command, text] = ["true && ".repeat(200), "no answer, ".repeat(200)];
+  recordEvent(folder.path, { kind: "run", command, nodes, course: "failed", text }, recorder);
+  expect(await readEvents(folder.path)).toMatchObject([{ kind: "run", nodes }]);
+});
+
 test("a line that was cut off swallows no other", async () => {
   await using folder = await scratchFolder();
   await writeFile(eventsFile(folder.path), '{"at":"');
