@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { read } from "node:fs";
 import { isatty } from "node:tty";
 import { ClusterError, messageOf } from "../errors.ts";
 import { errorCode } from "../system/files/private-file.ts";
@@ -8,7 +7,7 @@ import { type Output, openOutput } from "../system/processes/output.ts";
 import { ifKilled } from "../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
-import { orAborted } from "../system/time-limit.ts";
+import { readStdin } from "../system/files/read-stdin.ts";
 import { utf8Text } from "../system/utf8.ts";
 import type { Answers, ProcessLike } from "./command.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
@@ -239,13 +238,11 @@ async function readLine(signal: AbortSignal): Promise<string | undefined> {
 
 /** The next byte, or undefined at the end. */
 async function readByte(signal: AbortSignal): Promise<number | undefined> {
-  signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-  read(descriptors.stdin, Buffer.alloc(1), 0, 1, null, (error, count, buffer) => {
-    if (error?.code === "EAGAIN") setTimeout(() => resolve(readByte(signal)), 20);
-    else if (error !== null && error.code !== "EOF")
-      reject(new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`));
-    else resolve(count === 1 ? buffer[0] : undefined);
-  });
-  return orAborted(promise, signal);
+  const buffer = Buffer.alloc(1);
+  try {
+    return (await readStdin(buffer, signal)) === 1 ? buffer[0] : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`);
+  }
 }

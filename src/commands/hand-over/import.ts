@@ -42,15 +42,16 @@ export const importCommand = (kind: BackendKind) =>
 
 async function readHandOver(given: string, mostBytes: number, context: Context): Promise<string> {
   const { cwd, signal, isTerminal, progress } = context;
-  const [path, { readText, unreadableReason }] = await Promise.all([
+  const [path, { readStdinText, readText, unreadableReason }] = await Promise.all([
     import("node:path"),
     import("../../system/files/read-text.ts"),
   ]);
   if (given === "-" && isTerminal.stdin)
     progress.note("Paste the exported text, then press Enter and Ctrl-D.");
   try {
-    const source = given === "-" ? "/dev/stdin" : path.resolve(cwd, given);
-    return await readText(source, mostBytes, signal);
+    return given === "-"
+      ? await readStdinText(mostBytes, signal)
+      : await readText(path.resolve(cwd, given), mostBytes, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new ClusterError(

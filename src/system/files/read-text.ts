@@ -1,6 +1,7 @@
-import { constants, type FileHandle, open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { OwnError, messageOf } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
+import { readStdin } from "./read-stdin.ts";
 import { orAborted } from "../time-limit.ts";
 import { utf8Text } from "../utf8.ts";
 import { errorCode } from "./private-file.ts";
@@ -55,7 +56,17 @@ export async function readText(
   mostBytes: number,
   signal: AbortSignal,
 ): Promise<string> {
-  const text = utf8Text(await readBytes(path, mostBytes, signal));
+  return textOf(await readBytes(path, mostBytes, signal));
+}
+
+/** Likewise, for a text on stdin. */
+export async function readStdinText(mostBytes: number, signal: AbortSignal): Promise<string> {
+  const read = async (buffer: Buffer) => ({ bytesRead: await readStdin(buffer, signal) });
+  return textOf(await readAtMost({ read }, mostBytes, signal));
+}
+
+function textOf(bytes: Buffer): string {
+  const text = utf8Text(bytes);
   if (text === undefined) throw new OwnError("some of its bytes are not UTF-8");
   return text;
 }
@@ -121,7 +132,9 @@ export async function readOwnJson<Value>(
 }
 
 async function readAtMost(
-  file: FileHandle,
+  file: {
+    read(buffer: Buffer, offset: number, length: number): Promise<{ readonly bytesRead: number }>;
+  },
   mostBytes: number,
   signal: AbortSignal,
 ): Promise<Buffer> {

@@ -17,3 +17,18 @@ test.each([
   expect(stderr).toContain(message);
   expect(stderr).toEndWith("\n[bad-usage]\n");
 });
+
+test("a socket, which nothing can open by a name, is read too", async () => {
+  await using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => {}, open: (socket) => void socket.end("not an export") },
+  });
+  const line = `exec 3<>/dev/tcp/127.0.0.1/${server.port}; exec "$@" <&3`;
+  const child = Bun.spawn(["bash", "-c", line, "bash", process.execPath, program, "import", "-"], {
+    env: { PATH: process.env["PATH"] },
+    stderr: "pipe",
+  });
+  expect(await child.stderr.text()).toContain("stdin was not written by cluster-cloud export");
+  server.stop(true);
+});
