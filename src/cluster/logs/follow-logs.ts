@@ -29,7 +29,6 @@ const firstLines = 10;
 const mostLines = 100_000;
 /** Enough for the reason why a node's journal can't be read. */
 const keptCharacters = 4096;
-const notFound = 127;
 
 /**
  * Passes on what the nodes write into their journals, until it is aborted. A node whose connection is lost, such as one
@@ -114,7 +113,8 @@ async function followNode(
         },
         signal,
       );
-      if (status === notFound) throw unreadable(name, stderr);
+      // A signal ends it with a higher status, as when the node stops.
+      if (lastMs === undefined && status > 0 && status <= 127) throw unreadable(name, stderr);
     } catch (error) {
       signal.throwIfAborted();
       const isLost = hasErrorId(error, "connection-failed");

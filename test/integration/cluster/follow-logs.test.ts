@@ -8,6 +8,7 @@ import { LineProgress } from "../../../src/library/runtime.ts";
 import { nodeReference } from "../../../src/model/cluster-record.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { exampleCluster } from "../../support/install-example.ts";
+import { failureOf } from "../../support/failure-of.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -16,15 +17,16 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 const journalctl = `#!/bin/sh
 case " $* " in
   *" -n 0 "*) ;;
-  *" -f "*) exec tail -n +1 -f "$MACHINE/run/journal" ;;
+  *" -f "*) FOLLOW ;;
   *_TRANSPORT*) ;;
   *) cat "$MACHINE/run/journal" ;;
 esac
 `;
 
-async function openCluster() {
+async function openCluster(follow = 'exec tail -n +1 -f "$MACHINE/run/journal"') {
   const scratch = await scratchFolder();
-  const machines = await startMachines({ roles: ["master", "agent"], programs: { journalctl } });
+  const programs = { journalctl: journalctl.replace("FOLLOW", follow) };
+  const machines = await startMachines({ roles: ["master", "agent"], programs });
   const directory = join(scratch.path, "state");
   await machines.openTo(directory);
   const notes: string[] = [];
@@ -111,6 +113,24 @@ test.skipIf(machinesLack !== undefined)(
       `master_0 ${at(3, "three")}`,
     ]);
     expect(notes.join("\n")).toContain("The connection to master_0 is lost");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a journal that can't be read is an error, with its reason (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster("echo Failed to open files: Bad message >&2; exit 1");
+    const { cluster, runtime, notes } = opened;
+    const all = { cluster, nodes: ["all"], agoMs: 1000 };
+    const following = followLogs(
+      { ...runtime, signal: AbortSignal.timeout(60_000) },
+      { ...all, onLine: () => {}, isOutputClosed: () => false },
+    );
+    expect(await failureOf(following)).toMatchObject({
+      id: "remote-command-failed",
+      message: expect.stringContaining("Failed to open files: Bad message"),
+    });
+    expect(notes.join("\n")).not.toContain("is lost");
   },
 );
 
