@@ -131,7 +131,10 @@ export async function saveFailureLogs(
   ]);
   if (problem instanceof TooManySecrets)
     return progress.warn(`the nodes' logs were not saved: ${messageOf(problem)}`);
-  const files = await saveTexts(directory, texts, progress);
+  const files = await saveTexts(directory, texts, progress).catch((error: unknown) => {
+    progress.warn(`the nodes' logs were not saved: ${messageOf(error)}`);
+    return [];
+  });
   step.done();
   if (files.length > 0) progress.note(`The nodes' logs are in ${directory}`);
   const isInstalling = texts.some(({ name }) => installationLog.test(name));

@@ -105,11 +105,16 @@ test("after an interruption, nothing is saved", async () => {
 const lost = new ClusterError("connection-failed", "The node is gone.");
 
 /** Saves the logs of a failed creation, whose nodes don't answer. Returns what the user saw, and the files. */
-async function saveAfterFailure(own: readonly NodeRecord[], console: readonly NamedText[]) {
+async function saveAfterFailure(
+  own: readonly NodeRecord[],
+  console: readonly NamedText[],
+  folder = "",
+) {
   await using scratch = await scratchFolder();
   const { progress, steps, told } = recordingProgress();
   const connections = { connect: async () => Promise.reject(lost) } as unknown as ConnectionPool;
-  const request = { cluster: exampleCluster(own, "oss"), connections, directory: scratch.path };
+  const directory = join(scratch.path, folder);
+  const request = { cluster: exampleCluster(own, "oss"), connections, directory };
   await saveFailureLogs(
     { progress, signal: neverAborted },
     { consoleOutput: async () => console },
@@ -154,3 +159,8 @@ test.each<[string, readonly NodeRecord[], readonly NamedText[], readonly string[
     );
   },
 );
+
+test("logs that can't be written hide no failure", async () => {
+  const { told } = await saveAfterFailure([], [booted], "absent");
+  expect(told).toEqual([expect.stringMatching(/^the nodes' logs were not saved: ENOENT/)]);
+});
