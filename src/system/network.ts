@@ -220,6 +220,8 @@ async function tryDownload(download: Download, signal: AbortSignal): Promise<voi
     if (!isRest) await file.truncate(0);
     try {
       await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
+      // The caller renames it. After a power cut, that name must not lead to less.
+      await file.sync();
     } catch (error) {
       // A range would continue the encoded file, not this one.
       if (encodingOf(response) !== undefined) await file.truncate(0);

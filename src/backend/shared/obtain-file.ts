@@ -51,7 +51,7 @@ export async function obtainFile(
   const onWait = (advice: string): void =>
     progress.note(`Waiting for another process that downloads the same file.${advice}`);
   await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
-  if (!(await isAccessible(path))) {
+  if (!(await isIntact(path, sha256, signal))) {
     const draft = `${path}.part`;
     const onProgress = (received: number, total: number | undefined): void =>
       step.update(megabytesText(received, total));
@@ -71,4 +71,16 @@ export async function obtainFile(
   }
   step.done();
   return { path, shown };
+}
+
+/** Whether an earlier download is here. A damaged one is removed, because every other attempt would find it again. */
+async function isIntact(
+  path: string,
+  sha256: string | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!(await isAccessible(path))) return false;
+  if ((await sha256OfFile(path, signal)) === sha256) return true;
+  await rm(path, { force: true });
+  return false;
 }

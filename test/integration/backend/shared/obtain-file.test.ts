@@ -69,6 +69,14 @@ test("a file is downloaded once, for this user alone", async () => {
   expect(bench.steps).toEqual([downloaded, downloaded]);
 });
 
+test("a download that has been damaged since is replaced", async () => {
+  await using bench = await openBench(() => new Response(text));
+  const { path } = await bench.obtain();
+  await writeFile(path, "a clus");
+  expect((await bench.obtain()).path).toBe(path);
+  expect(await readFile(path, "utf8")).toBe(text);
+});
+
 test("a file of this computer stays where it is, and must have the checksum that is given", async () => {
   await using bench = await openBench(() => new Response("", { status: 404 }));
   const path = join(bench.folder, "mine");
