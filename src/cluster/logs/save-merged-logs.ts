@@ -45,9 +45,10 @@ export async function saveMergedLogs(
     ({ ms }) => agoMs === undefined || (ms ?? -Infinity) >= sinceMs,
   );
   const clocks = texts.flatMap((each) => clockOf(each) ?? []);
+  const width = Math.max(0, ...cluster.nodes.map((node) => nodeReference(node).length));
   await writeNamedFile(
     file,
-    [...clocks.map(clockLine), ...lines.map((line) => lineText(line, cluster))]
+    [...clocks.map(clockLine), ...lines.map((line) => lineText(line, width))]
       .map((line) => `${line}\n`)
       .join(""),
   );
@@ -63,8 +64,7 @@ const clockLine = ({ node, offsetMs }: NonNullable<ReturnType<typeof clockOf>>):
   return `# The clock of ${node} is ${Math.abs(offsetMs)} ms ${way} this computer's: its times are corrected by that.`;
 };
 
-function lineText({ ms, node, unit, text }: LogLine, { nodes }: ClusterRecord): string {
-  const width = Math.max(0, ...nodes.map((each) => nodeReference(each).length));
+function lineText({ ms, node, unit, text }: LogLine, width: number): string {
   const time = ms === undefined ? "-".padEnd(preciseTime(0).length) : preciseTime(ms);
   return `${time} ${node.padEnd(width)} ${unit}: ${text}`;
 }
