@@ -91,11 +91,24 @@ test.skipIf(node === undefined)(
     await using runner = await startRunner(notes);
     const inputs = { ...runner.inputs, backend: "cloud" };
     const job = { folder: runner.path, start: runner.start, node: node!, inputs, lines: "true" };
-    const { before } = await playClusterJob(job);
+    const { before, after } = await playClusterJob(job);
     expect(before).toEqual({
       status: 2,
       output: "backend: choose container or vm, not cloud\n",
     });
+    expect(after).toEqual({ status: 0, output: "" });
+  },
+);
+
+test.skipIf(node === undefined)(
+  "after an installation that failed, nothing is created behind the job's steps",
+  async () => {
+    await using runner = await startRunner(notes);
+    const inputs = { ...runner.inputs, "install-sha256": "0".repeat(64) };
+    const job = { folder: runner.path, start: runner.start, node: node!, inputs, lines: "true" };
+    const { before, after } = await playClusterJob(job);
+    expect(before.status).toBe(1);
+    expect(after).toEqual({ status: 0, output: "" });
   },
 );
 
