@@ -18,7 +18,7 @@ export interface StepProcess {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Where steps run. Starts `bash --noprofile --norc -e -o pipefail FILE`, as a runner does. */
+/** Where steps run. Starts `sh -e FILE`, as a runner does for the shell "sh". */
 export type StartStep = (file: string, variables: Variables) => StepProcess;
 
 interface Step {
@@ -162,7 +162,9 @@ export async function playClusterJob({ folder, start, node, lines, ...job }: Clu
     await during?.(step);
     return { status: await step.exited, output: step.output() } satisfies PlayedStep;
   };
-  const action = `exec ${node} ${actionFolder}/cluster/run.mjs`;
+  // A runner starts Node itself. A shell such as dash passes no variable on whose name has a hyphen.
+  const checksum = `INPUT_INSTALL-SHA256=${job.inputs["install-sha256"]}`;
+  const action = `exec env '${checksum}' ${node} ${actionFolder}/cluster/run.mjs`;
   const before = await play(action, Object.fromEntries([...files, ...inputs]), job.during);
   const step = before.status === 0 ? await play(lines, await read("env")) : undefined;
   const state = Object.entries(await read("state")).map(([name, found]) => [

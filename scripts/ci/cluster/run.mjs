@@ -14,7 +14,7 @@ if (began === undefined) {
 }
 
 function run(script) {
-  const child = spawn("bash", [join(import.meta.dirname, script)], {
+  const child = spawn("sh", [join(import.meta.dirname, script)], {
     // A process group of its own.
     detached: true,
     stdio: ["ignore", "inherit", "inherit"],

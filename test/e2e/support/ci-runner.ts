@@ -90,9 +90,9 @@ const startIn = (id: string, folder: string): StartStep => {
     const flags = given.flatMap(([name, value]) => ["--env", `${name}=${value}`]);
     const processId = join(folder, "step.pid");
     // The runner puts what a step has added to the PATH in front of it.
-    const lines = `PATH=$(paste -sd : ${folder}/path 2>/dev/null):$PATH; echo $$ >${processId}; exec bash --noprofile --norc -e -o pipefail ${file}`;
+    const lines = `PATH=$(paste -sd : ${folder}/path 2>/dev/null):$PATH; echo $$ >${processId}; exec sh -e ${file}`;
     const step = Bun.spawn(
-      ["docker", "exec", "--workdir", join(folder, "work"), ...flags, id, "bash", "-c", lines],
+      ["docker", "exec", "--workdir", join(folder, "work"), ...flags, id, "sh", "-c", lines],
       {
         stdio: ["ignore", "pipe", "pipe"],
       },

@@ -59,7 +59,7 @@ test("the actions are valid", async () => {
   const text = await Bun.file(join(recipes, "action.yml")).text();
   expect(await lintedByGithub("ours/action.yml", text)).toEqual([]);
   expect(
-    await lintedByGithub("broken/action.yml", text.replace("shell: bash", "shel: bash")),
+    await lintedByGithub("broken/action.yml", text.replace("shell: sh", "shel: sh")),
   ).not.toEqual([]);
 });
 

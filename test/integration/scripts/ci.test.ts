@@ -65,6 +65,26 @@ test("the action installs the release, and runs once with every word as it was g
   expect(conclusion).toBe("failure");
 });
 
+test("the whole line of SHA256SUMS will do for the checksum of install.sh, also without sha256sum, as on a Mac", async () => {
+  await using runner = await startRunner("exit 7");
+  const line = `${runner.known["install-sha256"]}  install.sh`;
+  expect((await runner.play({ "install-sha256": line })).steps[once]?.status).toBe(7);
+  const words = "sh env curl shasum perl mkdir cat";
+  await Bun.$`mkdir ${runner.at("mac")}`;
+  for (const word of words.split(" ")) await symlink(Bun.which(word)!, runner.at("mac", word));
+  const step = runner.spawn(["sh", join(actionFolder, "install")], {
+    PATH: runner.at("mac"),
+    RUNNER_TEMP: runner.at("temp"),
+    GITHUB_PATH: runner.at("path"),
+    RELEASE: tag,
+    DOWNLOAD: runner.known.download,
+    INSTALL_SHA256: "0".repeat(64),
+  });
+  expect(await new Response(step.stderr).text()).toContain(
+    `has the SHA-256 checksum ${runner.known["install-sha256"]}, not the one in the input`,
+  );
+});
+
 test("another install.sh than the expected one is not run", async () => {
   await using runner = await startRunner(printsWords);
   const { steps } = await runner.play({ "install-sha256": "0".repeat(64) });
@@ -173,6 +193,7 @@ test.each(["false", "true"])(
     await Bun.write(runner.at("work", ".cluster-e2e", "cluster.zst"), "kept");
     const environment = {
       ...gitlabVariables(runner),
+      CLUSTER_E2E_SHA256: `${runner.known["install-sha256"]}  install.sh`,
       OPTIONS: "--masters=3 --agents=0",
       PLATFORM: "./a b",
       COMMAND: "echo 'a b'",

@@ -10,7 +10,7 @@ export const startLocalStep =
       .trim()
       .split("\n");
     const path = [...before, process.env["PATH"]].filter((each) => each !== "").join(":");
-    const step = Bun.spawn(["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", file], {
+    const step = Bun.spawn(["sh", "-e", file], {
       cwd: join(folder, "work"),
       env: { HOME: folder, ...variables, PATH: path },
       stdio: ["ignore", "pipe", "pipe"],
