@@ -17,6 +17,7 @@ Usage: install.sh [OPTIONS]
   --prefix DIR          install below DIR instead of /usr/local: programs in DIR/bin, the rest in DIR/share
   --version TAG         install the release TAG instead of this script's own
   --from URL-OR-FOLDER  take the release's files from there
+  --tree FOLDER         install what is in FOLDER/bin and FOLDER/share, which nothing verifies, instead of a release
   --require-signature   also refuse a release whose signature cannot be verified
   --uninstall           remove what this script installed below the prefix
   --help                print this
@@ -38,15 +39,16 @@ wrong_usage() {
 
 parse() {
   own_release=$release
-  prefix=/usr/local from='' action=install signature=wanted remedy=''
+  prefix=/usr/local from='' tree='' action=install signature=wanted remedy=''
   while [ $# -gt 0 ]; do
     case $1 in
-      --prefix | --version | --from) [ -n "${2:-}" ] || wrong_usage "$1 needs a value" ;;
+      --prefix | --version | --from | --tree) [ -n "${2:-}" ] || wrong_usage "$1 needs a value" ;;
     esac
     case $1 in
       --prefix) prefix=$2 && shift ;;
       --version) release=$2 && shift ;;
       --from) from=${2%/} && shift ;;
+      --tree) tree=$2 action=install_tree && shift ;;
       --require-signature) signature=required ;;
       --uninstall) action=uninstall ;;
       --help | -h) usage && exit 0 ;;
@@ -67,6 +69,8 @@ pick_source() {
   case $release in *[!0-9.]*) wrong_usage "$release is not a release such as 2026.01.31.0" ;; esac
   [ -n "$from" ] || [ -n "$download_root" ] || wrong_usage "no download URL was given: pass --from"
   source=${from:-${download_root%/}/$release}
+  # Without the password that the URL may contain.
+  shown=$(printf '%s\n' "$source" | sed 's|^\([a-z]*://\)[^/]*@|\1|')
 }
 
 pick_platform() {
@@ -114,13 +118,13 @@ fetch() { # NAME
     http://* | https://*)
       # Not wget: it follows a redirect from https to http.
       command -v curl >/dev/null ||
-        refuse "cannot download without curl: install it, or download the files of $source in another way and pass their folder with --from"
+        refuse "cannot download without curl: install it, or download the files of $shown in another way and pass their folder with --from"
       # A stalled download fails after a minute. An https download never uses http, not even for one redirect of several.
       curl --fail --silent --show-error --location --proto "=${source%%:*},https" --proto-redir "=${source%%:*},https" \
         --retry 2 --connect-timeout 30 --speed-limit 1000 --speed-time 60 --output "$work/$1" "$source/$1"
       ;;
     *) cp "$source/$1" "$work/$1" ;;
-  esac || refuse "cannot download $source/$1"
+  esac || refuse "cannot download $shown/$1"
 }
 
 pick_summer() {
@@ -434,7 +438,8 @@ begin() {
   # Not between creating a folder and recording that it is ours.
   trap '' INT TERM HUP
   trap clean EXIT
-  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX") || refuse "cannot create a temporary folder"
+  work=$(mktemp -d "${TMPDIR:-/tmp}/cluster-e2e-install.XXXXXX") ||
+    refuse "cannot create a temporary folder in ${TMPDIR:-/tmp}: set TMPDIR to one that you can write to"
   open_staging
   trap 'exit 130' INT
   trap 'exit 143' TERM
@@ -446,12 +451,26 @@ install() {
   pick_platform
   pick_summer
   begin
-  say "cluster-e2e $release for $platform, from $source"
+  say "cluster-e2e $release for $platform, from $shown"
   fetch SHA256SUMS
   verify_sums
   see_platform
   fetch_tree
   try_programs
+  finish
+}
+
+# What scripts/install-clone has built.
+install_tree() {
+  begin
+  mkdir "$staging/new"
+  cp -R "$tree/bin" "$tree/share" "$staging/new" || refuse "cannot copy $tree to $prefix"
+  find "$staging/new" -type f -exec chmod 644 {} +
+  chmod 755 "$staging"/new/bin/*
+  finish
+}
+
+finish() {
   place_all
   finished=yes
   remove_folders "$work/earlier-folders"

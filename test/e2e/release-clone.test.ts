@@ -17,7 +17,7 @@ test("a clone installs programs, manual pages and completions, again over runnin
   const install = async (): Promise<string> =>
     shell(`${bun}\n${await readmeExample("clone")}`, [home, process.execPath], checkout);
   const printed = await install();
-  expect(printed).toContain("cluster-cloud cluster-container cluster-vm");
+  expect(printed).toContain(join(home, ".local", "bin", "cluster-vm"));
   expect(printed).toContain(`export PATH="${join(home, ".local", "bin")}:$PATH"`);
   const program = join(home, ".local", "bin", "cluster-container");
   expect(await shell('"$0" --version', [program], home)).toMatch(/^0\.0\.0\+[0-9a-f]{12}\n$/);
@@ -33,5 +33,5 @@ test("a clone installs programs, manual pages and completions, again over runnin
   ])
     expect(files).toContain(`./share/${name}\n`);
   await shell('sh scripts/install.sh --uninstall --prefix "$0/.local"', [home], checkout);
-  expect(await shell("find .local -type f", [], home)).toBe("");
+  expect(await shell("ls -d .local 2>/dev/null || :", [], home)).toBe("");
 });
