@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile } from "node:fs/promises";
-import { arch, platform } from "node:os";
+import { arch, machine, platform, type } from "node:os";
 import { join } from "node:path";
 import { serveOnLoopback } from "../../support/loopback-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const script = join(import.meta.dir, "..", "..", "..", "scripts", "pinned-bun");
 const name = `bun-${platform()}-${arch() === "arm64" ? "aarch64" : "x64"}`;
+const kernel = `${type()} ${machine()}`;
 const state: {
   package?: Uint8Array;
   registry?: Bun.Server<undefined>;
@@ -28,21 +29,23 @@ beforeAll(async () => {
 afterAll(async () => state.registry?.stop(true));
 
 /** A checkout whose lock file pins the package with this checksum. */
-async function checkoutWith(checksum: string) {
+async function checkoutWith(checksum: string, ofMusl = "sha512-AAAA") {
   const folder = await scratchFolder();
   await mkdir(join(folder.path, "scripts"));
   await copyFile(script, join(folder.path, "scripts", "pinned-bun"));
   const facts = `{ "os": "${platform()}", "cpu": "${arch()}" }`;
-  const musl = `    "@oven/${name}-musl": ["@oven/${name}-musl@9.9.9", "", ${facts}, "sha512-AAAA"],`;
+  const musl = `    "@oven/${name}-musl": ["@oven/${name}-musl@9.9.9", "", ${facts}, "${ofMusl}"],`;
   const own = `    "@oven/${name}": ["@oven/${name}@1.2.3", "", ${facts}, "${checksum}"],`;
   await Bun.write(join(folder.path, "bun.lock"), `{\n  "packages": {\n${musl}\n${own}\n  }\n}\n`);
   return folder;
 }
 
-async function run(checksum: string) {
-  const folder = await checkoutWith(checksum);
+/** `lines` replace commands of the script. */
+async function run(checksum: string, lines = "", ofMusl?: string) {
+  const folder = await checkoutWith(checksum, ofMusl);
   const target = join(folder.path, "made");
-  const child = Bun.spawn([join(folder.path, "scripts", "pinned-bun"), target], {
+  const line = `${lines}\n. "$0"`;
+  const child = Bun.spawn(["sh", "-c", line, join(folder.path, "scripts", "pinned-bun"), target], {
     env: {
       PATH: process.env["PATH"] ?? "",
       npm_config_registry: `http://127.0.0.1:${state.registry!.port}/`,
@@ -75,6 +78,23 @@ test("a package with a wrong checksum is rejected, and nothing of it is kept", a
   expect(ran.status).toBe(1);
   expect(ran.stderr).toContain(`@oven/${name} 1.2.3 is not the one that bun.lock pins`);
   expect(await readdir(ran.target)).toEqual([]);
+});
+
+test("a Bun that doesn't run here, can't be unpacked or stalls on its way is refused with the reason", async () => {
+  const checksum = checksumOf(state.package!);
+  const chmod = `chmod() { printf '#!/bin/sh\\necho GLIBC_2.99 not found >&2; exit 1' >"$2"; command chmod "$@"; }`;
+  await using strange = await run(checksum, chmod, checksum);
+  expect(strange.stderr).toBe(
+    `no Bun that bun.lock pins runs on this machine (${kernel}):
+  @oven/${name}: GLIBC_2.99 not found
+  @oven/${name}-musl: GLIBC_2.99 not found\n`,
+  );
+  await using full = await run(checksum, "tar() { return 2; }");
+  expect(full.stderr).toContain(`cannot unpack @oven/${name} 1.2.3 in ${full.target}`);
+  await using stalled = await run(checksum, 'curl() { echo "$*" >&2; return 28; }');
+  expect(stalled.stderr).toContain("--connect-timeout 30 --speed-limit 1000 --speed-time 60");
+  for (const { status, target } of [strange, full, stalled])
+    expect([status, await readdir(target)]).toEqual([1, []]);
 });
 
 test("a lock file without a checksum is rejected", async () => {
