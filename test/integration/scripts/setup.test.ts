@@ -48,3 +48,14 @@ test("what takes minutes prints a line of its output now and then, and keeps all
   expect(bad.status).toBe(1);
   expect(await Bun.file(join(folder.path, "log")).text()).toContain("bad\nexit status 100\n");
 });
+
+test("a server that the tests need is not started by its package, and stays disabled, also where apt fails", async () => {
+  await using folder = await scratchFolder();
+  const lines = `say() { :; }; systemctl() { echo "$@" >>calls; }; masked=
+${part("mask_services")}${part("unmask_services")}mask_services a.service a.socket; unmask_services; unmask_services`;
+  await sh(lines, folder.path);
+  expect(await Bun.file(join(folder.path, "calls")).text()).toBe(
+    ["mask", "unmask", "disable"].map((verb) => `${verb} a.service a.socket\n`).join(""),
+  );
+  expect(part("clean")).toContain("\n  unmask_services\n");
+});
