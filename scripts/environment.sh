@@ -12,6 +12,8 @@ case ":$PATH:" in
   *) [ "$(bun --version 2>/dev/null || :)" = "$bun_version" ] || PATH=$bun_folder:$PATH ;;
 esac
 export PATH
+# Everybody may read what is built here, and only its owner may change it.
+umask 022
 # These variables make any Bun program load other code or settings.
 unset BUN_OPTIONS BUN_BE_BUN
 
@@ -36,7 +38,7 @@ keep_to_this_machine() {
 # environment, and the containers and networks of a local cloud have it as a label.
 processes_of() { # FOLDER
   # With an empty environment, so that these processes don't find themselves.
-  env -i PATH="$PATH" sh -c 'grep -l --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
+  env -i PATH="$PATH" sh -c 'grep -l --fixed-strings --text --no-messages "=$1/" /proc/[0-9]*/environ | cut -d / -f 3' sh "$1"
 }
 
 # Without a daemon there are none.
@@ -96,5 +98,9 @@ end_all_of() { # FOLDER
   for network in $(networks_of "$1"); do docker network rm "$network" >/dev/null || :; done
   for creation in $(creations_of "$1"); do end_creation "$creation"; done
   # A Podman that was killed while it built an image leaves its layers mounted.
-  for mount in $(cut -d ' ' -f 2 /proc/mounts 2>/dev/null | grep "^$1/" | sort -r); do umount "$mount" 2>/dev/null || :; done
+  cut -d ' ' -f 2 /proc/mounts 2>/dev/null | sort -r | while IFS= read -r mount; do
+    # Spaces are \040 there.
+    mount=$(printf '%b' "$mount")
+    case $mount in "$1"/*) umount "$mount" 2>/dev/null || : ;; esac
+  done
 }
