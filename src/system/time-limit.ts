@@ -10,6 +10,27 @@ export function timeLimit(ms: number, error: Error): Disposable & { readonly sig
 
 const tooSlowHint = `Allow more time with ${optionName("timeout")}, or see the log for what was slow.`;
 
+/** Calls the function as soon as the signal is aborted, at once if it is already, until it is disposed of. */
+export function onAbort(signal: AbortSignal, act: () => void): Disposable {
+  if (signal.aborted) act();
+  signal.addEventListener("abort", act, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", act) };
+}
+
+/** Calls the function `ms` after the signal is aborted, unless it is disposed of first. */
+export function afterAbort(signal: AbortSignal, ms: number, act: () => void): Disposable {
+  const late: { timer?: ReturnType<typeof setTimeout> } = {};
+  const listening = onAbort(signal, () => {
+    late.timer = setTimeout(act, ms);
+  });
+  return {
+    [Symbol.dispose]: () => {
+      listening[Symbol.dispose]();
+      clearTimeout(late.timer);
+    },
+  };
+}
+
 /** The error for work on a cluster that exceeds its time limit. `work` begins the message, such as "Creating". */
 export const tooSlow = (work: string, clusterId: string, hint = tooSlowHint): ClusterError =>
   new ClusterError("deadline-passed", `${work} cluster "${clusterId}" exceeded its time limit.`, {
@@ -108,14 +129,8 @@ export async function orAborted<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort);
-  try {
-    return await Promise.race([aborted.promise, work]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  using _ = onAbort(signal, () => aborted.reject(signal.reason));
+  return await Promise.race([aborted.promise, work]);
 }
 
 /**
@@ -128,16 +143,11 @@ export function eitherSignal(
   signals: readonly AbortSignal[],
 ): Disposable & { readonly signal: AbortSignal } {
   const either = new AbortController();
-  const stops = signals.map((signal) => {
-    const onAbort = (): void => either.abort(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort);
-    return (): void => signal.removeEventListener("abort", onAbort);
-  });
+  const listening = signals.map((signal) => onAbort(signal, () => either.abort(signal.reason)));
   return {
     signal: either.signal,
     [Symbol.dispose]: () => {
-      for (const stop of stops) stop();
+      for (const each of listening) each[Symbol.dispose]();
     },
   };
 }

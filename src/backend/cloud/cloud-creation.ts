@@ -11,6 +11,7 @@ import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
+import { afterAbort } from "../../system/time-limit.ts";
 import type {
   Creation,
   CreationFolder,
@@ -342,17 +343,6 @@ export function withGrace(
   graceMs: number,
 ): Disposable & { readonly signal: AbortSignal } {
   const late = new AbortController();
-  const timers: ReturnType<typeof setTimeout>[] = [];
-  const onAbort = (): void => {
-    timers.push(setTimeout(() => late.abort(signal.reason), graceMs));
-  };
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort, { once: true });
-  return {
-    signal: late.signal,
-    [Symbol.dispose]: () => {
-      signal.removeEventListener("abort", onAbort);
-      for (const timer of timers) clearTimeout(timer);
-    },
-  };
+  const waiting = afterAbort(signal, graceMs, () => late.abort(signal.reason));
+  return { signal: late.signal, [Symbol.dispose]: () => waiting[Symbol.dispose]() };
 }

@@ -6,7 +6,7 @@ import { readEvents } from "../../store/events.ts";
 import { once } from "../../system/concurrency.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { type Runtime, type Work, endedBy } from "../../system/runtime.ts";
-import { withinLimit } from "../../system/time-limit.ts";
+import { orAborted, withinLimit } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections, secretsWarning } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
@@ -217,17 +217,10 @@ const untilAll = async (
 ): Promise<void> =>
   withinLimit(
     limitMs,
-    async (limited) => void (await Promise.race([Promise.all(all), aborted(limited)])),
+    async (limited) => void (await orAborted(Promise.all(all), limited)),
     () => {},
     signal,
   );
-
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 
 /** Watches a node again and again, because its connection is lost when it restarts. */
 async function watchOn(

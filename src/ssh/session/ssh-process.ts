@@ -5,7 +5,7 @@ import { outsideReason } from "../../system/printable.ts";
 import { endWithThisProgram } from "../../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../../system/processes/run-program.ts";
 import type { Environment } from "../../system/runtime.ts";
-import { orAborted } from "../../system/time-limit.ts";
+import { onAbort, orAborted } from "../../system/time-limit.ts";
 import type { Connection } from "../connection/connection.ts";
 import { findSsh } from "../find-ssh.ts";
 import { sshEnvironment } from "../ssh-environment.ts";
@@ -265,13 +265,12 @@ async function feedSource(
   const cat = Bun.spawn(["cat"], { stdio: [source, "pipe", "ignore"], env });
   endWithThisProgram(cat, environment);
   const stop = (): void => cat.kill();
-  signal.addEventListener("abort", stop);
+  using _ = onAbort(signal, stop);
   try {
     for await (const chunk of cat.stdout) await pass(sink, chunk);
     await sink.end();
   } finally {
     stop();
-    signal.removeEventListener("abort", stop);
   }
 }
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { Environment } from "../runtime.ts";
+import { afterAbort, onAbort } from "../time-limit.ts";
 import { ifKilled } from "./if-killed.ts";
 
 export interface ForegroundRun {
@@ -49,22 +50,15 @@ export async function runForeground(run: ForegroundRun, signal: AbortSignal): Pr
     pass(stderr, (chunk) => onOutput("stderr", chunk));
   }
   using _watching = ifKilled({ line: 'kill -s TERM -- "$1"', word: String(target) }, environment);
-  const timers: ReturnType<typeof setTimeout>[] = [];
-  const onAbort = (): void => {
-    const name = run.signalOf(signal.reason);
-    if (isTerminal && name === "SIGINT") return;
-    send(target, name);
-    timers.push(setTimeout(() => send(target, "SIGKILL"), graceMs));
+  const end = (name: NodeJS.Signals): void => {
+    // The terminal has sent it already.
+    if (!isTerminal || run.signalOf(signal.reason) !== "SIGINT") send(target, name);
   };
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    const status = await ended.promise;
-    signal.throwIfAborted();
-    return status;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    for (const timer of timers) clearTimeout(timer);
-  }
+  using _asked = onAbort(signal, () => end(run.signalOf(signal.reason)));
+  using _killed = afterAbort(signal, graceMs, () => end("SIGKILL"));
+  const status = await ended.promise;
+  signal.throwIfAborted();
+  return status;
 }
 
 /** A group of processes gets it from a shell, because only the edges of this program may use `process`. */

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { isatty } from "node:tty";
 import { errorCode } from "../files/private-file.ts";
 import type { Environment } from "../runtime.ts";
-import { withinLimit } from "../time-limit.ts";
+import { afterAbort, onAbort, withinLimit } from "../time-limit.ts";
 
 export interface ProgramRun {
   readonly argv: readonly [string, ...string[]];
@@ -44,12 +44,8 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   });
   const ended = endOf(child);
   if (!hasStreams(child)) await ended;
-  const timers: ReturnType<typeof setTimeout>[] = [];
-  const onAbort = (): void => {
-    child.kill("SIGTERM");
-    timers.push(setTimeout(() => killAtOnce(child), graceMs));
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
+  using _asked = onAbort(signal, () => child.kill("SIGTERM"));
+  using _killed = afterAbort(signal, graceMs, () => killAtOnce(child));
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name]?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -59,15 +55,10 @@ export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<
   }
   const fed = child.stdin === null ? Promise.resolve() : feed(child.stdin, run.stdin ?? "");
   fed.catch(() => {});
-  try {
-    const status = await ended;
-    signal.throwIfAborted();
-    await fed;
-    return { status: status ?? undefined, ...written };
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    for (const timer of timers) clearTimeout(timer);
-  }
+  const status = await ended;
+  signal.throwIfAborted();
+  await fed;
+  return { status: status ?? undefined, ...written };
 }
 
 interface RunLimit {
@@ -120,14 +111,12 @@ export async function* readProgram(
   const ended = endOf(child);
   if (!hasStreams(child)) await ended;
   const stderr = collected(child.stderr);
-  const onAbort = (): void => killAtOnce(child);
-  signal.addEventListener("abort", onAbort, { once: true });
+  using _ = onAbort(signal, () => killAtOnce(child));
   try {
     for await (const chunk of child.stdout as AsyncIterable<Uint8Array>) yield chunk;
     const status = await ended;
     return { status: status ?? undefined, stdout: "", stderr: stderr() };
   } finally {
-    signal.removeEventListener("abort", onAbort);
     killAtOnce(child);
     // Until then it may still write files.
     await ended.catch(() => {});
