@@ -174,6 +174,16 @@ export class OwnError extends Error {}
 export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
   error instanceof ClusterError && error.id === id;
 
+/** Whether the other side may only be slow or away for a while, so that a later try may succeed. */
+export const mayPass = (error: unknown): error is ClusterError =>
+  error instanceof ClusterError && (error.transient || error.id === "deadline-passed");
+
+/** Throws the signal's reason if it is aborted, and what isn't a ClusterError, which is a bug. */
+export function assertExpected(error: unknown, signal: AbortSignal): asserts error is ClusterError {
+  signal.throwIfAborted();
+  if (!(error instanceof ClusterError)) throw error;
+}
+
 /** Returns the message of anything that was thrown, for use in another message. The message of an error that isn't ours, such as a library's, counts as outside text. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof ClusterError) return ClusterError.marked(thrown).message;

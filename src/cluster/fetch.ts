@@ -1,7 +1,7 @@
 import { numbered } from "../system/amounts.ts";
 import { constants, lstat, mkdir, rename, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, posix, resolve } from "node:path";
-import { ClusterError, messageOf, quoted } from "../errors.ts";
+import { ClusterError, messageOf, quoted, assertExpected } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
 import { outside } from "../outside-text.ts";
@@ -195,8 +195,7 @@ export async function fetchFiles(
       const { files, bytes } = fetched;
       step.done(`${numbered(files, "file")}, ${numbered(bytes, "byte")}`);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, signal);
       failures.push(error);
     }
   }

@@ -3,7 +3,7 @@ import { checkTarget, fetchFile } from "../cluster/fetch.ts";
 import { parseSendRequest, sendFiles } from "../cluster/copy/send-files.ts";
 import { assertRuns } from "../cluster/find-cluster.ts";
 import { runUntil } from "../cluster/run/run-until.ts";
-import { ClusterError, quoted } from "../errors.ts";
+import { ClusterError, quoted, assertExpected } from "../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -293,8 +293,7 @@ export async function runOnEach(
         ...(await node.run({ ...command, reject: false })),
       };
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, signal);
       return { node: node.reference, status: 255, stdout: "", stderr: "", error };
     }
   };

@@ -1,4 +1,4 @@
-import { ClusterError, messageOf } from "../../errors.ts";
+import { messageOf, assertExpected } from "../../errors.ts";
 import type { Work } from "../../system/runtime.ts";
 import { type ForeignResource, foreignResourceText } from "../shared/foreign-resource.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
@@ -67,8 +67,7 @@ export async function removeExpired(
       await task();
       progress.detail(1, `Removed the remains of an expired cluster: ${what}`);
     } catch (error) {
-      work.signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, work.signal);
       progress.detail(
         1,
         `Cannot remove the remains of an expired cluster, ${what}: ${messageOf(error)}`,

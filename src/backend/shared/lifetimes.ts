@@ -1,4 +1,4 @@
-import { ClusterError, messageOf } from "../../errors.ts";
+import { messageOf, assertExpected } from "../../errors.ts";
 import { runCommand } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
@@ -61,8 +61,7 @@ export async function removeExpired(
       await endRemovedCreation(directory);
       progress.note(`Removed ${remains}.`);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, signal);
       progress.warn(`Cannot remove ${remains}: ${messageOf(error)}`);
     }
   };

@@ -1,4 +1,4 @@
-import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { hasErrorId, messageOf, assertExpected } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { matchesLine } from "../../model/line-pattern.ts";
 import type { Noticeable } from "../../platform/faults/fault-kind.ts";
@@ -232,8 +232,7 @@ async function watchOn(
     try {
       await watchNode({ ...own, node: status.node }, signal);
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, signal);
       if (status.isOn) failures = 1;
       Object.assign(status, { isOn: false, problem: messageOf(error) });
       const name = nodeReference(status.node);

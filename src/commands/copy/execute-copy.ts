@@ -11,7 +11,7 @@ import {
   nodeSelectorProblem,
 } from "../../cluster/find-cluster.ts";
 import { inFolder } from "../../cluster/run-on-nodes.ts";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, assertExpected } from "../../errors.ts";
 import { type Checked, accepted, problem } from "../../model/checked.ts";
 import {
   type ClusterRecord,
@@ -77,8 +77,7 @@ export async function executeCopy(
         copied.bytes += bytes;
       }
     } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, signal);
       failures.push(error);
     }
     return copied;

@@ -8,7 +8,7 @@ import { ask } from "../ask.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import { type NodeConnection, completeScript } from "../install/phase.ts";
 import { layouts } from "../layouts/find-layout.ts";
-import { pairsIn } from "../readiness/node-question.ts";
+import { readPairs } from "../readiness/node-question.ts";
 import type { Observed } from "./fault-kind.ts";
 import { faultKinds, faultRows } from "./fault-kinds.ts";
 import unitFile from "./fault-unit.sh" with { type: "text" };
@@ -154,9 +154,7 @@ const mostMeasured = 20;
 
 /** Parses the output of observe-node.sh. Skips lines and values of any other form. */
 export function parseObservation(stdout: string): Observation {
-  const pairs = pairsIn(stdout);
-  const all = (key: string): readonly string[] =>
-    pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+  const { pairs, all } = readPairs(stdout);
   const number = (text: string | undefined): number | undefined =>
     text !== undefined && /^\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
   const clock = number(all("clock")[0]);

@@ -1,4 +1,4 @@
-import { ClusterError, messageOf } from "../../errors.ts";
+import { mayPass, messageOf } from "../../errors.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { outsideReason } from "../../system/printable.ts";
@@ -99,9 +99,7 @@ async function askWithin(
   } catch (error) {
     signal.throwIfAborted();
     if (limit.hasExpired()) return unanswered("it does not answer");
-    if (!(error instanceof ClusterError)) throw error;
-    if (error.transient || error.id === "deadline-passed")
-      return unanswered(`it does not answer: ${messageOf(error)}`);
+    if (mayPass(error)) return unanswered(`it does not answer: ${messageOf(error)}`);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
-import { messageOf, ClusterError } from "../../errors.ts";
+import { messageOf, mayPass } from "../../errors.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
@@ -184,8 +184,7 @@ export async function askOnMaster(
     return parseSuperuserAnswers(result.stdout) ?? failed("no answer on the master itself");
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
-      return failed(messageOf(error));
+    if (mayPass(error)) return failed(messageOf(error));
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { numbered } from "../../system/amounts.ts";
 import { X509Certificate } from "node:crypto";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, mayPass } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { type NodeRecord, type Variant, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
@@ -101,8 +101,7 @@ async function readAuthority(
     return status === 0 && areCertificates(stdout) ? stdout : undefined;
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ClusterError && (error.transient || error.id === "deadline-passed"))
-      return undefined;
+    if (mayPass(error)) return undefined;
     throw error;
   }
 }

@@ -72,14 +72,11 @@ const exitStatus = /^\d{1,3}$/;
 const mostLogLines = 20;
 
 /** Whether a node has answered at all: every answer of `nodeScript` has this line, even if its value is empty. */
-export const isAnswer = (stdout: string): boolean =>
-  pairsIn(stdout).some(({ key }) => key === "layout");
+export const isAnswer = (stdout: string): boolean => readPairs(stdout).all("layout").length > 0;
 
 /** Parses the output of `nodeScript`. Skips lines and values of any other form. */
 export function parseNodeReport(stdout: string): NodeReport {
-  const pairs = pairsIn(stdout);
-  const all = (key: string): string[] =>
-    pairs.filter((pair) => pair.key === key).map((pair) => pair.value);
+  const { pairs, all } = readPairs(stdout);
   const value = (key: string, shape: RegExp): string | undefined =>
     all(key)
       .slice(0, 1)
@@ -109,8 +106,13 @@ export function parseNodeReport(stdout: string): NodeReport {
   };
 }
 
-/** Returns the `key=value` lines of a node's answer. */
-export const pairsIn = (stdout: string) => stdout.split("\n").flatMap(pairOf);
+/** Reads the `key=value` lines of a node's answer. */
+export function readPairs(stdout: string) {
+  const pairs = stdout.split("\n").flatMap(pairOf);
+  const all = (key: string): readonly string[] =>
+    pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+  return { pairs, all };
+}
 
 function pairOf(line: string): readonly { readonly key: string; readonly value: string }[] {
   const end = line.indexOf("=");

@@ -8,7 +8,7 @@ import { ask } from "../ask.ts";
 import { type PlatformFacts, parsePlatformHead } from "../folder/platform-file.ts";
 import { installPaths, installUnits } from "../install-paths.ts";
 import { layouts } from "../layouts/find-layout.ts";
-import { layoutLines, pairsIn, valuesOfEach } from "../readiness/node-question.ts";
+import { layoutLines, readPairs, valuesOfEach } from "../readiness/node-question.ts";
 import versionFile from "./node-version.sh" with { type: "text" };
 
 /** A node's report about its platform's version and its last upgrade. All texts are from outside, on one line each. */
@@ -75,9 +75,7 @@ const longestVersion = 100;
 
 /** Parses the output of `nodeVersionScript`. Skips lines and values of any other form. */
 export function parseNodeVersion(stdout: string): NodeVersion {
-  const pairs = pairsIn(stdout);
-  const all = (key: string): readonly string[] =>
-    pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+  const { all } = readPairs(stdout);
   const first = (key: string): string => all(key)[0] ?? "";
   const found = parseJson(first("version"));
   const text = (key: string): string =>

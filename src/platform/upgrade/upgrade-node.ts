@@ -1,4 +1,4 @@
-import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, mayPass } from "../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { outsideLine } from "../../system/printable.ts";
@@ -87,7 +87,7 @@ export async function untilUpgradeEnds(
       waiting(node, "its upgrade script is running");
     } catch (error) {
       inner.throwIfAborted();
-      if (!isSilence(error)) throw error;
+      if (!mayPass(error)) throw error;
       state.isSilent = true;
       waiting(node, `it does not answer: ${messageOf(error)}`);
     }
@@ -95,9 +95,6 @@ export async function untilUpgradeEnds(
   };
   return poll(look, { clock, pauseMs: waits.nodeUpgrade.pauseMs }, signal);
 }
-
-const isSilence = (error: unknown): boolean =>
-  hasErrorId(error, "deadline-passed") || (error instanceof ClusterError && error.transient);
 
 async function untilReady(
   { connections, clock, signal }: PhaseWork,

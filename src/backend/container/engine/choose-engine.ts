@@ -1,4 +1,4 @@
-import { ClusterError, hintOf, messageOf, revised } from "../../../errors.ts";
+import { ClusterError, hintOf, messageOf, revised, assertExpected } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { ownUserId } from "../../../system/own-user.ts";
 import { outsideLine } from "../../../system/printable.ts";
@@ -43,8 +43,7 @@ export async function chooseEngine(
       for (const { error } of failures) reportFailure(error, kind, work);
       return engine;
     } catch (error) {
-      work.signal.throwIfAborted();
-      if (!(error instanceof ClusterError)) throw error;
+      assertExpected(error, work.signal);
       const choice = isPresent(error) ? chosenBy(name, work.environment) : undefined;
       if (choice !== undefined) throw chosenFailure(error, kind, choice);
       if (error.id === "deadline-passed") throw hangs(error, kind);
