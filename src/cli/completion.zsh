@@ -15,7 +15,8 @@ _NAME() {
   esac
 }
 
-if [ "$funcstack[1]" = _NAME ]; then
+# zsh loads the file as a function of its name when it is first needed.
+if [ "$funcstack[1]" = _PROGRAM ]; then
   _NAME "$@"
 else
   compdef _NAME PROGRAM

@@ -1,7 +1,8 @@
 /** The completion scripts, tested in real shells. */
 import { describe, expect, test } from "bun:test";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { completionScript } from "../../../src/cli/completion.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { runShell } from "./start-example.ts";
 
@@ -136,6 +137,19 @@ describe.each(shells)("%s, on a terminal", (shell, words, setup, listed) => {
     expect(await Bun.file(join(typist.folder, "trace")).exists()).toBe(false);
   });
 });
+
+test.skipIf(Bun.which("zsh") === null)(
+  "zsh completes from the first Tab on if the script is in a folder of $fpath",
+  async () => {
+    await using typist = await openShell("zsh", ["-f", "-i"], "fpath=($PWD/functions $fpath)");
+    await mkdir(join(typist.folder, "functions"));
+    const script = completionScript("my-example", "zsh");
+    await writeFile(join(typist.folder, "functions", "_my-example"), script);
+    await copyFile(join(typist.folder, "example"), join(typist.folder, "my-example"));
+    await typist.type("autoload -U compinit; compinit -D -u; echo re''ady\r", "ready");
+    await typist.type("my-example gre\t --tone warm Ada\r", "Hello Ada");
+  },
+);
 
 /** A shell in a new folder, with the example program installed and its completion set up. */
 async function openShell(shell: string, words: readonly string[], setup: string) {
