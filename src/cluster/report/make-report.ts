@@ -238,7 +238,7 @@ function noticedIn(
   const watched = events.flatMap((event) => {
     if (event.kind !== "noticed" || event.isExplained === true) return [];
     const { at, node, what, text } = event;
-    const line = { ms: Date.parse(at), node, unit: "watch", text };
+    const line = { ms: Date.parse(at), node, unit: "", text };
     return [{ line, what, explanation: undefined }];
   });
   const isKnown = ({ line, what, explanation }: ReportParts["noticed"][number]): boolean =>
@@ -249,7 +249,11 @@ function noticedIn(
     .map((each) => ({ ...each, explanation: each.explanation ?? ignoringOf(each, events) }));
   const isOpen = ({ explanation }: ReportParts["noticed"][number]): boolean =>
     explanation === undefined;
-  return [...watched, ...logged.filter(isOpen), ...logged.filter((each) => !isOpen(each))];
+  // A cause comes before what follows from it.
+  const open = [...watched, ...logged.filter(isOpen)].toSorted(
+    (a, b) => (a.line.ms ?? 0) - (b.line.ms ?? 0),
+  );
+  return [...open, ...logged.filter((each) => !isOpen(each))];
 }
 
 const clockSlackMs = 5_000;

@@ -6,7 +6,7 @@ import { nearTo, pageBytes } from "./select-lines.ts";
 import { isError } from "./signs.ts";
 import script from "./viewer.js" with { type: "text" };
 import style from "./viewer.css" with { type: "text" };
-import { type TimelineParts, drawTimeline, timeText } from "./timeline.ts";
+import { type RunEvent, type TimelineParts, drawTimeline, timeText } from "./timeline.ts";
 
 export interface ReportParts extends TimelineParts {
   readonly title: string;
@@ -113,13 +113,15 @@ function renderFindings(parts: ReportParts): string {
         : `<a href="#log" data-t="${offset}">${timeText(line.ms, span.startMs)}</a> `;
     const why =
       explanation === undefined ? "" : ` <span>(explained by ${escaped(explanation)})</span>`;
-    return `<li class="${explanation === undefined ? "" : "explained"}">${time}<b>${escaped(line.node)}</b> ${escaped(what)}${why} <code>${escaped(line.unit)}: ${escaped(line.text)}</code></li>`;
+    return `<li class="${explanation === undefined ? "" : "explained"}">${time}<b>${escaped(line.node)}</b> ${escaped(what)}${why} <code>${escaped(line.unit === "" ? "" : `${line.unit}: `)}${escaped(line.text)}</code></li>`;
   };
   const found = noticed
     .slice(0, mostNoticed)
     .map(({ line, what, explanation }) => item(line, what, explanation));
-  const run = events.find(({ kind }) => kind === "run");
-  const runMs = run === undefined ? -Infinity : Date.parse(run.at);
+  const runMs = beginningOf(
+    events.findLast((event) => event.kind === "run"),
+    events,
+  );
   const firsts = firstErrors(lines, nodes.slice(0, mostFirst), runMs).map((line) => item(line, ""));
   const lists = (items: readonly string[]): string =>
     items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
@@ -130,6 +132,16 @@ function renderFindings(parts: ReportParts): string {
     section(`Faults and power changes${more}`, lists(done)),
     section("First error of each node", lists(firsts)),
   ].join("\n");
+}
+
+/** When a command began of which this is an event. */
+function beginningOf(run: RunEvent | undefined, events: ReportParts["events"]): number {
+  const isIts = (event: ReportParts["events"][number]): boolean =>
+    event.kind === "run" &&
+    event.course === "begun" &&
+    event.command === run?.command &&
+    event.nodes.join() === run.nodes.join();
+  return Date.parse(events.findLast(isIts)?.at ?? run?.at ?? "") || -Infinity;
 }
 
 /** What was done to nodes is often the cause, also where no line of a log says so. */

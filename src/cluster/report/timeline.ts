@@ -130,7 +130,7 @@ function axis({ startMs, endMs }: Span, lanes: number): readonly string[] {
   const height = axisHeight + lanes * laneHeight;
   return Array.from({ length: ticks }, (_, index) => {
     const [left, ms] = [(index / ticks) * 100, startMs + ((endMs - startMs) * index) / ticks];
-    const style = index % 8 === 0 ? "tick" : "tick minor";
+    const style = index % 24 === 0 ? "tick" : index % 8 === 0 ? "tick mid" : "tick minor";
     return `<g class="${style}"><line x1="${left}%" x2="${left}%" y1="0" y2="${height}"/><text x="${left}%" dx="3" y="14">${timeText(ms, startMs)}</text></g>`;
   });
 }
@@ -180,7 +180,7 @@ export const statusText = ({ course, status, text }: RunEvent): string =>
       ? `no status: ${text || "it did not run to its end"}`
       : `status ${status}${text === undefined ? "" : `: ${text}`}`;
 
-type RunEvent = Extract<ClusterEvent, { readonly kind: "run" }>;
+export type RunEvent = Extract<ClusterEvent, { readonly kind: "run" }>;
 
 /** What is known of nodes' states and readiness, as bars from one event to the next. */
 function statesOf({ events, span }: TimelineParts): ReadonlyMap<string, readonly Bar[]> {

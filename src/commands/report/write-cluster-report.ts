@@ -67,7 +67,7 @@ const factsOf = (cluster: ClusterRecord): readonly (readonly [string, string])[]
   ["Backend", cluster.backend],
   ...Object.entries(cluster).flatMap(([name, value]) =>
     typeof value === "string" && ["distribution", "variant", "version", "image"].includes(name)
-      ? [[name, value] as const]
+      ? [[name.charAt(0).toUpperCase() + name.slice(1), value] as const]
       : [],
   ),
   ["Nodes", String(cluster.nodes.length)],

@@ -175,6 +175,12 @@ test.skipIf(isSkipped)(
       300,
       391,
     );
+    const labels =
+      "return [...document.querySelectorAll('.tick text')].map((each) => each.getBoundingClientRect()).filter(({ width }) => width > 0).map(({ left, right }) => [left, right])";
+    const times = await view.evaluate<(readonly [number, number])[]>(`(() => { ${labels} })()`);
+    expect(times.length).toBeGreaterThan(1);
+    for (const [index, [left]] of times.entries())
+      expect(left).toBeGreaterThan(times[index - 1]?.[1] ?? 0);
     await size(1280, 960);
 
     const dark = { media: "", features: [{ name: "prefers-color-scheme", value: "dark" }] };

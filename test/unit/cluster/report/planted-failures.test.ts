@@ -92,6 +92,48 @@ describe("the first screen names", () => {
     expect(screen).toContain("status 1");
   });
 
+  test("what came first, also if a command noticed only what followed", () => {
+    const failed = "etcd.service: Failed with result 'exit-code'.";
+    const noticed = {
+      kind: "noticed",
+      node: "master_1",
+      what: "failed unit",
+      text: `systemd: ${failed}`,
+    } as const;
+    const screen = firstScreen(
+      report({
+        events: [event(71, noticed)],
+        journals: {
+          master_1: [
+            `${unix(70)} master_1 etcd[9]: cannot commit tx: no space left on device`,
+            `${unix(71)} master_1 systemd[1]: ${failed}`,
+          ],
+        },
+      }),
+    );
+    expect(screen).toMatch(/Noticed \S+ master_1 full disk etcd: .* failed unit systemd: etcd/);
+  });
+
+  test("the first errors since the command began whose result stands there", () => {
+    const earlier = { ...run, command: "restart" };
+    const screen = firstScreen(
+      report({
+        events: [
+          event(41, { ...earlier, course: "begun" }),
+          event(45, { ...earlier, course: "done", status: 0 }),
+        ],
+        journals: {
+          master_0: [
+            `${unix(43)} master_0 etcd[9]: failed to dial a peer that restarts`,
+            `${unix(70)} master_0 etcd[9]: request timed out, no leader`,
+          ],
+        },
+      }),
+    );
+    expect(screen).toContain("master_0 etcd: request timed out, no leader");
+    expect(screen).not.toContain("that restarts");
+  });
+
   test("a partition that split the quorum, as what explains it", () => {
     const screen = firstScreen(
       report({
