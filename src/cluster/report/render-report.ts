@@ -154,7 +154,7 @@ function windowItem(
   return `<li><a href="#log" data-t="${startMs - span.startMs}">${timeText(startMs, span.startMs)}</a>${length} ${shortened(text + where)}</li>`;
 }
 
-/** The first error of each node since the command began, or before, or without a time. */
+/** The first error of each node since the command began. If no node has any: before that, or without a time. */
 function firstErrors(
   lines: readonly LogLine[],
   nodes: readonly string[],
@@ -165,7 +165,11 @@ function firstErrors(
     const rank = line.ms === undefined ? 2 : line.ms < runMs ? 1 : 0;
     if (rank < (first.get(line.node)?.rank ?? Infinity)) first.set(line.node, { line, rank });
   }
-  return nodes.flatMap((node) => first.get(node)?.line ?? []);
+  const isSince = [...first.values()].some(({ rank }) => rank === 0);
+  return nodes.flatMap((node) => {
+    const found = first.get(node);
+    return found === undefined || (isSince && found.rank > 0) ? [] : found.line;
+  });
 }
 
 /** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node, and then of all. */
