@@ -93,9 +93,13 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
     end: once(async () => {
       ended.resolve();
       const present = watched.filter(({ status }) => status.isOn);
-      const marked = present.map((each) => each.marked);
-      if (present.length < watched.length) marked.push(look(inner.signal));
-      await untilAll(marked, endLimitMs, work.signal);
+      await untilAll(
+        present.map((each) => each.marked),
+        endLimitMs,
+        work.signal,
+      );
+      if (watched.some(({ status }) => !status.isMarked && !isOff(status)))
+        await withinLimit(endLimitMs, look, () => {}, inner.signal);
       warn("isMarked", (problem) => `was not watched until the end: ${problem}`);
       const troubles = await judge.end();
       await dispose();
