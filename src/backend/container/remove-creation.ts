@@ -28,7 +28,10 @@ export async function stopCreation(
     ["running", "paused", "restarting"].includes(status),
   );
   const kill = async ({ id }: NodeContainer): Promise<unknown> =>
-    engine.change({ words: ["kill", id], accepts: (stderr) => indicates(stderr, "gone") });
+    engine.change({
+      words: ["kill", id],
+      accepts: (stderr) => indicates(stderr, "gone") || indicates(stderr, "off"),
+    });
   await mapConcurrently(running, atOnce, kill, signal);
 }
 

@@ -49,12 +49,13 @@ const meanings = {
     /no such (?:container|network|image|object|volume)/,
     /image .{0,500} not found/,
     /network .{0,500} not found/,
-    /is not running/,
     /removal of container .{0,500} is already in progress/,
     /container .{0,500} does not exist/,
     /image not known/,
-    /can only kill running containers/,
+    // What `docker cp` says of a container that it can't find.
+    /destination .{0,500} must be a directory/,
   ],
+  off: [/is not running/, /can only kill running containers/],
   // After the network was removed and created again.
   notConnected: [/is not connected to (?:the )?network/],
   inUse: [
@@ -120,6 +121,7 @@ export function engineFailure(
     case "nameTaken":
     case "rangeTaken":
     case "gone":
+    case "off":
     case "inUse":
     case "notConnected":
     case "notFrozen":
@@ -127,10 +129,14 @@ export function engineFailure(
       return failure(
         "engine-failed",
         `${name} ${words[0]} failed`,
-        moreDetail("-vv", "every command that was run"),
+        meaning === "gone" ? prunedAdvice(name) : moreDetail("-vv", "every command that was run"),
       );
   }
 }
+
+/** Engines don't tell who has removed what they had. */
+export const prunedAdvice = (name: string): string =>
+  `Something may have removed it meanwhile, such as ${name} system prune, container prune or network prune. Try again when none of them runs.`;
 
 const means =
   (meaning: EngineMeaning) =>

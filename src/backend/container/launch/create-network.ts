@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-import { isRangeTaken } from "../engine/engine-errors.ts";
+import { isRangeTaken, prunedAdvice } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
@@ -159,13 +159,14 @@ async function readCreated(
     ({ ranges }) => ranges,
   );
   if (range !== undefined) return { range, bridge: networks[0]?.bridge };
-  throw new ClusterError(
-    "engine-failed",
-    `${engine.kind.title} created a network without IPv4 addresses.`,
-    {
-      hint: "Give the engine ranges of IPv4 addresses for its networks.",
-    },
-  );
+  const { title, name } = engine.kind;
+  if (networks.length === 0)
+    throw new ClusterError("engine-failed", `${title} no longer has the network that it created.`, {
+      hint: prunedAdvice(name),
+    });
+  throw new ClusterError("engine-failed", `${title} created a network without IPv4 addresses.`, {
+    hint: "Give the engine ranges of IPv4 addresses for its networks.",
+  });
 }
 
 const usualMtu = 1500;

@@ -135,12 +135,27 @@ test.each([
 });
 
 test.each([
+  "Error: can only kill running containers. f21882d9a1df is in state exited: container state improper",
+  "Error response from daemon: Cannot kill container: 0123: Container 0123 is not running",
+])("a container that is off is not gone: %#", (stderr) => {
+  expect([indicates(stderr, "off"), indicates(stderr, "gone")]).toEqual([true, false]);
+});
+
+test.each([
+  [["cp", "-", "0123:/"], 'destination "0123:/" must be a directory'],
+  [["start", "0123"], "Error response from daemon: network cluster-e2e-x-c1 not found"],
+  [["start", "0123"], "Error response from daemon: No such container: 0123"],
+])("what was removed while it was used may have been pruned: %j", (words, stderr) => {
+  const { hint } = engineFailure(engineKinds.docker, words, { status: 1, stdout: "", stderr });
+  expect(hint).toContain("docker system prune");
+});
+
+test.each([
   "Error: inspecting object: no such container nope",
   'Error: no container with name or ID "nope" found: no such container',
   'Error: container "nope" does not exist',
   "Error: inspecting object: localhost/nope:1: image not known",
   "Error: inspecting object: network nope: unable to find network with name or ID nope: network not found",
-  "Error: can only kill running containers. f21882d9a1df is in state exited: container state improper",
 ])("what Podman says of things that are gone is understood: %#", (stderr) => {
   expect(indicates(stderr, "gone")).toBe(true);
 });

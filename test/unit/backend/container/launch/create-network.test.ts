@@ -142,6 +142,18 @@ test.each([
   },
 );
 
+test("a network that something removes at once, such as a prune, is an error that says so", async () => {
+  const { engine } = engineWith(["172.19.0.0/16"]);
+  const ask: Engine["ask"] = async (request, signal) =>
+    request.words.at(-1) === name ? "[]" : engine.ask(request, signal);
+  const failure = await failureOf(createNetwork({ ...engine, ask }, network, [], neverAborted));
+  expect(failure).toMatchObject({
+    id: "engine-failed",
+    message: "Docker no longer has the network that it created.",
+    hint: expect.stringContaining("docker system prune"),
+  });
+});
+
 test("without such a range, no network is left", async () => {
   const { engine, ranged } = engineWith(["172.18.0.0/16"]);
   expect((await failureOf(createNetwork(engine, network, known, neverAborted))).message).toBe(
