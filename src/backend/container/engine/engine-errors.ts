@@ -54,6 +54,7 @@ const meanings = {
     /image not known/,
     // What `docker cp` says of a container that it can't find.
     /destination .{0,500} must be a directory/,
+    /could not find the file .{0,500} in container/,
   ],
   off: [/is not running/, /can only kill running containers/],
   // After the network was removed and created again.
@@ -136,7 +137,7 @@ export function engineFailure(
 
 /** Engines don't tell who has removed what they had. */
 export const prunedAdvice = (name: string): string =>
-  `Something may have removed it meanwhile, such as ${name} system prune, container prune or network prune. Try again when none of them runs.`;
+  `Something may have removed it meanwhile, such as ${name} system prune, or a part of it. Try again when none runs.`;
 
 const means =
   (meaning: EngineMeaning) =>
