@@ -81,7 +81,7 @@ const quoted = (word: string): string => `'${word}'`;
 /** Not over SSH: where a processor is translated, deciphering its 100 MB takes minutes. */
 async function bringProgram(shell: RootlessComputer["shell"]): Promise<void> {
   const program = Bun.file(executablePath("cluster-container"));
-  await using server = serveOnLoopback(() => new Response(program), { host: "10.0.2.2" });
+  using server = serveOnLoopback(() => new Response(program), { host: "10.0.2.2" });
   const path = "/usr/local/bin/cluster-container";
   await shell("root", `curl -fsS -o ${path} http://10.0.2.2:${server.port}/ && chmod +x ${path}`);
 }

@@ -18,8 +18,11 @@ import { type Engine, type EngineWork, askJson, openEngine } from "./engine.ts";
 import { choosingVariables, dockerContext, engineAddress, ownInterfaces } from "./passage.ts";
 import { describeEach } from "../records/read-containers.ts";
 
-/** The limit for an engine's first answer. The doctor's checks leave time for each engine in turn. */
-const probeLimitMs = 15_000;
+/**
+ * The limits for an engine's first answer, within that of all checks of the doctor. Podman has no daemon that could hang: on a translated processor, a
+ * rootless one was seen to take 20 s.
+ */
+const probeLimitsMs: Readonly<Record<EngineName, number>> = { docker: 15_000, podman: 30_000 };
 /** After this time, progress shows what the program is waiting for. */
 const quietMs = 1_500;
 
@@ -127,7 +130,7 @@ async function answers(
 ): Promise<boolean> {
   const { kind } = engine;
   const timer = setTimeout(() => progress.waiting(`waiting for ${kind.title} to answer`), quietMs);
-  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
+  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitsMs[kind.name] }, signal);
   const answer = await asked.finally(() => {
     clearTimeout(timer);
     progress.waiting("");
