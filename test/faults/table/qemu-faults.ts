@@ -62,7 +62,7 @@ const calls: readonly VmFault[] = [
   ),
   at(
     "QEMU has no vvfat",
-    { call: "start", stderr: "qemu-system: Unknown driver 'vvfat'" },
+    { call: "features", stdout: "user\nSupported formats: qcow2", status: 0 },
     failed("machine-not-set-up", "vvfat", 5),
   ),
   at(

@@ -1,5 +1,5 @@
 /** What the program asks of QEMU. `start`: a machine that goes to the background, which then is a `machine`. */
-export type QemuCall = "version" | "info" | "disk" | "trial" | "start" | "machine";
+export type QemuCall = "version" | "features" | "info" | "disk" | "trial" | "start" | "machine";
 
 export interface QemuFault {
   readonly call: QemuCall;
@@ -24,6 +24,7 @@ export interface TemplateBehaviour {
 export function callOf(program: string, words: readonly string[]): QemuCall {
   if (program === "qemu-img") return words[0] === "info" ? "info" : "disk";
   if (words.includes("--version")) return "version";
+  if (/(?:^|=)help$/.test(words.at(-1) ?? "")) return "features";
   if (words.includes("-daemonize")) return "start";
   return words.includes("-pidfile") ? "machine" : "trial";
 }

@@ -44,6 +44,8 @@ async function main(): Promise<void> {
   switch (call) {
     case "version":
       return console.log("QEMU emulator version 7.2.0");
+    case "features":
+      return console.log("user\nSupported formats: qcow2 vvfat");
     case "info":
       return console.log(JSON.stringify({ format: "raw", "virtual-size": 1_048_576 }));
     case "disk":
