@@ -207,7 +207,7 @@ async function trialProblem(
 ): Promise<string | undefined> {
   const { machine, probe } = qemu.architecture;
   const words = `-accel ${accelerator} -machine ${machine} -cpu ${cpu} -m 16 -nodefaults -no-user-config -display none`;
-  const monitor = "-S -chardev stdio,id=monitor,signal=off -mon chardev=monitor,mode=control";
+  const monitor = "-S -chardev stdio,id=monitor,signal=off -qmp chardev:monitor";
   const run = {
     words: [...words.split(" "), ...monitor.split(" "), ...media, ...probe.words],
     stdin: start,

@@ -22,9 +22,10 @@ const refusals: ReadonlySet<string> = new Set(["EAGAIN", "ECONNREFUSED"]);
 /** The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the whole path may be too long for a socket. */
 export const monitorName = "monitor.sock";
 
+/** QEMU 11.1 has deprecated `-mon`. This form works since long before the least version. */
 export const monitorOptions = [
   ["-chardev", `socket,id=monitor,path=${monitorName},server=on,wait=off`],
-  ["-mon", "chardev=monitor,mode=control"],
+  ["-qmp", "chardev:monitor"],
 ] as const;
 
 /**

@@ -138,4 +138,4 @@ export function qemuMessage(stderr: string, count: number): string | undefined {
 }
 
 const isBesideThePoint = (line: string): boolean =>
-  /^warning: |^extra data\[|^terminating on signal |^[A-Z][A-Z0-9]+ *=|^Code=/.test(line);
+  /^(?:-.*: )?warning: |^extra data\[|^terminating on signal |^[A-Z][A-Z0-9]+ *=|^Code=/.test(line);

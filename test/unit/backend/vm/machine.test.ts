@@ -150,7 +150,7 @@ test("only a real processor is shown as it is", () => {
 test("a machine has a monitor, tells of a panic, and is sandboxed where that works", () => {
   const line = words(0, 1);
   expect(line).toContain(
-    "-chardev socket,id=monitor,path=monitor.sock,server=on,wait=off -mon chardev=monitor,mode=control",
+    "-chardev socket,id=monitor,path=monitor.sock,server=on,wait=off -qmp chardev:monitor",
   );
   expect(line).toContain("-device pvpanic -action panic=pause");
   expect(words(0, 1, "tcg", { name: "arm64" })).toContain(

@@ -28,6 +28,7 @@ test("why QEMU stopped a machine is told in its own words", () => {
 
 test("of what QEMU wrote, the lines that say what is wrong are kept", () => {
   const written = `qemu-system-x86_64: warning: never mind
+qemu-system-x86_64: -mon chardev=monitor,mode=control: warning: '-mon' is deprecated
 KVM internal error. Suberror: 1
 extra data[0]: 0x0000000000000001
 emulation failure
