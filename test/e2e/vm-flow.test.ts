@@ -1,6 +1,6 @@
 /** What virtual machines promise, as all backends do, from the download of their image on; and what only they do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildArtifact } from "./support/artifacts.ts";
 import {
   commandsOf,
@@ -24,6 +24,7 @@ const state: {
   image?: string;
   server?: Bun.Server<undefined>;
   sum?: string;
+  lifetimeMinutes?: number;
 } = {};
 const vms = (): TestVms => state.vms!;
 
@@ -107,8 +108,21 @@ test("nodes are copies of one template, and have nothing in common that tells ma
 });
 
 const short = (): string => vms().id("short");
+
+/** How long this computer takes to boot a machine, as the first creation has found. */
+async function bootMinutes(): Promise<number> {
+  const machines = dirname(await vms().machineFolder(id(), "master_0"));
+  const lines = (await Bun.file(join(machines, "..", "events.jsonl")).text()).split("\n");
+  const [begun = 0, ended = 0] = lines
+    .filter((line) => line.includes("Make a template of the machines"))
+    .map((line) => Date.parse((JSON.parse(line) as { readonly at: string }).at));
+  expect(ended).toBeGreaterThan(begun);
+  return (ended - begun) / 60_000;
+}
+
 test("a cluster may have a lifetime, and be offline; it begins beside the other one", async () => {
-  const own = "--agents 0 --offline --lifetime 10m".split(" ");
+  state.lifetimeMinutes = 10 + Math.ceil(4 * (await bootMinutes()));
+  const own = `--agents 0 --offline --lifetime ${state.lifetimeMinutes}m`.split(" ");
   const created = await vms().run([...createWords(subject, short()), ...own]);
   expect({ status: created.status, stdout: created.stdout }, created.stderr).toEqual({
     status: 0,
@@ -149,7 +163,7 @@ test("a copy is the same node after a power cut; one with a lifetime keeps it wh
   for (const [place, cluster] of [id(), short()].entries())
     expect(await look(cluster, bootId)).not.toBe(boots[place]!);
   await copies.expectOffline(vms(), { online: id(), offline: short() }, state.server!.port!);
-}, 1_000_000);
+});
 
 test("nothing in a template, and no key of another cluster of its copies, opens a copy", async () => {
   await copies.expectClosedCopies(vms(), id(), short());
@@ -302,19 +316,19 @@ test("once saves a cluster in which its command failed, and from the file its pr
 
 // Shows R41.
 test("at the end of its lifetime the other cluster ends by itself, and the next list removes the rest", async () => {
-  for (const limitMs = Date.now() + 840_000; Date.now() < limitMs; await Bun.sleep(1_000))
-    if (!(await vms().machines(short())).has("master_0")) break;
+  const hasEnded = async () => !(await vms().machines(short())).has("master_0");
+  const limitMs = (state.lifetimeMinutes! + 10) * 60_000;
+  await until("the machine has ended", hasEnded, { limitMs, everyMs: 1_000 });
   expect((await vms().machines(short())).size).toBe(0);
   // On a slow computer, the creation of another cluster has removed it already.
   const isLeft = (await vms().files(short())).some((name) => name.endsWith("disk.qcow2"));
   // A node's clock may be a little ahead of this machine's.
-  const listAgain = async () => vms().run(["list"]);
-  let listed = await listAgain();
-  for (
-    const limitMs = Date.now() + 60_000;
-    Date.now() < limitMs && listed.stdout.includes(short());
-  )
-    listed = await listAgain();
+  let listed = await vms().run(["list"]);
+  await until("the list is empty of it", async () => {
+    if (!listed.stdout.includes(short())) return true;
+    listed = await vms().run(["list"]);
+    return false;
+  });
   if (isLeft)
     expect(listed.stderr).toContain(`Removed what is left of cluster "${short()}", which ended`);
   expect(listed.stdout).not.toContain(short());

@@ -64,5 +64,4 @@ test.skipIf(!isChosen).each([
     expect(await onNodes(vms, id, "hostname")).toEqual(names);
     await done("destroy", "-c", id);
   },
-  1_700_000,
 );

@@ -58,7 +58,7 @@ export async function startTestVms(): Promise<TestVms> {
     CI: "true",
   };
   const stateFolder = join(state, "cluster-e2e", "vm");
-  const program = testProgram("cluster-vm", { environment, limitMs: 1_700_000 });
+  const program = testProgram("cluster-vm", { environment, limitMs: 7_000_000 });
   return {
     folder: folder.path,
     stateFolder,
