@@ -67,7 +67,7 @@ const cases: readonly ErrorCase[] = [
     status: 5,
     words: createWords("other"),
     environment: { TMPDIR: "/nowhere" },
-    says: ["The folder /nowhere does not exist", "Set --workspace-dir or TMPDIR"],
+    says: ["/nowhere does not exist", "Set --workspace-dir or TMPDIR"],
   },
   {
     id: "no-credentials",

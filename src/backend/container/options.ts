@@ -66,12 +66,15 @@ const containerOptions = (values: Partial<ContainerValues>): ContainerOptions =>
 async function checkVolumes<Given extends Pick<ContainerOptions, "customVolumes">>(
   given: Given,
 ): Promise<Checked<Given>> {
-  const { access } = await import("node:fs/promises");
+  const [{ access }, { unreachable }] = await Promise.all([
+    import("node:fs/promises"),
+    import("../../system/files/private-file.ts"),
+  ]);
   const paths = given.customVolumes.map((volume) => volume.slice(0, volume.indexOf(":")));
   const found = paths.map((path) =>
     access(path).then(
       () => [],
-      () => [`${optionName("customVolumes")}: ${path} does not exist`],
+      (error: unknown) => [`${optionName("customVolumes")}: ${path} ${unreachable(error)}`],
     ),
   );
   const problems = (await Promise.all(found)).flat();

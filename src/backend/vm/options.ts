@@ -155,10 +155,13 @@ export async function parseVmOptions(values: Partial<VmValues>): Promise<Checked
   const { image } = values;
   const combined = combineValues(values);
   if (combined.problems !== undefined || image === undefined || isUrl(image)) return combined;
-  const { access } = await import("node:fs/promises");
+  const [{ access }, { unreachable }] = await Promise.all([
+    import("node:fs/promises"),
+    import("../../system/files/private-file.ts"),
+  ]);
   return access(image).then(
     () => combined,
-    () => problem(`${optionName("image")}: ${image} does not exist`),
+    (error: unknown) => problem(`${optionName("image")}: ${image} ${unreachable(error)}`),
   );
 }
 

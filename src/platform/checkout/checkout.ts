@@ -1,11 +1,10 @@
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { readListed } from "../../system/files/listed-file.ts";
-import { isAccessible, isFolder } from "../../system/files/private-file.ts";
+import { folderProblem, isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { gather } from "../../system/files/byte-source.ts";
 import { type TarFile, tarStream, textFile } from "../../system/files/tar.ts";
 import { layouts } from "../layouts/find-layout.ts";
@@ -37,8 +36,8 @@ export async function readCheckout(
   folder: string,
   signal: AbortSignal,
 ): Promise<Checked<Checkout>> {
-  const information = await stat(folder).catch(() => undefined);
-  if (information?.isDirectory() !== true) return problem(`The folder ${folder} does not exist.`);
+  const unusable = await folderProblem(folder);
+  if (unusable !== undefined) return problem(`${unusable}.`);
   if (await isAccessible(join(folder, "platform.yaml"))) return await readPlatform(folder, signal);
   const releases = layouts.filter(({ release }) => release !== undefined);
   const present = await Promise.all(

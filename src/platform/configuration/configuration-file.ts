@@ -3,10 +3,9 @@ import { outside } from "../../outside-text.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { isMapping } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { errorCode } from "../../system/files/private-file.ts";
+import { errorCode, folderProblem } from "../../system/files/private-file.ts";
 import { readBytes, readText, unreadableReason } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";
-import { stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import type { Variant } from "../../model/cluster-record.ts";
@@ -192,9 +191,8 @@ export async function readGenconfFolder(
   folder: string,
   signal: AbortSignal,
 ): Promise<Checked<readonly FileToCopy[]>> {
-  const information = await stat(folder).catch(() => undefined);
-  if (information === undefined) return problem(`the folder ${folder} does not exist`);
-  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
+  const unusable = await folderProblem(folder);
+  if (unusable !== undefined) return problem(unusable);
   const listed = await listFilesToCopy(folder, "", signal);
   if (listed.problems !== undefined) return listed;
   if (listed.value.some(({ target }) => target === "config.yaml"))

@@ -5,7 +5,7 @@ import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/
 import { outside } from "../../outside-text.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { factsOf } from "../../system/files/listed-file.ts";
-import { isAccessible } from "../../system/files/private-file.ts";
+import { isAccessible, unreachable } from "../../system/files/private-file.ts";
 import { bootstrapPort } from "../install/bootstrap/serve.ts";
 import type { GenconfFile } from "../install/genconf.ts";
 import type { AddedConfiguration, InstallPlan, PlanForNodes } from "../install/install-plan.ts";
@@ -164,8 +164,8 @@ export async function listCopyToMaster(
   signal: AbortSignal,
 ): Promise<Checked<readonly FileToCopy[]>> {
   const file = await realpath(source).catch(() => source);
-  const information = await stat(file).catch(() => undefined);
-  if (information === undefined) return problem(`${source} does not exist`);
+  const information = await stat(file).catch(unreachable);
+  if (typeof information === "string") return problem(`${source} ${information}`);
   if (information.isDirectory()) return listFilesToCopy(source, target, signal);
   if (!information.isFile()) return problem(`${source} is neither a file nor a folder`);
   if (!(await isAccessible(file, constants.R_OK)))

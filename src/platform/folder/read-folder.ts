@@ -1,10 +1,10 @@
-import { lstat, stat } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { quoted } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { type FileFacts, readListed } from "../../system/files/listed-file.ts";
-import { errorCode } from "../../system/files/private-file.ts";
+import { errorCode, folderProblem } from "../../system/files/private-file.ts";
 import { type PlatformFacts, mostFileBytes, parsePlatformFile } from "./platform-file.ts";
 
 export interface PlatformFolder {
@@ -34,9 +34,8 @@ export async function readPlatformFolder(
   folder: string,
   signal: AbortSignal,
 ): Promise<Checked<PlatformFolder>> {
-  const information = await stat(folder).catch(() => undefined);
-  if (information === undefined) return problem(`the folder ${folder} does not exist`);
-  if (!information.isDirectory()) return problem(`${folder} is not a folder`);
+  const unusable = await folderProblem(folder);
+  if (unusable !== undefined) return problem(unusable);
   const listed = await listFiles(folder, { isSkipped: (name) => skipped.has(name) }, signal);
   if (listed.problems !== undefined) {
     const facts = await lstat(join(folder, "platform.yaml")).catch(() => undefined);

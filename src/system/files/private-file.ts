@@ -181,9 +181,8 @@ export async function systemTemporaryFolder(parent = tmpdir()): Promise<Temporar
  * user counts.
  */
 export async function freeSpaceProblem(folder: string, bytes: number): Promise<string | undefined> {
-  const information = await stat(folder).catch(() => undefined);
-  if (information === undefined) return `The folder ${folder} does not exist.`;
-  if (!information.isDirectory()) return `${folder} is not a folder.`;
+  const problem = await folderProblem(folder);
+  if (problem !== undefined) return `${problem}.`;
   if (!(await isAccessible(folder, constants.W_OK | constants.X_OK)))
     return `Cannot write to the folder ${folder}.`;
   const { bavail, bsize } = await statfs(folder);
@@ -275,6 +274,19 @@ export function errorCode(error: unknown): string | undefined {
 /** Whether a file couldn't be written because the disk is full, or because this user's quota is used up. */
 export const isDiskFull = (error: unknown): boolean =>
   ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+
+/** Why a path can't be looked at, as the end of a sentence. Behind a folder that is closed to this user, something may well exist. */
+export function unreachable(error: unknown): string {
+  const code = errorCode(error);
+  return code === "ENOENT" || code === "ENOTDIR" ? "does not exist" : `cannot be opened (${code})`;
+}
+
+/** Why there is no folder at a path, as a sentence without its full stop; undefined if there is one. */
+export const folderProblem = (path: string): Promise<string | undefined> =>
+  stat(path).then(
+    (information) => (information.isDirectory() ? undefined : `${path} is not a folder`),
+    (error: unknown) => `${path} ${unreachable(error)}`,
+  );
 
 export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -186,7 +186,7 @@ test("a folder that isn't a checkout is rejected with the paths that were tried"
     ],
   });
   expect(await readCheckout("/nonexistent/checkout", signal)).toEqual({
-    problems: ["The folder /nonexistent/checkout does not exist."],
+    problems: ["/nonexistent/checkout does not exist."],
   });
 });
 

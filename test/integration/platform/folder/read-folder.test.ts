@@ -217,7 +217,7 @@ describe("a platform's folder", () => {
     await using scratch = await scratchFolder();
     const folder = join(scratch.path, "x");
     expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([
-      `the folder ${folder} does not exist`,
+      `${folder} does not exist`,
     ]);
     await writeFile(folder, "");
     expect((await readPlatformFolder(folder, neverAborted)).problems).toEqual([

@@ -55,7 +55,7 @@ test("too little room: how much there is, and three ways out", async () => {
 });
 
 test("no folder to put temporary files in", async () => {
-  expect(await spaceText("/nowhere", 1)).toStartWith("fail: The folder /nowhere does not exist.");
+  expect(await spaceText("/nowhere", 1)).toStartWith("fail: /nowhere does not exist.");
 });
 
 test.each([

@@ -67,7 +67,7 @@ test("what is neither file nor folder is refused", async () => {
 });
 
 test.each([
-  ["/nonexistent/folder", "the folder /nonexistent/folder does not exist"],
+  ["/nonexistent/folder", "/nonexistent/folder does not exist"],
   ["/etc/passwd", "/etc/passwd is not a folder"],
 ])("%s is refused", async (path, problem) => {
   expect(await readGenconfFolder(path, signal)).toEqual({ problems: [problem] });
