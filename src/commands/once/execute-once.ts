@@ -120,7 +120,7 @@ async function useCached(
 async function useCluster(kind: BackendKind, input: Use, context: Context): Promise<void> {
   const { logsDir, cached, tests, attempt } = input;
   const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
-  const writeReport = reporter(kind, { ...input, backend: prepared.backend }, context);
+  const writeReport = reporter(prepared.backend, input, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
   await assertSavable(input, context);
   const use = async (cluster: ClusterRecord): Promise<void> => {
@@ -134,9 +134,11 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
       const used = { ...input, backend: prepared.backend, onTrouble: tests.onTrouble };
       await runCommand(kind, used, context);
     } catch (error) {
-      if (attempt?.isReady !== false)
-        await saveFailedCluster(kind, prepared.backend, input, context);
-      await writeReport(cluster, error);
+      const bringBack =
+        attempt?.isReady === false
+          ? undefined
+          : await saveFailedCluster(kind, prepared.backend, input, context);
+      await writeReport(cluster, error, bringBack);
       if (input.keepOnFailure || !hasErrorId(error, "connection-failed")) throw error;
       // The usual hint is to inspect the cluster, which is gone when the error is printed.
       throw revised(error, {
@@ -167,14 +169,14 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
 
 /** Returns what writes the report, if the user wants one: of the cluster while it exists, or else of what it has left. Only its first call writes. */
 function reporter(
-  kind: BackendKind,
-  { backend, attempt, ...input }: Omit<Use, "tests"> & Pick<PreparedCreate, "backend">,
+  backend: PreparedCreate["backend"],
+  { attempt, ...input }: Omit<Use, "tests">,
   context: Context,
 ) {
   const state = { isReported: false };
   // File systems have coarse clocks.
   const sinceMs = context.clock.now() - 1000;
-  return async (cluster?: ClusterRecord, failure?: unknown): Promise<void> => {
+  return async (cluster?: ClusterRecord, failure?: unknown, bringBack?: string): Promise<void> => {
     const { clusterId, report: file, junitFrom: junit, logsDir } = input;
     // An interrupted command ends its machines first.
     if (file === undefined || state.isReported || (cluster && context.signal.aborted)) return;
@@ -189,11 +191,11 @@ function reporter(
       cluster,
       junit,
       logsFolder: logsDir === undefined ? undefined : { path: logsDir, sinceMs },
-      saved: isGood ? undefined : input.saveOnFailure,
+      bringBack,
       chaos: repetitionOf(input),
       result: { isGood, text: isGood ? "" : messageOf(failure) },
     };
-    await tryToReport({ kind, backend, scope: input }, given, context);
+    await tryToReport(backend, given, context);
   };
 }
 

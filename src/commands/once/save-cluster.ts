@@ -5,6 +5,7 @@ import type { Context } from "../../cli/command.ts";
 import { encrypt } from "../../cluster/export-cluster.ts";
 import { createSnapshot, deleteSnapshot } from "../../cluster/snapshots.ts";
 import { messageOf } from "../../errors.ts";
+import { quote } from "../../ssh/shell-text.ts";
 import { scopeWords } from "../create/report-created.ts";
 import { type FileToSave, saveToFile } from "../saved-machines/save-file.ts";
 import { type CachedCluster, isCacheThere } from "./cached-cluster.ts";
@@ -21,23 +22,28 @@ export async function assertSavable(
     await encrypt("", recipients, environment, signal);
 }
 
-/** Saves a cluster in its present state, if the user wants that. Never throws, because the earlier failure matters more. */
+/**
+ * Saves a cluster in its present state, if the user wants that. Returns the command that brings it back; undefined if it was not saved. Never throws,
+ * because the earlier failure matters more.
+ */
 export async function saveFailedCluster(
   kind: BackendKind,
   backend: Backend<unknown>,
   input: Saving,
   context: Context,
-): Promise<void> {
+): Promise<string | undefined> {
   const { clusterId, saveOnFailure: path, recipients, withoutBase } = input;
-  if (path === undefined) return;
+  if (path === undefined) return undefined;
   const saved = await trySaving(
     backend,
     { clusterId, name: "failed", path, recipients, withoutBase },
     context,
   );
-  const file = recipients.length === 0 ? path : "DECRYPTED_FILE";
+  if (!saved) return undefined;
+  const file = recipients.length === 0 ? quote([path]) : "DECRYPTED_FILE";
   const line = `${context.programName} create --from ${file}${scopeWords(kind, input)}`;
-  if (saved) context.progress.note(`Bring the cluster back as it was: ${line}`);
+  context.progress.note(`Bring the cluster back as it was: ${line}`);
+  return line;
 }
 
 /** Saves a cluster on which the platform has just become ready. Never throws: the command doesn't need the file. */

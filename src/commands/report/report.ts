@@ -40,8 +40,7 @@ export const reportCommand = (kind: BackendKind) =>
       const backend = await kind.open(context, input);
       const cluster = await backend.find(input.clusterId, context.signal);
       const given = { clusterId: input.clusterId, file, cluster, junit };
-      const opened = { kind, backend, scope: input };
-      await writeClusterReport(opened, given, context, context.signal);
+      await writeClusterReport(backend, given, context, context.signal);
       context.output.result({ text: file });
     },
   });

@@ -1,4 +1,4 @@
-import type { Backend, BackendKind } from "../../backend/contract.ts";
+import type { Backend } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
 import { findLastFolder } from "../../cluster/report/find-last-folder.ts";
 import { type ReportRequest, writeReport } from "../../cluster/report/make-report.ts";
@@ -6,7 +6,6 @@ import { messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { readEvents } from "../../store/events.ts";
 import { version } from "../../version.ts";
-import { scopeWords } from "../create/report-created.ts";
 
 interface ClusterReport {
   readonly clusterId: string;
@@ -16,33 +15,25 @@ interface ClusterReport {
   readonly junit: readonly string[];
   readonly logsFolder?: ReportRequest["logsFolder"];
   readonly result?: { readonly isGood: boolean; readonly text: string };
-  /** The file of `--save-on-failure`, if the cluster was saved there. */
-  readonly saved?: string | undefined;
+  /** The command that brings the cluster back as it was, if it was saved. */
+  readonly bringBack?: string | undefined;
   /** The value of `--chaos` that repeats its plan of faults. */
   readonly chaos?: string | undefined;
 }
 
-interface Opened {
-  readonly kind: BackendKind;
-  readonly backend: Backend<unknown>;
-  /** The options that select its scope, among others. */
-  readonly scope: Readonly<Record<string, unknown>>;
-}
-
 /** Writes a report about a cluster or, if that is gone, about its last folder. Throws `cluster-not-found` if there is neither. */
 export async function writeClusterReport(
-  { kind, backend, scope }: Opened,
+  backend: Backend<unknown>,
   given: ClusterReport,
   context: Context,
   signal: AbortSignal,
 ): Promise<void> {
-  const { cluster, clusterId, saved, chaos } = given;
+  const { cluster, clusterId, bringBack, chaos } = given;
   const directory =
     cluster?.directory ?? (await findLastFolder(backend, clusterId, context.environment));
   const lines = (await readEvents(directory)).flatMap((event) =>
     event.kind === "command" ? [event.line] : [],
   );
-  const words = scopeWords(kind, scope);
   const program = context.programName;
   await writeReport({ ...context, signal }, backend, {
     ...given,
@@ -56,9 +47,7 @@ export async function writeClusterReport(
     ],
     commands: [
       ...lines.map((line) => ["Make this cluster again", line] as const),
-      ...(saved === undefined
-        ? []
-        : [["Bring it back as it was", `${program} create --from ${saved}${words}`] as const]),
+      ...(bringBack === undefined ? [] : [["Bring it back as it was", bringBack] as const]),
     ],
   });
 }
@@ -75,13 +64,13 @@ const factsOf = (cluster: ClusterRecord): readonly (readonly [string, string])[]
 
 /** Like `writeClusterReport`, for a command that has another result of its own: it only warns. */
 export async function tryToReport(
-  opened: Opened,
+  backend: Backend<unknown>,
   given: ClusterReport,
   context: Context,
 ): Promise<void> {
   try {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(limitMs)]);
-    await writeClusterReport(opened, given, context, signal);
+    await writeClusterReport(backend, given, context, signal);
     context.progress.note(`The report is in ${given.file}`);
   } catch (error) {
     context.progress.warn(`The report could not be written: ${messageOf(error)}`);

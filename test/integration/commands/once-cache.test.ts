@@ -278,16 +278,20 @@ describe.skipIf(machinesLack !== undefined)(`once with a cache (${machinesLack ?
   test("a cluster on which the command fails is saved if that is wanted, and the file's use is named", async () => {
     await using opened = await openCache();
     await writeFile(opened.at("status"), "7");
-    const ran = await opened.once("--save-on-failure failed/file");
+    const ran = await opened.once("--save-on-failure failed/file --report report.html");
     expect(ran.status).toBe(7);
+    expect(await readFile(opened.at("report.html"), "utf8")).toContain(
+      `cluster-vm create --from ${opened.at("failed/file")}`,
+    );
     expect(await snapshotIn(opened.at("failed/file"))).toBe("failed");
     expect(ran.told).toContain("The command exited with status 7.");
     expect(ran.told).toContain(
       `Bring the cluster back as it was: cluster-vm create --from ${opened.at("failed/file")}`,
     );
     opened.state.canSave = false;
-    const again = await opened.once("--save-on-failure failed/other");
+    const again = await opened.once("--save-on-failure failed/other --report report.html");
     expect(again.status).toBe(7);
+    expect(await readFile(opened.at("report.html"), "utf8")).not.toContain("create --from");
     expect(again.told).toContain("Warning: The cluster could not be saved: The disk is full.");
     expect(again.told.join("\n")).not.toContain("create --from");
   });

@@ -10,14 +10,14 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 test.each([
-  [[], undefined, "create --from PATH"],
-  [[], "podman", "create --from PATH --engine podman"],
-  [["age1"], "podman", "create --from DECRYPTED_FILE --engine podman"],
+  ["file", [], undefined, "create --from PATH"],
+  ["my $file", [], "podman", "create --from 'PATH' --engine podman"],
+  ["file", ["age1"], "podman", "create --from DECRYPTED_FILE --engine podman"],
 ])(
-  "a cluster that was saved for %j is brought back on its own engine, %p",
-  async (recipients, engine, line) => {
+  "a cluster that was saved as %p for %j is brought back on its own engine, %p",
+  async (name, recipients, engine, line) => {
     await using folder = await scratchFolder();
-    const path = join(folder.path, "new", "file");
+    const path = join(folder.path, "new", name);
     const told: string[] = [];
     const note = (text: string): void => void told.push(text);
     const context = {
@@ -40,9 +40,8 @@ test.each([
       withoutBase: false,
       engine,
     };
-    await saveFailedCluster(containerKind, backend, input, context);
-    expect(told.at(-1)).toBe(
-      `Bring the cluster back as it was: cluster-container ${line.replace("PATH", path)}`,
-    );
+    const command = await saveFailedCluster(containerKind, backend, input, context);
+    expect(command).toBe(`cluster-container ${line.replace("PATH", () => path)}`);
+    expect(told.at(-1)).toBe(`Bring the cluster back as it was: ${command}`);
   },
 );

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Backend } from "../../../../src/backend/contract.ts";
-import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
 import type { Context } from "../../../../src/cli/command.ts";
 import { tryToReport } from "../../../../src/commands/report/write-cluster-report.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
@@ -22,7 +21,7 @@ test("an interrupted command waits for no more logs for its report", async () =>
   const cluster = { id: "nightly", backend: "vm", directory: folder.path, nodes: [] };
   const file = join(folder.path, "report.html");
   await tryToReport(
-    { kind: vmKind, backend: backend as unknown as Backend<unknown>, scope: {} },
+    backend as unknown as Backend<unknown>,
     { clusterId: "nightly", file, cluster: cluster as unknown as ClusterRecord, junit: [] },
     {
       signal: interrupted.signal,
