@@ -17,6 +17,8 @@ test.each<[words: readonly string[], shown: string]>([
   [["curl -H 'Authorization: Bearer abc' x"], "curl -H 'Authorization: ***' x"],
   [["curl", "--header=X-Auth-Token: abc"], "curl '--header=X-Auth-Token: ***'"],
   [["sh -c 'curl -H \"Cookie: abc\" x'"], "sh -c 'curl -H \"Cookie: ***\" x'"],
+  [["pytest", "tests/*.py", "$HOME", "a;b"], "pytest 'tests/*.py' '$HOME' 'a;b'"],
+  [["wget", "--token=a&b", "http://x/?q=1"], "wget '--token=***' 'http://x/?q=1'"],
   [["curl -u admin:hunter22 x"], "curl -u admin:*** x"],
   [["curl -uadmin:hunter22 x"], "curl -uadmin:*** x"],
   [["curl", "--user", "admin:hunter22"], "curl --user admin:***"],
