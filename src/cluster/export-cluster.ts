@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Backend } from "../backend/contract.ts";
 import type { SnapshotFile } from "../model/snapshot.ts";
 import { ClusterError, OwnError, messageOf, quoted } from "../errors.ts";
@@ -9,6 +8,7 @@ import { parseKey } from "../ssh/keys.ts";
 import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.ts";
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping, object } from "../model/reader.ts";
+import { sha256OfJson } from "../system/files/byte-source.ts";
 import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
 import { cannotWrite } from "../system/files/draft.ts";
 import { readOwnText, parseJson } from "../system/files/read-text.ts";
@@ -184,7 +184,7 @@ export function handOverText({ hostKeys, ...handOver }: HandOver): string {
   const { clusterId, creationId, region, privateKey } = handOver;
   const knownHosts = knownHostsText(hostKeys).trimEnd().split("\n");
   const content = { format, formatVersion, clusterId, creationId, region, privateKey, knownHosts };
-  return `${JSON.stringify({ ...content, sha256: checksum(content) }, undefined, 2)}\n`;
+  return `${JSON.stringify({ ...content, sha256: sha256OfJson(content) }, undefined, 2)}\n`;
 }
 
 /** Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names the file in messages. */
@@ -200,7 +200,7 @@ export async function parseHandOver(text: string, name: string): Promise<HandOve
   if (version !== formatVersion)
     throw otherVersion(name, typeof version === "number" && version > formatVersion);
   const { sha256, ...content } = found;
-  if (sha256 !== checksum(content)) throw damaged(name, "its checksum is wrong");
+  if (sha256 !== sha256OfJson(content)) throw damaged(name, "its checksum is wrong");
   const cluster = readCluster(content);
   const hostKeys = parseHostKeys(content["knownHosts"]);
   const privateKey = await parsePrivateKey(content["privateKey"]);
@@ -215,10 +215,6 @@ const readCluster = object({
   creationId: parseCreationId,
   region: parseRegion,
 });
-
-/** Detects damage in transfer. It doesn't depend on spaces and line ends, and doesn't prove who wrote the file. */
-const checksum = (content: unknown): string =>
-  createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
 function parseHostKeys(found: unknown): ReadonlyMap<string, Buffer> | undefined {
   if (!Array.isArray(found) || found.length === 0) return undefined;

@@ -14,7 +14,7 @@ import * as read from "../../model/reader.ts";
 import { sha256Rule } from "../../model/rule.ts";
 import { outside } from "../../outside-text.ts";
 import { megabytesText } from "../../system/amounts.ts";
-import { byteSource } from "../../system/files/byte-source.ts";
+import { byteSource, sha256OfJson } from "../../system/files/byte-source.ts";
 import { errorCode, isDiskFull } from "../../system/files/private-file.ts";
 import { unreadableReason, parseJson } from "../../system/files/read-text.ts";
 import { IncompleteArchive } from "../../system/files/tar.ts";
@@ -86,9 +86,6 @@ export function zstd(): Required<Zstd> {
 /** Throws `machine-not-set-up` like `zstd`. */
 export const createDecompressor = (): Duplex =>
   zstd().createZstdDecompress({ chunkSize: chunkBytes });
-
-export const checksum = (content: unknown): string =>
-  createHash("sha256").update(JSON.stringify(content)).digest("hex");
 
 /** Yields the same chunks. Throws the failure at the end if the checksum differs. */
 async function* verified(
@@ -188,7 +185,7 @@ async function readManifest(
       "Upgrade this program.",
     );
   const { sha256, ...content } = found;
-  const manifest = sha256 === checksum(content) ? parseManifest(found) : undefined;
+  const manifest = sha256 === sha256OfJson(content) ? parseManifest(found) : undefined;
   if (manifest === undefined) throw unusableFile(shown, "is damaged: its manifest is not valid");
   if (manifest.backend !== backend) {
     const program = `cluster-${manifest.backend}`;

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
-import { gather } from "../../system/files/byte-source.ts";
+import { gather, sha256OfJson } from "../../system/files/byte-source.ts";
 import { cannotWrite, draftBeside } from "../../system/files/draft.ts";
 import {
   isAccessible,
@@ -19,7 +19,6 @@ import { version } from "../../version.ts";
 import {
   type FilePart,
   type Manifest,
-  checksum,
   chunkBytes,
   diskFull,
   formatVersion,
@@ -158,7 +157,7 @@ function manifestFrame(
   space: number,
 ): Buffer {
   const content = { format, formatVersion, backend, createdBy: version, facts, parts };
-  const json = JSON.stringify({ ...content, sha256: checksum(content) });
+  const json = JSON.stringify({ ...content, sha256: sha256OfJson(content) });
   const text = Buffer.from(
     json + " ".repeat(Math.max(0, space - frameHeadBytes - Buffer.byteLength(json))),
   );

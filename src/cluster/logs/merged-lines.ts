@@ -3,8 +3,8 @@ import type { NamedText } from "../../backend/contract.ts";
 import { isNoteOnLogs, readClock } from "../../platform/node-logs.ts";
 import { type LogLine, readLines } from "./log-lines.ts";
 
-/** A node's reference and the kind of text. */
-export const logName = /^([a-z]+(?:_[a-z]+)?_\d+)\.([a-z.-]+)$/;
+/** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
+export const logName = /^([a-z]+(?:_[a-z]+)?_\d+)\.([a-z-]+(?:\.[a-z-]+)*)$/;
 const clockName = /^([a-z_]+_\d+)\.clock\.txt$/;
 
 /** Returns undefined for another text, and for a clock that can't be right. */

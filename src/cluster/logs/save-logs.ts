@@ -13,6 +13,7 @@ import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { hideSecrets, openMaskedConnections, secretsWarning } from "../connections.ts";
+import { logName } from "./merged-lines.ts";
 
 interface LogsRequest {
   readonly cluster: ClusterRecord;
@@ -170,9 +171,6 @@ export const maskedTexts = (
 
 const masked = (text: string, progress: Pick<Progress, "mask">): string =>
   withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given)));
-
-/** A node's reference and the kind of text. No file that the program keeps in a cluster's folder matches it. */
-const logName = /^[a-z]+(_[a-z]+)?_\d+(\.[a-z-]+)+$/;
 
 /**
  * Writes texts from nodes into a folder as files that only this user can read, with hidden values masked and no terminal control characters. This is

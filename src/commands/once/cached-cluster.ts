@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { constants, open } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import type { BackendKind } from "../../backend/contract.ts";
@@ -7,7 +6,7 @@ import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { clusterFileStart } from "../../model/snapshot.ts";
-import { sha256OfFile } from "../../system/files/byte-source.ts";
+import { sha256OfFile, sha256OfJson } from "../../system/files/byte-source.ts";
 import { errorCode, isFile } from "../../system/files/private-file.ts";
 import { unreadableReason } from "../../system/files/read-text.ts";
 import { variable } from "../../system/variable.ts";
@@ -45,7 +44,7 @@ export async function findCached(
   );
   const values = traits.map((name) => [name, given[name]]);
   const contents = await contentsOf([version, kind.name, source, license, values], signal);
-  const sum = createHash("sha256").update(JSON.stringify(contents)).digest("hex");
+  const sum = sha256OfJson(contents);
   return { path, snapshot: `${namePrefix}${sum.slice(0, sumCharacters)}`, exists };
 }
 

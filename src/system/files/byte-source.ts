@@ -77,6 +77,10 @@ export async function* gather(
   if (pending.length > 0) yield Buffer.concat(pending);
 }
 
+/** Detects damage to a value that travels as JSON: it depends on no spaces, and proves nothing about who wrote it. In lower-case hexadecimal. */
+export const sha256OfJson = (value: unknown): string =>
+  createHash("sha256").update(JSON.stringify(value)).digest("hex");
+
 /** The SHA-256 hash of a regular file's contents, in lower-case hexadecimal. */
 export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
   // Opening a pipe would wait until somebody writes to it, and nothing ends that wait.
