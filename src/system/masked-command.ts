@@ -21,7 +21,9 @@ export function maskedCommand(words: readonly string[]): string {
 }
 
 const asWord = (word: string): string =>
-  word === "" || /[\s"'\\$`*?~#;&|<>()[\]{}!]/.test(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : word;
+  word === "" || /[\s"'\\$`*?~#;&|<>()[\]{}!]/.test(word)
+    ? `'${word.replaceAll("'", String.raw`'\''`)}'`
+    : word;
 
 /** One word of a line, or the space between two of them. */
 interface Piece {
