@@ -1,48 +1,12 @@
 /** Failures of install.sh. test/e2e/release.test.ts tests its success, with real programs. */
 import { expect, test } from "bun:test";
-import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { smallRelease } from "../../support/small-release.ts";
+import { chmod, readdir, symlink } from "node:fs/promises";
+import { installed, newer, older, place, platform } from "./install-place.ts";
 import { until } from "../../support/until.ts";
 
-const platform = `${process.platform}-${process.arch}`;
 const signingKey = "ssh-ed25519 AAAA";
 const common =
   "sh bash uname mktemp mkdir rm rmdir mv cp ln readlink sed grep tar gzip find sort tr chmod dirname cat";
-const [older, newer] = ["2020.01.01.0", "2020.01.02.0"] as const;
-
-/** A folder with two releases, a folder for replaced programs, and a prefix. */
-async function place(signer?: string, ofPlatform = platform) {
-  const folder = await scratchFolder();
-  const at = (...names: string[]): string => join(folder.path, ...names);
-  for (const name of ["bin", "tmp"]) await mkdir(at(name));
-  const options = { signer, platform: ofPlatform };
-  await smallRelease(folder.path, older, { cloud: "", older: "" }, options);
-  await smallRelease(folder.path, newer, { cloud: "", vm: "" }, options);
-  const prefix = at("prefix");
-  const sh = async (lines: string, environment: Readonly<Record<string, string>> = {}) => {
-    const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`], {
-      cwd: folder.path,
-      env: { PATH: `${at("bin")}:${process.env.PATH}`, TMPDIR: at("tmp"), ...environment },
-      stdout: "pipe",
-    });
-    const output = await new Response(child.stdout).text();
-    return { status: await child.exited, output };
-  };
-  const program = async (name: string, lines: string): Promise<void> =>
-    writeFile(at("bin", name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
-  /** All files with their contents, and all folders and links. */
-  const census = async (): Promise<string> => {
-    expect(await readdir(at("tmp"))).toEqual([]);
-    return (
-      await sh("! cd prefix 2>/dev/null || { find . | sort; find . -type f | sort | xargs cat; }")
-    ).output;
-  };
-  return { ...folder, at, prefix, sh, program, census };
-}
-
-const installed = (tag: string): string => `sh ${tag}/install.sh --prefix prefix`;
 
 test("an upgrade leaves nothing of the older release, and a removal leaves nothing at all", async () => {
   await using here = await place();
@@ -59,34 +23,6 @@ test("an upgrade leaves nothing of the older release, and a removal leaves nothi
   );
   await here.sh(`${installed(older)} --uninstall`);
   expect(await here.census()).toBe("");
-});
-
-test("a tree that a clone has built replaces a release, for everyone, whatever the umask, and a removal leaves nothing", async () => {
-  await using here = await place();
-  const tree = `trees/cluster-e2e-${newer}-${platform}`;
-  await here.sh(installed(older));
-  const { status, output } = await here.sh(
-    `umask 077; chmod -R go= ${tree}; sh ${older}/install.sh --prefix prefix --tree ${tree}`,
-  );
-  expect([status, output]).toEqual([
-    0,
-    expect.stringContaining(`${here.prefix}/bin/cluster-cloud\n${here.prefix}/bin/cluster-vm\n`),
-  ]);
-  expect((await here.sh("prefix/bin/cluster-cloud; find prefix ! -perm -a+r")).output).toBe(
-    `${newer}\n`,
-  );
-  expect(await here.census()).not.toContain("/cluster-older");
-  await here.sh(`${installed(older)} --uninstall`);
-  expect(await here.census()).toBe("");
-});
-
-test("the password in a release's URL is not printed", async () => {
-  await using here = await place();
-  await here.program("curl", "exit 22");
-  const from = "https://me:geheim@127.0.0.1:1/releases";
-  const { output } = await here.sh(`${installed(newer)} --from ${from}`);
-  expect(output).toContain("cannot download https://127.0.0.1:1/releases/SHA256SUMS");
-  expect(output).not.toContain("geheim");
 });
 
 test.each(["INT", "TERM"])(
