@@ -106,6 +106,7 @@ const libraryNames: ReadonlyMap<string, string> = new Map([
   ["securityMode", "security in `clusterConfig`"],
   ["sshUser", "the `user` of `image`"],
   ["timeout", "`timeoutMs`"],
+  ["until", "`timeoutMs`"],
   ["workspaceDir", "TMPDIR"],
 ]);
 

@@ -152,7 +152,7 @@ export class ClusterNode {
       return { result, isDone: result.status === 0 };
     };
     const rule = { limitMs: timeoutMs, clock: systemClock };
-    const { result } = await runUntil(attempt, rule, signalOf(request));
+    const { result } = await inLibraryWords(async () => runUntil(attempt, rule, signalOf(request)));
     if (result.status === 0) return result;
     throw commandFailed(request, this.reference, result);
   }

@@ -12,6 +12,7 @@ import { type Role, type Variant, nodeReference } from "../model/cluster-record.
 import { readArguments, required, text as textCheck } from "../model/read-arguments.ts";
 import { readCheckout } from "../platform/checkout/checkout.ts";
 import type { Configuration } from "../platform/configuration/configuration.ts";
+import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { creationFiles } from "../store/creation-folder.ts";
 import { accepted } from "../model/checked.ts";
 import {
@@ -104,8 +105,10 @@ export class Cluster implements AsyncDisposable {
    */
   static async create<Options>(
     backend: ClusterBackend<Options>,
-    request: ClusterRequest,
+    given: ClusterRequest,
   ): Promise<Cluster> {
+    // The caller may change it meanwhile.
+    const request = Object(given) === given ? { ...given } : given;
     const cluster = new Cluster(
       await inLibraryWords(async () => createForLibrary(backend, request)),
     );
@@ -186,11 +189,9 @@ export class Cluster implements AsyncDisposable {
   async installFromPath(installation: Installation): Promise<void> {
     const request = readInstallation(installation, this.#open);
     const signal = signalOf(request);
-    const install = async () =>
-      this.#connections.use(async (connections) =>
-        installFromPath(this.#open, request, connections, signal),
-      );
-    await inLibraryWords(install);
+    const install = async (connections: ConnectionPool) =>
+      installFromPath(this.#open, request, connections, signal);
+    await inLibraryWords(async () => this.#connections.use(install));
   }
 
   /**
@@ -385,8 +386,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Ends all machines and removes what belongs to them, snapshots included. Then a second call does nothing. Throws `cloud-failed` and the like. */
   async destroy(options: Cancellation = {}): Promise<void> {
-    const signal = readCancellation(options);
-    await this.#state.destroy(signal);
+    await this.#state.destroy(readCancellation(options));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -14,7 +14,10 @@ interface Installable {
   destroy(): Promise<void>;
 }
 
-/** Does what the command `create --wait` does after the machines are there, if the request wants it. Destroys the cluster after a failure. */
+/**
+ * Does what the command `create --wait` does after the machines are there, if the request wants it. Destroys the cluster after a failure; if that
+ * fails too, throws a SuppressedError with both errors.
+ */
 export async function installAtCreation(
   cluster: Installable,
   request: ClusterRequest,
@@ -25,11 +28,13 @@ export async function installAtCreation(
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(cancelSignal !== undefined && { cancelSignal }),
   };
-  try {
-    await cluster.installFromPath({ buildArtifact: platform, ...limits });
-    await cluster.waitForCluster(limits);
-  } catch (error) {
-    if (!keepOnFailure) await cluster.destroy().catch(() => {});
-    throw error;
-  }
+  const state = { isWanted: keepOnFailure };
+  await using _removal = {
+    [Symbol.asyncDispose]: async () => {
+      if (!state.isWanted) await cluster.destroy();
+    },
+  };
+  await cluster.installFromPath({ buildArtifact: platform, ...limits });
+  await cluster.waitForCluster(limits);
+  state.isWanted = true;
 }

@@ -1,7 +1,7 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
 import { inLibraryWords } from "./call-options.ts";
-import type { ClusterBackend } from "./open-cluster.ts";
+import { type ClusterBackend, assertBackend } from "./open-cluster.ts";
 
 /** A cluster in the result of `Cluster.list`; `Cluster.find` opens it. */
 export type ListedCluster = Pick<
@@ -13,6 +13,7 @@ export async function listForLibrary<Options>(
   clusters: ClusterBackend<Options>,
   signal: AbortSignal,
 ): Promise<readonly ListedCluster[]> {
+  assertBackend(clusters);
   return await inLibraryWords(async () => {
     const backend = await clusters.open(signal);
     const found = await backend.list(signal);

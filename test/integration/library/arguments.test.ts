@@ -91,6 +91,7 @@ test("a creation with a wrong or missing argument names it, and requests nothing
     );
     expect(await problemsOf(untyped(Cluster)["find"]!(backend, "default"))).toHaveLength(1);
     expect(await problemsOf(untyped(Cluster)["import"]!(backend, "{}"))).toHaveLength(1);
+    expect(await problemsOf(untyped(Cluster)["list"]!(backend))).toHaveLength(1);
   }
   for (const id of [undefined, 7, "../x", ""])
     await problemsOf(untyped(Cluster)["find"]!(fixture.backend, id));
@@ -125,7 +126,7 @@ test("a request that its caller changes meanwhile is the one that was checked", 
   await using fixture = await openFixture();
   const request = { variant: "oss" as const, clusterId: "mine", agents: 0, publicAgents: 0 };
   const creating = Cluster.create(fixture.backend, request);
-  Object.assign(request, { variant: undefined, clusterId: "not one" });
+  Object.assign(request, { variant: undefined, clusterId: "not one", install: true });
   await using cluster = await creating;
   expect({ id: cluster.id, variant: cluster.variant }).toEqual({ id: "mine", variant: "oss" });
 });

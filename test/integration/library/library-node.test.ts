@@ -280,7 +280,10 @@ describe.skipIf(machinesLack !== undefined)("a node of the library", () => {
     expect(stdout.trim()).toBe("2");
     await longEnough(10, async (timeoutMs) => {
       const failure = await failureOf(bench.node.waitUntil({ args: [...args, "99"], timeoutMs }));
-      if (failure.id === "deadline-passed") return false;
+      if (failure.id === "deadline-passed") {
+        expect(failure.hint).toBe("Allow more time with `timeoutMs`.");
+        return false;
+      }
       expect(failure).toMatchObject({ id: "remote-command-failed", facts: { status: 1 } });
       return true;
     });
