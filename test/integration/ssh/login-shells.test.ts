@@ -65,7 +65,7 @@ describe.skipIf(opensshLack !== undefined)(
           hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
           untilSwitched: false,
           clock: systemClock,
-          deadlineMs: Date.now() + 5_000,
+          deadlineMs: Date.now() + 250_000,
           everyMs: 100,
           progress: silentProgress,
         },

@@ -173,7 +173,7 @@ test("renewed credentials are masked like the first ones", async () => {
   };
   const expiring = JSON.stringify({
     ...answer,
-    Expiration: new Date(Date.now() + 2_000),
+    Expiration: new Date(Date.now() + 10_000),
   }).replaceAll('"', '\\"');
   const script = `#!/bin/sh\necho >>${folder.path}/asked\nn=$(wc -l <${folder.path}/asked)\necho "${expiring}"\n`;
   await writeFile(program, script, { mode: 0o755 });

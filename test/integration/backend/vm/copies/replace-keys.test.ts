@@ -70,7 +70,7 @@ checks(
       },
       continues: false,
       setDeadline: "",
-      deadlineMs: Date.now() + 10_000,
+      deadlineMs: Date.now() + 250_000,
     };
     // A session that began with the old key, and what it has started.
     const saved = {
@@ -130,7 +130,7 @@ checks(
       firstHostKey: hostKey.publicKey,
       knownHosts,
     };
-    const patience = { deadlineMs: Date.now() + 10_000, everyMs: 100 };
+    const patience = { deadlineMs: Date.now() + 250_000, everyMs: 100 };
     const rules = {
       hostKeyLocation: undefined,
       untilSwitched: true,
@@ -173,7 +173,7 @@ checks("a machine whose keys cannot be replaced is reported with the reason", as
       },
       continues: false,
       setDeadline: "",
-      deadlineMs: Date.now() + 10_000,
+      deadlineMs: Date.now() + 250_000,
     },
   );
   expect(await failureOf(replacing)).toMatchObject({
