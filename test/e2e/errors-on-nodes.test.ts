@@ -42,7 +42,8 @@ const cases: readonly ErrorCase[] = [
   {
     id: "deadline-passed",
     status: 4,
-    words: ["wait", "-c", "base", "--timeout", "1s"],
+    words: ["wait", "-c", "base"],
+    isLimited: true,
     prepare: answering({ pattern: "e2e-readiness", stdout: "layout=\n", readsStdin: true }),
     says: [
       "The cluster with 1 node was not ready after ",

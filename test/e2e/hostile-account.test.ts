@@ -5,6 +5,7 @@
 import { expect, test } from "bun:test";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { until } from "../support/until.ts";
 import { type Attacker, attackerIn } from "./support/attacker.ts";
 import { createWords, describeOnBench, type ErrorBench } from "./support/error-cases.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
@@ -31,24 +32,16 @@ async function launch(
   const id = await attacker.launch({ ...(await masterTags(bench)), ...changes }, place);
   const state = async () =>
     (await bench.cloud.machines()).find(({ instanceId }) => instanceId === id)?.state;
-  await until(async () => (await state()) === "running");
+  await until("it runs", async () => (await state()) === "running");
   // Tags of new machines are not seen at once.
   await Bun.sleep(100);
   return {
     id,
     [Symbol.asyncDispose]: async () => {
       await attacker.terminate(id);
-      await until(async () => (await state()) === undefined);
+      await until("it is gone", async () => (await state()) === undefined);
     },
   };
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const limitMs = Date.now() + 20_000;
-  while (!(await holds())) {
-    if (Date.now() > limitMs) throw new Error("it does not come true");
-    await Bun.sleep(50);
-  }
 }
 
 /** Launches a machine of another creation that looks older than the cluster. */
@@ -69,7 +62,8 @@ async function openWeb({ cloud }: ErrorBench, environment: Readonly<Record<strin
   await chmod(opener, 0o755);
   const PATH = `${folder.path}:${process.env["PATH"]}`;
   const ran = await cloud.run(["web", "-c", "base"], { environment: { ...environment, PATH } });
-  if (ran.status === 0) await until(async () => Bun.file(join(folder.path, "opened")).exists());
+  if (ran.status === 0)
+    await until("it is opened", async () => Bun.file(join(folder.path, "opened")).exists());
   return { ran, opened: await readFile(join(folder.path, "opened"), "utf8").catch(() => "") };
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bootableDisk } from "../support/bootable-disk.ts";
+import { until } from "../support/until.ts";
 import { run } from "./support/executable.ts";
 import { shell } from "./support/shell.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
@@ -156,11 +157,7 @@ test.skipIf(process.platform !== "linux")(
     };
     const { status, stdout } = await run("cluster-vm", ["web", "-c", "sleeping"], { environment });
     expect({ status, stdout }).toEqual({ status: 0, stdout: "http://127.0.0.1:2/\n" });
-    for (
-      const limit = Date.now() + 10_000;
-      !(await Bun.file(seen).exists()) && Date.now() < limit;
-      await Bun.sleep(20)
-    );
+    await until("the browser has been started", async () => Bun.file(seen).exists());
     const given = (await readFile(seen, "utf8")).split("\n");
     expect(given).toEqual(
       expect.arrayContaining(Object.entries(desktop).map(([name, value]) => `${name}=${value}`)),

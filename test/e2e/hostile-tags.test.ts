@@ -78,7 +78,7 @@ const commands: readonly (readonly string[])[] = [
   ["inspect", "--output", "ssh-config"],
   ["run", "true"],
   ["logs"],
-  ["wait", "--timeout", "5s"],
+  ["wait"],
   ["web"],
 ];
 

@@ -4,6 +4,7 @@
 import { expect, test } from "bun:test";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { until } from "../support/until.ts";
 import { answering, createWords, describeOnBench } from "./support/error-cases.ts";
 import { run } from "./support/executable.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
@@ -235,14 +236,10 @@ describeOnBench("words of the specification", (bench) => {
     expect(ran.stderr.replaceAll(/\s+/g, " ")).toContain(
       `must trust the cluster's certificate authority: ${url}ca/cluster-ca.crt`,
     );
-    const opened = async (): Promise<string> =>
-      readFile(join(folder.path, "opened"), "utf8").catch(() => "");
-    for (
-      const limit = Date.now() + 5000;
-      (await opened()) === "" && Date.now() < limit;
-      await Bun.sleep(20)
+    await until(
+      "the browser has been started with the URL",
+      async () => (await readFile(join(folder.path, "opened"), "utf8")) === `${url}\n`,
     );
-    expect(await opened()).toBe(`${url}\n`);
     const blind = await cloud.run(["web", "-c", "base"], {
       environment: { PATH: folder.path.replace(/$/, "-none") },
     });

@@ -81,7 +81,7 @@ async function writeOpener(place: string, pictures: string): Promise<void> {
 async function noted(place: string): Promise<Visit> {
   const seen = join(place, "seen.json");
   const log = join(place, "log");
-  for (const limit = Date.now() + 70_000; !existsSync(seen); await Bun.sleep(100)) {
+  for (const limit = Date.now() + 400_000; !existsSync(seen); await Bun.sleep(100)) {
     if (Date.now() > limit)
       throw new Error(
         `the browser saw nothing: ${existsSync(log) ? await Bun.file(log).text() : ""}`,

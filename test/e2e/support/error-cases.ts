@@ -8,6 +8,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Ended } from "./executable.ts";
 import { executablePath } from "./executable.ts";
+import { longEnough } from "../../support/long-enough.ts";
 import { startTestCloud } from "./test-cloud.ts";
 import type { Inspected } from "./test-backend.ts";
 import type { TestCloud } from "./test-cloud.ts";
@@ -17,6 +18,8 @@ export interface ErrorCase {
   /** The exit code. */
   readonly status: number;
   readonly words: readonly string[];
+  /** Adds a time limit, in which this computer comes as far as `says` says. */
+  readonly isLimited?: true;
   /** Texts that must stand in the message: what happened, to which object, why, what to do now. */
   readonly says: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -225,7 +228,18 @@ async function checkJson(given: ErrorCase, bench: ErrorBench): Promise<void> {
   );
 }
 
-async function end(
+async function end(given: ErrorCase, more: readonly string[], bench: ErrorBench): Promise<Ended> {
+  if (given.isLimited !== true) return endOnce(given, more, bench);
+  const last: { ended?: Ended } = {};
+  await longEnough(1_000, async (limitMs) => {
+    const ended = await endOnce(given, [...more, "--timeout", `${limitMs / 1_000}s`], bench);
+    last.ended = ended;
+    return given.says.every((text) => `${ended.stdout}${ended.stderr}`.includes(text));
+  });
+  return last.ended!;
+}
+
+async function endOnce(
   { words, environment = {}, stdout }: ErrorCase,
   more: readonly string[],
   { cloud }: ErrorBench,
