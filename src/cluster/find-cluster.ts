@@ -7,6 +7,7 @@ import {
   type NodeRecord,
   type Role,
   nodeGroups,
+  nodeHostname,
   nodeReference,
   roles,
 } from "../model/cluster-record.ts";
@@ -210,7 +211,6 @@ function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string):
 
 /** As nodes' hostnames have hyphens, so may the names that users type. */
 function namesOf(node: NodeRecord): readonly (string | undefined)[] {
-  const reference = nodeReference(node);
   const { id, publicAddress, privateAddress } = node;
-  return [reference, reference.replaceAll("_", "-"), id, publicAddress, privateAddress];
+  return [nodeReference(node), nodeHostname(node), id, publicAddress, privateAddress];
 }

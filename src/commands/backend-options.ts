@@ -59,18 +59,15 @@ function commandLineOption(name: string, declared: BackendOption): Option {
     ...traits
   } = declared;
   const type = byRule(declared);
+  // Backends don't know the working directory.
   const parseAbsolute = async (given: string, invocation: Invocation): Promise<unknown> =>
-    type.parse(await absolute(given, invocation), invocation);
+    type.parse(URL.canParse(given) ? given : await parsePath(given, invocation), invocation);
   return option(completes === undefined ? type : { parse: parseAbsolute, completes }, {
     ...traits,
     flag: flagOf(name, declared),
     isRepeated: isScope,
   });
 }
-
-/** Backends don't know the working directory. */
-const absolute = async (given: string, invocation: Invocation): Promise<string> =>
-  URL.canParse(given) ? given : parsePath(given, invocation);
 
 /** `imageSha256` is `--image-sha256`, unless the option has another flag. */
 const flagOf = (name: string, { flag: own }: BackendOption): `--${string}` =>

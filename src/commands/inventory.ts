@@ -7,6 +7,7 @@ import {
   isReachable,
   nodeGroups,
   nodeReference,
+  nodeHostname,
 } from "../model/cluster-record.ts";
 import { proxyCommand, quotedPath } from "../ssh/openssh-files.ts";
 import { quote } from "../ssh/shell-text.ts";
@@ -25,12 +26,10 @@ export const inventories = {
 
 const running = ({ nodes }: ClusterRecord): readonly NodeRecord[] => nodes.filter(isReachable);
 
-const hostnameOf = (node: NodeRecord): string => nodeReference(node).replaceAll("_", "-");
-
 /** Lines for `/etc/hosts`. */
 function hostsLines(cluster: ClusterRecord): string {
   const lines = running(cluster).map((node) => {
-    const name = hostnameOf(node);
+    const name = nodeHostname(node);
     const address = addressOf(node);
     return address === undefined
       ? `# ${name}: this computer reaches it only by ssh`

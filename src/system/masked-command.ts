@@ -41,7 +41,7 @@ function maskLine(line: string, level: number): string {
       next = undefined;
       if (expected === "secret" && !/^-{1,2}[a-z]/i.test(text)) return hidden;
       if (expected === "user") return text.replace(/:.*/s, `:${hidden}`);
-      const bare = unquoted(text);
+      const bare = text.replace(/^["']/, "").replace(/["']$/, "");
       const isVariable = variableOption.test(bare);
       if (expected === "variable" || (isVariable && bare.includes("=")))
         return text.replace(/^((?:["']?-[^=]*=)?[^=]*=).*/s, `$1${hidden}`);
@@ -77,8 +77,6 @@ function maskWord(word: string, level: number): string {
     return wrapped(`${attached.slice(0, parted + 1)}${hidden}`);
   return wrapped(attached.replaceAll(/:\/\/[^\s/@]*@/g, `://${hidden}@`));
 }
-
-const unquoted = (word: string): string => word.replace(/^["']/, "").replace(/["']$/, "");
 
 /** Splits as a shell does, roughly: quotes hold words together, and a quote without an end reaches to the line's end. */
 function piecesOf(line: string): readonly Piece[] {

@@ -1,5 +1,10 @@
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeHostname,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { parseIpv4 } from "../../model/parse-values.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import type { Clock, Runtime } from "../../system/runtime.ts";
@@ -91,7 +96,7 @@ async function startOne(
   const { change } = engine;
   const network = networkName(container);
   if (address !== undefined) {
-    const alias = nodeReference(container).replaceAll("_", "-");
+    const alias = nodeHostname(container);
     const accepts = (stderr: string): boolean => indicates(stderr, "notConnected");
     await change({ words: ["network", "disconnect", network, container.id], accepts });
     await change({

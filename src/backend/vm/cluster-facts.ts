@@ -125,7 +125,12 @@ export async function removeClusterFacts(directory: string): Promise<void> {
  */
 export async function readClusters(root: string): Promise<readonly StoredCluster[]> {
   const names = await namesIn(root);
-  const found = await Promise.all(names.map(async (name) => readEitherWay(join(root, name))));
+  const directories = names.map((name) => join(root, name));
+  const found = await Promise.all(
+    directories.map(
+      async (directory) => (await readCluster(directory)) ?? (await readRemains(directory)),
+    ),
+  );
   return found.filter((cluster) => cluster !== undefined);
 }
 
@@ -142,10 +147,6 @@ export async function foreignFolders(root: string): Promise<readonly ForeignReso
   return found
     .filter(({ isOwn }) => !isOwn)
     .map(({ directory }) => ({ what: `folder ${basename(directory)}`, why }));
-}
-
-async function readEitherWay(directory: string): Promise<StoredCluster | undefined> {
-  return (await readCluster(directory)) ?? (await readRemains(directory));
 }
 
 /** Returns a cluster about which nothing is known except that it exists. */

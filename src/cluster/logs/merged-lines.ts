@@ -23,7 +23,11 @@ export function mergedLines(
   nowMs: number,
   select: (lines: readonly LogLine[]) => readonly LogLine[] = (lines) => lines,
 ): readonly LogLine[] {
-  const ahead = new Map(texts.flatMap((each) => clockOf(each) ?? []).map(toEntry));
+  const ahead = new Map(
+    texts
+      .flatMap((each) => clockOf(each) ?? [])
+      .map(({ node, offsetMs }) => [node, offsetMs] as const),
+  );
   const logs = texts.flatMap((each) => {
     const [, node = "", kind = ""] = logName.exec(each.name) ?? [];
     if (kind === "" || clockName.test(each.name) || isNoteOnLogs(each.name)) return [];
@@ -43,8 +47,6 @@ export function mergedLines(
 }
 
 const partsOfJournals: ReadonlySet<string> = new Set(["kernel.txt", "platform-units.txt"]);
-const toEntry = ({ node, offsetMs }: { readonly node: string; readonly offsetMs: number }) =>
-  [node, offsetMs] as const;
 const lineKey = ({ ms, text }: LogLine): string => `${ms} ${text}`;
 
 /** `2026-11-29T06:53:37.123456Z`, for a time with microseconds behind the point. */

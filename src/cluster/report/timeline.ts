@@ -27,7 +27,6 @@ const ticks = 48;
 const longestText = 300;
 /** A page with more of either would be slow to show. */
 const [mostLanes, timelineBytes] = [500, 1_200_000];
-const escaped = (text: string): string => Bun.escapeHTML(text);
 
 interface Timeline {
   readonly svg: string;
@@ -124,7 +123,7 @@ const mark = (left: number, top: number, text: string, isBad: boolean): string =
   `<circle class="${isBad ? "notice" : "explained"}" cx="${left.toFixed(3)}%" cy="${top + 13}" r="6"><title>${titleOf(text)}</title></circle>`;
 
 const titleOf = (text: string): string =>
-  escaped(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
+  Bun.escapeHTML(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
 
 function axis({ startMs, endMs }: Span, lanes: number): readonly string[] {
   const height = axisHeight + lanes * laneHeight;

@@ -22,7 +22,7 @@ export function parseArtifactVersion(stdout: string): ArtifactVersion {
   }
   throw new ClusterError(
     "artifact-invalid",
-    `The output of the artifact's --version contains neither a version nor a variant: ${excerpt(stdout)}`,
+    `The output of the artifact's --version contains neither a version nor a variant: ${outside(JSON.stringify(plainLine(stdout, 200)))}`,
     {
       hint: "Make sure that it is a release artifact (an installer generator script), or download it again.",
     },
@@ -55,8 +55,6 @@ function versionIn(text: string): ArtifactVersion | undefined {
   }
   return { variant, version };
 }
-
-const excerpt = (text: string): string => outside(JSON.stringify(plainLine(text, 200)));
 
 /** Returns the numbers of a release such as `1.13.4` or `v2.1.0-beta3`; undefined if it doesn't begin with a dotted number. */
 export function releaseNumbers(release: string): readonly number[] | undefined {

@@ -1,4 +1,4 @@
-import type { ClusterRecord, NodeRecord } from "../../model/cluster-record.ts";
+import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { withTasks } from "../../system/concurrency.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -105,7 +105,8 @@ async function followNode(
     const before = state.answers.get(id);
     const isReady = before?.verdict.kind === "ready";
     if (isReady) await clock.sleep(readyPeriodMs, signal);
-    const node = nodeOf(state, id);
+    // A machine that was restarted may have another address.
+    const node = state.cluster.nodes.find((each) => each.id === id);
     if (node === undefined) return;
     const askedAtMs = clock.now();
     const known = isReady ? undefined : before?.report?.seen;
@@ -120,10 +121,6 @@ async function followNode(
     await clock.sleep(Math.max(0, dueMs - clock.now()), signal);
   }
 }
-
-/** A machine that was restarted may have another address. */
-const nodeOf = ({ cluster }: WaitState, id: string): NodeRecord | undefined =>
-  cluster.nodes.find((node) => node.id === id);
 
 interface MastersFollowing {
   readonly state: WaitState;

@@ -180,11 +180,8 @@ export async function firstToAnswer<Node extends Destination>(
   }
 }
 
-const namesOf = (nodes: readonly Destination[]): readonly string[] =>
-  nodes.map((node) => targetOf(node).name);
-
 function noneAnswers(nodes: readonly Destination[], cause: unknown): ClusterError {
-  const names = namesOf(nodes);
+  const names = nodes.map((node) => targetOf(node).name);
   return new ClusterError("connection-failed", `None of ${names.join(", ")} answers over SSH.`, {
     transient: true,
     facts: { nodes: names },

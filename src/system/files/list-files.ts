@@ -86,7 +86,7 @@ async function visitFolder(
     await catchingFailures(listing, entryPath, async () => {
       // Only a link leads elsewhere. Among thousands of files, most need no system call.
       const source = entry.isSymbolicLink()
-        ? await targetOf(join(real, entry.name))
+        ? await realpath(join(real, entry.name)).catch(() => undefined)
         : join(real, entry.name);
       await visit(listing, { path: entryPath, source }, [...above, real]);
     });
@@ -161,9 +161,6 @@ const reporterOf =
   ({ root, problems }: Listing, path: string) =>
   (text: (name: string) => string): void =>
     void problems.push(text(shown(join(root, path))));
-
-const targetOf = (link: string): Promise<string | undefined> =>
-  realpath(link).catch(() => undefined);
 
 const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);

@@ -311,16 +311,9 @@ const parseHolder =
 /** A lock without an identity is one of a process that the system didn't report, or of a program that writes others: nothing shows whether it runs. */
 async function fateOfHolder(text: string): Promise<ReturnType<typeof fateOf>> {
   const { computer = "", boot, namespace } = parseHolder.exec(text)?.groups ?? {};
-  return fateOf(
-    { host: computer, computer, boot, namespace },
-    withHost(shortSpace(await readProcessSpace())),
-  );
+  const here = shortSpace(await readProcessSpace());
+  return fateOf({ host: computer, computer, boot, namespace }, { ...here, host: here.computer });
 }
-
-const withHost = (space: ReturnType<typeof shortSpace>): ProcessSpace => ({
-  ...space,
-  host: space.computer,
-});
 
 /** Like `isProcessAlive`; it tells why nothing shows whether the process runs. */
 async function isHeld(text: string): Promise<boolean | "elsewhere" | "hidden"> {

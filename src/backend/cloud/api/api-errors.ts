@@ -194,14 +194,12 @@ function factsOf(error: unknown): { code: string; message: string; requestId: st
   const code = wasAnswered(error) || !("code" in error) ? error.name : String(error.code);
   return {
     code,
-    message: withoutFullStop(plainLine(withoutEncoded(error.message))),
+    message: withoutFullStop(plainLine(error.message.replace(encoded, ""))),
     requestId: metadata?.requestId,
   };
 }
 
 const encoded = /Encoded authorization failure message: *(\S+)/;
-
-const withoutEncoded = (message: string): string => message.replace(encoded, "");
 
 /** Returns the part of a refusal that only `aws sts decode-authorization-message` can read, for the log. */
 export function encodedMessage(error: unknown): string | undefined {
