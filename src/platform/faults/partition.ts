@@ -35,7 +35,7 @@ export const partition = faultRow({
       {
         flag: "--shape",
         placeholder: "<halves|ring|bridge|isolate>",
-        summary: `how the nodes of ${optionName("between")}, or all, are cut off from each other: two halves; a ring, in which each reaches its two neighbors; two halves with a node that reaches both; or each on its own`,
+        summary: `how the nodes of ${optionName("between")}, or all, are cut off from each other: two halves; a ring, in which each reaches its two neighbours; two halves with a node that reaches both; or each on its own`,
       },
       ["halves", "ring", "bridge", "isolate"],
     ),
