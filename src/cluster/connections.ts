@@ -67,7 +67,7 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const { state, untilMasked, readAgain } = secretsReader(firstMasterOf(cluster), pool, runtime);
+  const { state, untilMasked, readAgain, end } = masking(firstMasterOf(cluster), pool, runtime);
   const clocks: { set?: Promise<void> } = {};
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
@@ -87,22 +87,21 @@ export function openMaskedConnections(
     readNew: async () => (state.isKnown ? undefined : readAgain()),
     problem: () => state.problem,
     refusal: () => state.refusal,
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      end();
+      await pool[Symbol.asyncDispose]();
+    },
   };
 }
 
-/** Reads the cluster's secrets from its first master, and hides them. */
-function secretsReader(
+/** Which texts may be shown, by what the first master has told of the cluster's secrets. */
+function masking(
   firstMaster: FirstMaster,
   pool: ConnectionPool,
   runtime: Omit<Runtime, "environment">,
 ) {
   const state: Masking = { isKnown: false, unmasked: new Set() };
-  const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
-    const connection = await pool.connect(master, signal);
-    state.isKnown = await hideSecrets({ ...runtime, signal }, connection, state.unmasked);
-    delete state.problem;
-  };
+  const { read, end } = secretsReader(pool, runtime, state);
   const readFirst = async (limitMs: number): Promise<void> => {
     if ("problem" in firstMaster) {
       state.problem = firstMaster.problem;
@@ -111,7 +110,6 @@ function secretsReader(
     try {
       await read(firstMaster, AbortSignal.timeout(limitMs));
     } catch (error) {
-      if (error instanceof TooManySecrets) state.refusal = error;
       state.problem = messageOf(error);
       runtime.progress.detail(1, `Cannot read the cluster's secrets: ${state.problem}`);
     }
@@ -132,7 +130,39 @@ function secretsReader(
     if (state.refusal !== undefined) throw state.refusal;
   };
 
-  return { state, untilMasked, readAgain };
+  return { state, untilMasked, readAgain, end };
+}
+
+/**
+ * Reads the secrets for one caller at a time, and to the end, even if nobody waits so long: a busy node would never come to the end of several that are
+ * cut short. What had begun before a call may have missed what is new.
+ */
+function secretsReader(
+  pool: ConnectionPool,
+  runtime: Omit<Runtime, "environment">,
+  state: Masking,
+) {
+  const ending = new AbortController();
+  const { signal: ended } = ending;
+  const newest = { reading: Promise.resolve() };
+  const readWhole = async (master: Destination): Promise<void> => {
+    const connection = await pool.connect(master, ended);
+    try {
+      state.isKnown = await hideSecrets({ ...runtime, signal: ended }, connection, state.unmasked);
+      delete state.problem;
+    } catch (error) {
+      if (error instanceof TooManySecrets) state.refusal = error;
+      throw error;
+    }
+  };
+  const read = async (master: Destination, signal: AbortSignal): Promise<void> => {
+    const { reading } = newest;
+    const idle = reading.catch(() => {});
+    await orAborted(idle, signal);
+    if (newest.reading === reading) newest.reading = readWhole(master);
+    await orAborted(newest.reading, signal);
+  };
+  return { read, end: () => ending.abort() };
 }
 
 /** The first master, or why it can't be queried now. The id is known in both cases, because the master may be reached later. */

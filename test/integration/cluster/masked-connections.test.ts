@@ -260,3 +260,17 @@ test.skipIf(machinesLack !== undefined)(
     expect(secretsRead(master)).toBe(reads);
   },
 );
+
+test.skipIf(machinesLack !== undefined)(
+  "secrets that a busy node is slow to tell are asked for once, and known although nobody has waited so long",
+  async () => {
+    await using given = await start();
+    const { master, connections, progress } = given;
+    // Both give up after five seconds.
+    await Promise.all([connections.readNew(), connections.readNew()]);
+    expect(secretsRead(master)).toBe(1);
+    expect(progress.mask(hash)).toBe(hash);
+    await master.write("run/go", "");
+    await until("the secrets are known", () => progress.mask(hash) === "***");
+  },
+);
