@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Checked, problem } from "../../model/checked.ts";
 import { plainLine } from "../printable.ts";
 import { type FileFacts, factsOf } from "./listed-file.ts";
@@ -25,6 +26,8 @@ interface ListingRules {
 const mostEntries = 100_000;
 const mostProblems = 20;
 const mostLevels = 200;
+/** The system answers for files at once, also where its disk is slow. After so many, an interrupt gets its turn. */
+const entriesAtOnce = 16;
 
 /**
  * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Each of these is a problem: a link that leads out
@@ -79,8 +82,9 @@ async function visitFolder(
   const entries = await readdir(real, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (listing.isSkipped(entry.name)) continue;
-    listing.signal.throwIfAborted();
     listing.entries += 1;
+    if (listing.entries % entriesAtOnce === 0) await nextTurn();
+    listing.signal.throwIfAborted();
     if (isCutOff(listing)) return;
     const entryPath = path === "" ? entry.name : `${path}/${entry.name}`;
     await catchingFailures(listing, entryPath, async () => {

@@ -10,6 +10,7 @@ import {
   readlinkSync,
 } from "node:fs";
 import { platform } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ClusterError } from "../../errors.ts";
 import { errorCode } from "./private-file.ts";
 
@@ -136,6 +137,8 @@ const unreadable = ({ source }: FileFacts, cause: unknown): ClusterError =>
 /** The SHA-256 hash of a listed file's contents, in lower-case hexadecimal. */
 export async function sha256OfListed(file: FileFacts, signal: AbortSignal): Promise<string> {
   const hash = createHash("sha256");
+  // Small files are read at once. Between thousands of them, an interrupt gets its turn.
+  await nextTurn();
   for await (const chunk of readListed(file)) {
     signal.throwIfAborted();
     hash.update(chunk);

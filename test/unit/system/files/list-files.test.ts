@@ -3,6 +3,7 @@ import { mkdir, symlink, unlink, writeFile } from "node:fs/promises";
 import { unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { listFiles } from "../../../../src/system/files/list-files.ts";
+import { sha256OfListed } from "../../../../src/system/files/listed-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
@@ -122,4 +123,32 @@ test("of many problems the first ones are listed, and an abort ends the listing"
     listFiles(tree.root, { boundary: tree.root, isSkipped }, controller.signal),
   );
   expect(failure.message).toBe("interrupted");
+});
+
+test("an interrupt ends the listing of a folder with very many files, and the reading of them", async () => {
+  const names = Array.from({ length: 200 }, (_, index) => `f${index}`);
+  await using tree = await makeTree(names);
+  const [listing, summing] = [new AbortController(), new AbortController()];
+  const seen = { entries: 0, files: 0 };
+  /** An interrupt arrives as an event, after the first entry has been seen. */
+  const interrupt = (stop: AbortController): void =>
+    void setImmediate(() => stop.abort(new Error("Ctrl-C")));
+  const isSkipped = (): boolean => {
+    if (seen.entries === 0) interrupt(listing);
+    seen.entries += 1;
+    return false;
+  };
+  const listed = failureOf(listFiles(tree.root, { isSkipped }, listing.signal));
+  expect(await listed).toHaveProperty("message", "Ctrl-C");
+  expect(seen.entries).toBeLessThan(names.length);
+  const files = (await tree.list()).value ?? [];
+  const sumAll = async (): Promise<void> => {
+    for (const file of files) {
+      if (seen.files === 0) interrupt(summing);
+      seen.files += 1;
+      await sha256OfListed(file, summing.signal);
+    }
+  };
+  expect(await failureOf(sumAll())).toHaveProperty("message", "Ctrl-C");
+  expect(seen.files).toBeLessThan(names.length);
 });
