@@ -67,7 +67,7 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const { state, untilMasked, readAgain, end } = masking(firstMasterOf(cluster), pool, runtime);
+  const { state, untilMasked, readAgain, end } = maskBySecrets(firstMasterOf(cluster), pool, runtime);
   const clocks: { set?: Promise<void> } = {};
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
@@ -95,7 +95,7 @@ export function openMaskedConnections(
 }
 
 /** Which texts may be shown, by what the first master has told of the cluster's secrets. */
-function masking(
+function maskBySecrets(
   firstMaster: FirstMaster,
   pool: ConnectionPool,
   runtime: Omit<Runtime, "environment">,
