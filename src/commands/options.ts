@@ -121,7 +121,10 @@ export async function laterFile(
 ): Promise<string> {
   const path = await parsePath(given, invocation);
   const { dirname } = await import("node:path");
-  const { isFileOrAbsent, writeProblem } = await import("../system/files/private-file.ts");
+  const [{ writeProblem }, { isFileOrAbsent }] = await Promise.all([
+    import("../system/files/draft.ts"),
+    import("../system/files/private-file.ts"),
+  ]);
   const problem = await writeProblem(dirname(path));
   if (problem !== undefined) throw new BadValue(`cannot write to ${problem}`);
   if (!(await isFileOrAbsent(path))) throw new BadValue("it is not a regular file");

@@ -17,7 +17,8 @@ import {
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import { gigabytes, isAccessible, writeProblem } from "../../system/files/private-file.ts";
+import { writeProblem } from "../../system/files/draft.ts";
+import { gigabytes, isAccessible } from "../../system/files/private-file.ts";
 import type { Clock, Environment, Runtime } from "../../system/runtime.ts";
 import { usableMemory } from "../../system/usable-memory.ts";
 import { leftovers, withForeignResources } from "../shared/foreign-resource.ts";

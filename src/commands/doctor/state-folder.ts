@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../model/check.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
-import { statIfPresent, writeProblem } from "../../system/files/private-file.ts";
+import { writeProblem } from "../../system/files/draft.ts";
+import { statIfPresent } from "../../system/files/private-file.ts";
 import { ownGroupId, ownUserId } from "../../system/own-user.ts";
 import type { Environment } from "../../system/runtime.ts";
 

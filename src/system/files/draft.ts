@@ -1,8 +1,8 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { ownedFolder } from "./owned-folder.ts";
-import { isDiskFull, writePrivateFile } from "./private-file.ts";
+import { errorCode, isDiskFull, statIfPresent, writePrivateFile } from "./private-file.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
 export interface Draft extends AsyncDisposable {
@@ -30,6 +30,26 @@ export async function writeNamedFile(path: string, text: string): Promise<void> 
     await writePrivateFile(path, text);
   } catch (error) {
     throw cannotWrite(path, messageOf(error), error);
+  }
+}
+
+/** About what the key and the logs of one creation take. */
+const usualBytes = 128 * 1024;
+
+/**
+ * Why nothing can be written to the folder or, if it is missing, to the one in which it would be created; undefined if it can. Tests by writing: modes
+ * don't reveal read-only file systems, and root passes every permission check.
+ */
+export async function writeProblem(folder: string): Promise<string | undefined> {
+  if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder)
+    return writeProblem(dirname(folder));
+  try {
+    await using trial = await ownedFolder(folder);
+    // On a full disk, an empty folder can often still be created.
+    await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
+    return undefined;
+  } catch (error) {
+    return `${folder}: ${errorCode(error) ?? String(error)}`;
   }
 }
 

@@ -15,7 +15,6 @@ import {
   rm,
   stat,
   statfs,
-  writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
@@ -190,26 +189,6 @@ export async function freeSpaceProblem(folder: string, bytes: number): Promise<s
   return free >= bytes
     ? undefined
     : `${folder} has ${gigabytes(free)} GB of free space, but ${gigabytes(bytes)} GB are required.`;
-}
-
-/** About what the key and the logs of one creation take. */
-const usualBytes = 128 * 1024;
-
-/**
- * Why nothing can be written to the folder or, if it is missing, to the one in which it would be created; undefined if it can. Tests by writing: modes
- * don't reveal read-only file systems, and root passes every permission check.
- */
-export async function writeProblem(folder: string): Promise<string | undefined> {
-  if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder)
-    return writeProblem(dirname(folder));
-  try {
-    await using trial = await temporaryFolder(folder);
-    // On a full disk, an empty folder can often still be created.
-    await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
-    return undefined;
-  } catch (error) {
-    return `${folder}: ${errorCode(error) ?? String(error)}`;
-  }
 }
 
 export async function statIfPresent(path: string): Promise<Stats | undefined> {

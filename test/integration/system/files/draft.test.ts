@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { draftBeside, writeNamedFile } from "../../../../src/system/files/draft.ts";
+import { draftBeside, writeNamedFile, writeProblem } from "../../../../src/system/files/draft.ts";
 import { temporaryFolder } from "../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -125,6 +125,14 @@ test("a draft leaves nothing, and what killed programs left beside it goes", asy
   expect(left.filter((name) => name.endsWith("/draft"))).toHaveLength(1);
   expect(left).toContain("cluster-e2e-abcdef/mine");
   await alive.kill();
+});
+
+test("a trial of writing leaves nothing, and what a killed one left goes", async () => {
+  await using scratch = await scratchFolder();
+  await (await writer(join(scratch.path, "file"))).kill();
+  expect(await readdir(scratch.path)).toHaveLength(1);
+  expect(await writeProblem(join(scratch.path, "new", "folder"))).toBeUndefined();
+  expect(await readdir(scratch.path)).toEqual([]);
 });
 
 test("a file that the user names gets the folders that it lacks, and says why it can't be", async () => {
