@@ -121,12 +121,14 @@ export async function laterFile(
 ): Promise<string> {
   const path = await parsePath(given, invocation);
   const { dirname } = await import("node:path");
-  const [{ writeProblem }, { isFileOrAbsent }] = await Promise.all([
+  const [{ cannotWrite, writeProblem }, { isDiskFull, isFileOrAbsent }] = await Promise.all([
     import("../system/files/draft.ts"),
     import("../system/files/private-file.ts"),
   ]);
   const problem = await writeProblem(dirname(path));
-  if (problem !== undefined) throw new BadValue(`cannot write to ${problem}`);
+  // A full disk is no mistake on the command line.
+  if (isDiskFull(problem?.cause)) throw cannotWrite(path, "the disk is full", problem?.cause);
+  if (problem !== undefined) throw new BadValue(`cannot write to ${problem.text}`);
   if (!(await isFileOrAbsent(path))) throw new BadValue("it is not a regular file");
   return path;
 }

@@ -223,11 +223,11 @@ export const diskCheck = (folder: string): Check =>
 export const imageCheck = (environment: Environment): Check =>
   localCheck("image cache", async () => {
     const folder = imageFolder(environment);
-    const cause = await writeProblem(folder);
-    if (cause !== undefined) {
+    const problem = await writeProblem(folder);
+    if (problem !== undefined) {
       const remedy =
         "Make sure that you may write to it, and that its disk isn't full, or set XDG_CACHE_HOME to another folder.";
-      return fail(`Cannot write to the image cache ${folder}: ${cause}.`, remedy);
+      return fail(`Cannot write to the image cache ${folder}: ${problem.text}.`, remedy);
     }
     const names = await readdir(folder).catch(() => []);
     const images = names.filter((name) => /\.(?:img|zst)$/.test(name));

@@ -15,10 +15,10 @@ export const stateFolderCheck = (folder: string, environment: Environment): Chec
 
 async function examine(folder: string, environment: Environment): Promise<Outcome> {
   const present = await statIfPresent(folder);
-  const cause = await writeProblem(folder);
-  if (cause !== undefined) {
+  const unwritable = await writeProblem(folder);
+  if (unwritable !== undefined) {
     return fail(
-      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${cause}.`,
+      `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${unwritable.text}.`,
       "Make sure that you own it, that you may write to it, and that its disk isn't full, or set XDG_STATE_HOME to another folder.",
     );
   }

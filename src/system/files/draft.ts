@@ -40,7 +40,9 @@ const usualBytes = 128 * 1024;
  * Why nothing can be written to the folder or, if it is missing, to the one in which it would be created; undefined if it can. Tests by writing: modes
  * don't reveal read-only file systems, and root passes every permission check.
  */
-export async function writeProblem(folder: string): Promise<string | undefined> {
+export async function writeProblem(
+  folder: string,
+): Promise<{ readonly text: string; readonly cause: unknown } | undefined> {
   if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder)
     return writeProblem(dirname(folder));
   try {
@@ -49,7 +51,7 @@ export async function writeProblem(folder: string): Promise<string | undefined> 
     await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
     return undefined;
   } catch (error) {
-    return `${folder}: ${errorCode(error) ?? String(error)}`;
+    return { text: `${folder}: ${errorCode(error) ?? String(error)}`, cause: error };
   }
 }
 

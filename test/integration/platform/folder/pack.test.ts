@@ -12,6 +12,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { laterFile } from "../../../../src/commands/options.ts";
 import { parseArtifactVersion } from "../../../../src/platform/artifact/artifact-version.ts";
 import { writeExample } from "../../../../src/platform/examples/examples.ts";
 import { packFolder, writeArtifact } from "../../../../src/platform/folder/pack.ts";
@@ -81,6 +82,13 @@ test.skipIf(mountLack !== undefined)(
         message: expect.stringContaining(`Cannot write ${example}: ENOSPC`),
       });
       expect(await readdir(example)).toEqual([]);
+      // It is no mistake on the command line, before any work.
+      await writeFile(join(full, "rest"), Buffer.alloc(16_000)).catch(() => {});
+      const report = failureOf(laterFile("full/report.html", { cwd: scratch.path }));
+      expect(await report).toMatchObject({
+        ...failure,
+        message: expect.stringContaining("report.html: the disk is full"),
+      });
     } finally {
       await Bun.$`umount ${full}`.quiet();
     }
