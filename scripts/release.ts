@@ -1,9 +1,10 @@
 /**
  * Makes a release: builds every program for every platform, and writes everything that users download to dist/release.
- * Usage: bun run release [--dry-run [--platform NAME]...] --url URL --repository URL [--signing-key FILE] [--output FOLDER]
+ * Usage: bun run release --url URL --repository URL --signing-key FILE [--output FOLDER]
+ *        bun run release --dry-run [--platform NAME]... [--url URL] [--repository URL] [--signing-key FILE] [--output FOLDER]
  *   --url          releases can be downloaded from URL/<tag>/
  *   --repository   URL for cloning the sources
- *   --signing-key  SSH key that signs the checksums; required except for a dry run
+ *   --signing-key  SSH key that signs the checksums
  *   --dry-run      neither commits nor tags
  *   --platform     builds only for this platform, such as linux-x64; for trials
  * Publishes nothing: the last lines say what to push and upload.
@@ -47,11 +48,17 @@ function choices(argv: readonly string[]): Choices {
       output: { type: "string", default: join(root, "dist", "release") },
     },
   });
-  const { url, repository, "signing-key": signingKey, "dry-run": isDryRun } = values;
+  const { "signing-key": signingKey, "dry-run": isDryRun } = values;
+  const trial = isDryRun ? "https://example.com/cluster-e2e" : undefined;
+  const { url = trial, repository = trial } = values;
   if (url === undefined || repository === undefined)
-    throw new Error("Pass --url and --repository.");
+    throw new Error("Pass --url and --repository; they are optional only for a dry run.");
   if (signingKey === undefined && !isDryRun)
     throw new Error("Pass --signing-key; it is optional only for a dry run.");
+  const names = platforms.map(({ name }) => name);
+  const unknown = values.platform?.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`no such platform: ${unknown} (choose from: ${names.join(", ")})`);
   const chosen = platforms.filter(({ name }) => values.platform?.includes(name) ?? true);
   if (chosen.length < platforms.length && !isDryRun)
     throw new Error("--platform is for dry runs only.");
