@@ -54,15 +54,21 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
 }
 
 /**
- * Users who can write to a folder above can put another folder in this one's place. The sticky bit keeps them from it. The group of one's own that many
- * systems give each user has no other members.
+ * Users who own a folder above, or can write to it, can put another folder in this one's place. The sticky bit keeps all but the owner from it. The
+ * group of one's own that many systems give each user has no other members.
  */
 async function exposureAbove(folder: string): Promise<Outcome | undefined> {
   const gid = ownGroupId();
   const real = await realpath(folder).catch(() => folder);
   for (const above of new Set([...foldersAbove(folder), ...foldersAbove(real)])) {
     const information = await stat(above).catch(() => undefined);
-    if (information === undefined || (information.mode & 0o1000) !== 0) continue;
+    if (information === undefined) continue;
+    if (information.uid !== 0 && information.uid !== ownUserId())
+      return warn(
+        `The user ${information.uid} can replace the state folder ${folder}, and owns ${above}.`,
+        "Set XDG_STATE_HOME to a folder below your own.",
+      );
+    if ((information.mode & 0o1000) !== 0) continue;
     const isOpen = (information.mode & (information.gid === gid ? 0o002 : 0o022)) !== 0;
     if (isOpen)
       return warn(

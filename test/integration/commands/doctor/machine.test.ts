@@ -114,6 +114,22 @@ test.skipIf(userInfo().uid !== 0)("a state folder on a full disk (needs root)", 
   }
 });
 
+test.skipIf(userInfo().uid !== 0)(
+  "a state folder below a folder of another user, who can replace it (needs root)",
+  async () => {
+    await using folder = await scratchFolder();
+    const own = join(folder.path, "own");
+    await mkdir(own, { mode: 0o700 });
+    await chown(folder.path, 65_534, 65_534);
+    for (const mode of [0o755, 0o1755]) {
+      await chmod(folder.path, mode);
+      expect(await told(stateFolderCheck(own, process.env))).toMatch(
+        /^warn: The user 65534 can replace the state folder .*\/own, and owns .* → Set XDG_STATE_HOME/,
+      );
+    }
+  },
+);
+
 test.skipIf(userInfo().uid !== 0)("a state folder of another user (needs root)", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
