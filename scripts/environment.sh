@@ -85,7 +85,7 @@ end_podman() { # ITS FOLDER
 
 # Stops everything: local clouds first, because they remove their machines themselves.
 end_all_of() { # FOLDER
-  seconds=60
+  seconds=180
   for process in $(processes_of "$1"); do kill -TERM "$process" 2>/dev/null || :; done
   # Its containers have monitor processes, and exist as long as these run.
   for folder in $(podmans_of "$1"); do end_podman "$folder"; done
