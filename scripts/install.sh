@@ -87,6 +87,8 @@ pick_platform() {
   esac
   # Under Rosetta, the shell reports an Intel machine.
   if [ "$system" = darwin ] && [ "$(sysctl -n sysctl.proc_translated 2>/dev/null || :)" = 1 ]; then machine=arm64; fi
+  # Some systems have a processor and a kernel of 64 bits, but programs of 32.
+  [ "$(getconf LONG_BIT 2>/dev/null || echo 64)" != 32 ] || refuse "this system is one of 32 bits, but the programs need one of 64"
   platform=$system-$machine
   [ "$system" = darwin ] || pick_c_library
 }
@@ -286,7 +288,7 @@ started() { # PID
   if [ -e /proc/self/stat ]; then
     sed 's/.*) //; s/^\([^ ]* \)\{19\}\([^ ]*\) .*/\2/' "/proc/$1/stat" 2>/dev/null || :
   else
-    ps -o lstart= -p "$1" 2>/dev/null | sed 's/[^0-9A-Za-z]/-/g'
+    LC_ALL=C TZ=UTC ps -o lstart= -p "$1" 2>/dev/null | sed 's/[^0-9A-Za-z]/-/g'
   fi
 }
 

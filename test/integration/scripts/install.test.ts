@@ -75,6 +75,25 @@ test("after an installation was killed at any move, the next one or a removal fi
   }
 });
 
+test("the holder of a lock is the same process in any time zone and language, also where there is no /proc", async () => {
+  await using here = await place();
+  const script = await Bun.file(here.at(newer, "install.sh")).text();
+  const started = /^started\(\) \{.*?^\}\n/ms.exec(script)![0].replace("-e /proc/self/stat", "");
+  const lines = `${started}started $PPID`;
+  const times = ["Asia/Tokyo", "UTC"].map(async (TZ) => here.sh(lines, { TZ, LC_ALL: "" }));
+  const [one, other] = await Promise.all(times);
+  expect(one!.output).toMatch(/^[A-Z][a-z]{2}-[A-Z][a-z]{2}-/);
+  expect(other).toEqual(one!);
+});
+
+test("a system of 32 bits on a kernel of 64 is refused", async () => {
+  await using here = await place();
+  await here.program("getconf", "echo 32");
+  const { status, output } = await here.sh(installed(newer));
+  expect([status, output]).toEqual([1, expect.stringContaining("this system is one of 32 bits")]);
+  expect(await here.census()).toBe("");
+});
+
 test("a lock whose holder cannot be seen from here is respected", async () => {
   await using here = await place();
   for (const holder of ["another-computer:1:1", "no-holder", ""]) {
