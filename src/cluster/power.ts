@@ -17,9 +17,9 @@ import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
 import { poll, retry } from "../system/retry.ts";
 import type { Work } from "../system/runtime.ts";
+import { withinLimit } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
-import { markNodes } from "./events/mark-nodes.ts";
 import { recordNodes, recording } from "./events/record-event.ts";
 import { assertRuns, findCluster, findNodes, withCluster } from "./find-cluster.ts";
 import { rebootNodes } from "./reboot-nodes.ts";
@@ -139,6 +139,37 @@ async function changeNodes(
     );
   }
   return { cluster: after, hasBooted };
+}
+
+const marksAtOnce = 32;
+const markLimitMs = 5_000;
+
+/** Leaves a line in the journals of running nodes, so that a platform's own logs show what was done to it. Nodes that don't answer soon get none. */
+async function markNodes(
+  work: Work,
+  cluster: ClusterRecord,
+  { nodes, text }: { readonly nodes: readonly NodeRecord[]; readonly text: string },
+): Promise<void> {
+  const running = nodes.filter(({ state }) => state === "running");
+  if (running.length === 0 || !(await clusterKey(cluster)).isHere) return;
+  await using connections = openConnections(cluster.directory, work);
+  const mark = async (node: NodeRecord, inner: AbortSignal): Promise<void> => {
+    // Without a journal that reads, `logger` waits for ever, also after its login has ended.
+    const argv = ["timeout", String(markLimitMs / 1000), "logger", "-t", "cluster-e2e", "--", text];
+    await (
+      await connections.connect(node, inner)
+    )
+      .run({ argv, limitMs: markLimitMs }, inner)
+      .catch(() => {});
+  };
+  const markAll = async (inner: AbortSignal): Promise<void> =>
+    void (await mapConcurrently(
+      running,
+      marksAtOnce,
+      async (node) => mark(node, inner).catch(() => {}),
+      inner,
+    ));
+  await withinLimit(markLimitMs, markAll, () => {}, work.signal);
 }
 
 /** Throws `node-stopped` for a node that can be neither paused nor running. In a group, such nodes stay as they are. */

@@ -67,9 +67,8 @@ export function junitReport(
   };
   const write = async (): Promise<void> => {
     if (file === undefined) return;
-    const left = tests.slice(tests.indexOf(current.name) + 1);
-    const skipped = left.map((name): Test => ({ name, seconds: 0, outcome: "skipped" }));
-    const all = [...done, ...skipped];
+    const skipped = tests.slice(tests.indexOf(current.name) + 1);
+    const all = [...done, ...skipped.map(skippedTest)];
     const suite = { name: context.programName, clusterId, chaos, startMs, endMs: clock.now() };
     const text = renderJunit(suite, all, (given) => progress.mask(given));
     try {
@@ -109,6 +108,8 @@ export function junitReport(
     },
   };
 }
+
+const skippedTest = (name: string): Test => ({ name, seconds: 0, outcome: "skipped" });
 
 const troubleTest = ({ node, kind, what, text }: Trouble): Test => ({
   name: `${node}: ${what}`,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdir, rename, stat } from "node:fs/promises";
+import { open, readdir, rename, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { sha256OfFile } from "../../../system/files/byte-source.ts";
 import { draftBeside } from "../../../system/files/draft.ts";
@@ -12,7 +12,6 @@ import { closeStore, storedPath } from "../images/image-store.ts";
 import { identityOf, readVerification, recordVerification } from "../images/image-verification.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import type { LayerFacts } from "./file-facts.ts";
-import { readQcow2 } from "./qcow2.ts";
 
 /** A layer and where it is on this computer. */
 export interface Layer extends LayerFacts {
@@ -129,4 +128,35 @@ export async function settleDisk(
       `is damaged: ${name} is not a disk that QEMU can use`,
       qemuFailure("qemu-img rebase", end).message,
     );
+}
+
+/** The bytes of a header of version 3 that are looked at. */
+const headBytes = 80;
+const qcow2Magic = "QFI\u00fb";
+/** A disk that wasn't closed, compression by zstd, and subclusters. Not: corrupt, contents in another file, and what later versions of QEMU add. */
+const allowedFeatures = 0b1_1001n;
+
+/** What the head of a disk in the qcow2 format says about other files. */
+type Qcow2Facts =
+  | { readonly hasBacking: boolean; readonly problem?: undefined }
+  | { readonly problem: string };
+
+/**
+ * Reads the head of a disk from outside, before QEMU opens it: QEMU would open every file that it names
+ * (https://www.qemu.org/docs/master/interop/qcow2.html).
+ */
+async function readQcow2(path: string): Promise<Qcow2Facts> {
+  await using file = await open(path, "r");
+  const head = Buffer.alloc(headBytes);
+  const { bytesRead } = await file.read(head, 0, headBytes, 0);
+  if (bytesRead < headBytes || head.toString("latin1", 0, 4) !== qcow2Magic)
+    return { problem: "is not a qcow2 disk" };
+  const formatVersion = head.readUInt32BE(4);
+  if (formatVersion !== 2 && formatVersion !== 3)
+    return { problem: "is of an unknown version of qcow2" };
+  if (head.readUInt32BE(32) !== 0) return { problem: "is encrypted" };
+  const features = formatVersion === 3 ? head.readBigUInt64BE(72) : 0n;
+  if ((features & ~allowedFeatures) !== 0n)
+    return { problem: "refers to another file, or needs what QEMU may not have" };
+  return { hasBacking: head.readBigUInt64BE(8) !== 0n || head.readUInt32BE(16) !== 0 };
 }

@@ -3,7 +3,7 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openEngine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { readHostKey } from "../../../../src/backend/container/host-keys.ts";
+import { readHostKey } from "../../../../src/backend/container/container-power.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
