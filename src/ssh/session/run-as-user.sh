@@ -29,4 +29,5 @@ if [ "$#" -eq 1 ]; then
   ! command -v bash >/dev/null || shell='bash'
   set -- "$shell" -c "$1"
 fi
-exec runuser -u "$name" -- "$@"
+# Otherwise runuser sets HOME to the directory that is missing.
+exec runuser --preserve-environment --user "$name" -- "$@"
