@@ -6,7 +6,8 @@
 
 # In the foreground, timeout leaves it to that script to end what the program has started.
 limited() {
-  limit=$1 mark=e2e-end-$(cat /proc/sys/kernel/random/uuid)
+  limit=$1
+  read -r mark </proc/sys/kernel/random/uuid
   shift
   {
     timeout --foreground -k 10 "$limit" sh -c "$RUN_LIMITED" e2e-limited "$@" </dev/null 2>&1

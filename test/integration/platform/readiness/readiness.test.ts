@@ -298,21 +298,20 @@ describe.skipIf(machinesLack !== undefined)("the masters' web servers", () => {
   test("must answer, and list all agents", async () => {
     await using machines = await startMachines({ roles });
     await finishAll(machines);
-    const registered = { count: 0 };
-    const nodes = (): { status: number; body: unknown } => {
-      registered.count += 1;
-      return {
-        status: 200,
-        body: Array.from({ length: Math.min(registered.count, 2) }, () => ({})),
-      };
-    };
+    const shown: { isLacking: () => boolean } = { isLacking: () => true };
+    const nodes = (): { status: number; body: unknown } => ({
+      status: 200,
+      body: shown.isLacking() ? [{}] : [{}, {}],
+    });
     await using web = startWeb({ "/nodes": nodes }, undefined);
     const { report, waiting } = wait(machines, exampleCluster(withWeb(machines, web), "oss"), {
       skipHttpChecks: false,
     });
+    shown.isLacking = () => waiting.length === 0;
     await report;
     expect(waiting[0]).toBe("master_0: 1 of 2 agents registered");
-    expect(web.requests.filter((line) => line === "GET /nodes").length).toBe(4);
+    // One that lacks an agent at least, and three that pass.
+    expect(web.requests.filter((line) => line === "GET /nodes").length).toBeGreaterThan(3);
   });
 
   test("are waited for while they answer with an error or not at all", async () => {
