@@ -25,10 +25,13 @@ type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVer
 
 const recordPath = (path: string): string => `${path}.verified`;
 
-/** Changes whenever somebody writes to the file or replaces it: nobody but root can set the time of a file's last change. */
+/**
+ * Changes whenever somebody writes to the file or replaces it: nobody but root can set the time of a file's last change. The number of its disk doesn't
+ * count: it may be another one after each start of this computer, as on btrfs and LVM.
+ */
 export async function identityOf(path: string): Promise<string> {
-  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-  return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+  return [ino, size, mtimeNs, ctimeNs].join(":");
 }
 
 export async function hashOf(
