@@ -8,7 +8,7 @@ import {
   type NodeRecord,
   isReachable,
 } from "../model/cluster-record.ts";
-import { TooManySecrets, readClusterSecrets } from "../platform/cluster-secrets.ts";
+import { TooManySecrets, hideSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
@@ -67,7 +67,11 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const { state, untilMasked, readAgain, end } = maskBySecrets(firstMasterOf(cluster), pool, runtime);
+  const { state, untilMasked, readAgain, end } = maskBySecrets(
+    firstMasterOf(cluster),
+    pool,
+    runtime,
+  );
   const clocks: { set?: Promise<void> } = {};
   return {
     adopt: (node, connection) => pool.adopt(node, connection),
@@ -176,24 +180,6 @@ function firstMasterOf({ nodes }: ClusterRecord): FirstMaster {
   return isOff
     ? { id: master.id, problem: `the cluster's first master is ${master.state}` }
     : master;
-}
-
-/**
- * Hides the cluster's secrets, read from the first master, and warns of files that can't be masked, except of those that `told` has already. Returns
- * whether they are complete. Throws `TooManySecrets` and the errors of the connection.
- */
-export async function hideSecrets(
-  { progress, signal }: Pick<Work, "progress" | "signal">,
-  firstMaster: Connection,
-  told = new Set<string>(),
-): Promise<boolean> {
-  const { values, areComplete, unmasked } = await readClusterSecrets(firstMaster, signal);
-  for (const value of values) progress.hide(value);
-  for (const line of unmasked) {
-    if (!told.has(line)) progress.warn(line);
-    told.add(line);
-  }
-  return areComplete;
 }
 
 /** `what` are the texts that somebody sees although the secrets in them aren't known. */

@@ -3,6 +3,7 @@ import { commandName, optionName } from "../references.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { outsideLine } from "../system/printable.ts";
+import type { Work } from "../system/runtime.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { searchableMapping } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
@@ -55,7 +56,7 @@ interface ClusterSecrets {
  * Reads the cluster's secrets from the first master: those in its configuration, such as license and password hash, and those that the platform has
  * generated. They are masked in everything that nodes print, and never shown.
  */
-export async function readClusterSecrets(
+async function readClusterSecrets(
   connection: Connection,
   signal: AbortSignal,
 ): Promise<ClusterSecrets> {
@@ -84,6 +85,24 @@ export async function readClusterSecrets(
       facts: { status },
     },
   );
+}
+
+/**
+ * Hides the cluster's secrets, read from the first master, and warns of files that can't be masked, except of those that `told` has already. Returns
+ * whether they are complete. Throws `TooManySecrets` and the errors of the connection.
+ */
+export async function hideSecrets(
+  { progress, signal }: Pick<Work, "progress" | "signal">,
+  firstMaster: Connection,
+  told = new Set<string>(),
+): Promise<boolean> {
+  const { values, areComplete, unmasked } = await readClusterSecrets(firstMaster, signal);
+  for (const value of values) progress.hide(value);
+  for (const line of unmasked) {
+    if (!told.has(line)) progress.warn(line);
+    told.add(line);
+  }
+  return areComplete;
 }
 
 /** Thrown if the first master names too many secrets. No text from the nodes may be shown then, because it can't be masked. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Backend, NamedText } from "../../backend/contract.ts";
 import { ClusterError, messageOf } from "../../errors.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
-import { TooManySecrets } from "../../platform/cluster-secrets.ts";
+import { TooManySecrets, hideSecrets } from "../../platform/cluster-secrets.ts";
 import { type LogsLimits, collectNodeLogs, noLogsSuffix } from "../../platform/node-logs.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { writePrivateFileIn } from "../../system/files/private-file.ts";
@@ -12,7 +12,7 @@ import { maskedPrintable, outsideLine } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
-import { hideSecrets, openMaskedConnections, secretsWarning } from "../connections.ts";
+import { openMaskedConnections, secretsWarning } from "../connections.ts";
 import { logName } from "./merged-lines.ts";
 
 interface LogsRequest {

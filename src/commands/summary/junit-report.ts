@@ -59,11 +59,8 @@ export function junitReport(
   const current = { name: tests[0] ?? "", startMs };
   const end = (outcome: Test["outcome"]): void => {
     const period = { startMs: current.startMs, endMs: clock.now() };
-    done.push(...nodeTests(nodes, period), {
-      name: current.name,
-      seconds: secondsOf(period),
-      outcome,
-    });
+    const own = { name: current.name, seconds: secondsOf(period), outcome };
+    done.push(...nodeTests(nodes, period), own);
   };
   const write = async (): Promise<void> => {
     if (file === undefined) return;
