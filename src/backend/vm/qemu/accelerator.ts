@@ -103,9 +103,10 @@ export function chooseAccelerator(
   if (chosen !== undefined) return chosen.accelerator;
   const reasons = trials.map(({ accelerator, problem }) => `${accelerator}: ${problem}`).join("; ");
   throw new ClusterError("machine-not-set-up", `QEMU cannot run machines here: ${reasons}.`, {
-    hint: trials.some(isBusy)
-      ? "Translation (tcg) works on any machine, so this one is probably too busy: try again when it has less to do."
-      : `Install a QEMU with tcg, which works on any machine (Debian and Ubuntu: ${packages}).`,
+    hint: translationRemedy(
+      trials.find(({ accelerator }) => accelerator === "tcg"),
+      packages,
+    ),
     facts: { trials },
   });
 }
@@ -127,9 +128,16 @@ function assertWorks(trials: readonly AcceleratorTrial[], forced: Accelerator): 
 /** If a trial hangs, the next accelerator gets its turn instead of everything failing. */
 const hangs = (): string => "it hangs";
 
-/** Translation has nothing to wait for. */
-const isBusy = ({ accelerator, problem }: AcceleratorTrial): boolean =>
-  accelerator === "tcg" && problem === hangs();
+/** Translation has nothing to wait for, and needs nothing but the probe's file. */
+function translationRemedy(trial: AcceleratorTrial | undefined, packages: string): string {
+  const problem = trial?.problem ?? "";
+  if (problem === hangs())
+    return "Translation (tcg) works on any machine, so this one is probably too busy: try again when it has less to do.";
+  const what = /could not (?:load|find|open)/i.test(problem)
+    ? "a QEMU that may read this program's files, as one from a snap or Flatpak may not"
+    : "a QEMU with tcg, which works on any machine";
+  return `Install ${what} (Debian and Ubuntu: ${packages}).`;
+}
 
 /** Starts the machine only once the monitor is connected. If QEMU stopped the machine earlier, nobody would notice. */
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';

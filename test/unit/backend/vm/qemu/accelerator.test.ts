@@ -44,6 +44,7 @@ test("one that broke a machine is skipped; a forced one is used or rejected", as
 test.each([
   ["it hangs", "too busy"],
   ["no such accelerator", "Install a QEMU with tcg"],
+  ["could not load PC BIOS '/tmp/probe.rom'", "may read this program's files"],
 ])("if even translation %s, the hint is about what keeps it from running", (problem, hint) => {
   const trials = [{ accelerator: "tcg", problem }] as const;
   const choose = () => chooseAccelerator(trials, { forced: undefined, broken: undefined }, x64);
