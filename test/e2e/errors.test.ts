@@ -25,7 +25,7 @@ const cases: readonly ErrorCase[] = [
     says: [
       "--ssh-key: ",
       "page.html is not a private key. Pass the private key",
-      "--workspace-dir: The folder ",
+      "--workspace-dir: ",
       "none does not exist",
     ],
   },
