@@ -5,7 +5,7 @@ import type { ClusterRecord } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import type { Work } from "../system/runtime.ts";
 import type { Course, NewEvent } from "../model/event.ts";
-import { type Recorder, recording } from "./events/record-event.ts";
+import { recording } from "./events/record-event.ts";
 import { awaitLogins } from "./power.ts";
 import { findCluster, withCluster } from "./find-cluster.ts";
 
@@ -16,17 +16,16 @@ export interface SnapshotName {
 
 /** Saves all nodes of a cluster. Throws `snapshot-exists`, `machine-failed`, `capacity-lacking` and the like; then there is no snapshot. */
 export async function createSnapshot(
+  work: Work,
   backend: Backend<unknown>,
   { clusterId, name }: SnapshotName,
-  recorder: Recorder,
-  signal: AbortSignal,
 ): Promise<void> {
   const snapshots = snapshotsOf(backend);
   const create = async (cluster: ClusterRecord): Promise<void> =>
-    recording(cluster.directory, eventsOf("create", name), recorder, async () =>
-      snapshots.create(cluster, name, signal),
+    recording(cluster.directory, eventsOf("create", name), work, async () =>
+      snapshots.create(cluster, name, work.signal),
     );
-  await withCluster(backend, clusterId, create, signal);
+  await withCluster(backend, clusterId, create, work.signal);
 }
 
 const eventsOf =

@@ -10,6 +10,7 @@ import {
   signal,
   text,
 } from "../model/read-arguments.ts";
+import type { Runtime, Work } from "../system/runtime.ts";
 import { type Speaker, neutralSpeaker, spokenBy } from "../references.ts";
 
 export interface Cancellation {
@@ -138,6 +139,16 @@ const librarySpeaker: Speaker = {
 
 export const libraryWords = (message: string): string =>
   spokenBy(librarySpeaker, message).trimEnd();
+
+/** Does a call's work until the caller's signal is aborted. Its errors have the library's words. */
+export async function libraryCall<Result>(
+  runtime: Runtime,
+  given: Cancellation,
+  task: (work: Work) => Promise<Result>,
+): Promise<Result> {
+  const work = { ...runtime, signal: signalOf(given) };
+  return await inLibraryWords(async () => task(work));
+}
 
 export async function inLibraryWords<Result>(work: () => Promise<Result>): Promise<Result> {
   try {

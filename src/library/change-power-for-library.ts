@@ -9,7 +9,7 @@ import {
   signal,
   text,
 } from "../model/read-arguments.ts";
-import { type Cancellation, inLibraryWords, signalOf } from "./call-options.ts";
+import { type Cancellation, libraryCall } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** The nodes whose power to change. */
@@ -38,8 +38,8 @@ export async function changePowerForLibrary(
   const given: StopOptions = readArguments(options, takesForce ? stop : power);
   const { nodes = ["all"], force: isForced = false } = given;
   const request = { clusterId: record.id, action, nodes, isForced };
-  const { cluster } = await inLibraryWords(async () =>
-    changePower({ ...runtime, signal: signalOf(given) }, backend, request),
+  const { cluster } = await libraryCall(runtime, given, async (work) =>
+    changePower(work, backend, request),
   );
   return cluster;
 }

@@ -20,7 +20,7 @@ import {
   faultKinds,
   faultRows,
 } from "../platform/faults/fault-kinds.ts";
-import { type Cancellation, inLibraryWords, readCancellation, signalOf } from "./call-options.ts";
+import { type Cancellation, libraryCall, readCancellation } from "./call-options.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** A fault that has begun. Disposing of it heals it, so `await using` does so at the end of its scope. */
@@ -47,9 +47,7 @@ export class ClusterFault implements AsyncDisposable {
     const cancelSignal = readCancellation(options);
     const { backend, record, runtime } = this.#open;
     const healing = { clusterId: record.id, ids: [this.id] };
-    await inLibraryWords(async () =>
-      endFaults({ ...runtime, signal: cancelSignal }, backend, healing),
-    );
+    await libraryCall(runtime, { cancelSignal }, async (work) => endFaults(work, backend, healing));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -87,8 +85,8 @@ export async function beginForLibrary(
 ): Promise<ClusterFault> {
   const { cancelSignal: _, ...request } = readArguments(given, shape, faultProblems);
   const begin = { clusterId: open.record.id, request };
-  const begun = await inLibraryWords(async () =>
-    beginFault({ ...open.runtime, signal: signalOf(given) }, open.backend, begin),
+  const begun = await libraryCall(open.runtime, given, async (work) =>
+    beginFault(work, open.backend, begin),
   );
   return new ClusterFault(begun.fault, open);
 }

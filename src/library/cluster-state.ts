@@ -4,6 +4,7 @@ import { ClusterError } from "../errors.ts";
 import { snapshotNameRule } from "../model/parse-values.ts";
 import { readArguments, required, textBy } from "../model/read-arguments.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import type { Work } from "../system/runtime.ts";
 import { type Cancellation, inLibraryWords, readCancellation } from "./call-options.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import type { OpenCluster } from "./open-cluster.ts";
@@ -54,10 +55,10 @@ export class ClusterState {
   /** Does an operation of the library whose only options are those of cancellation. */
   async call<Result>(
     options: Cancellation,
-    work: (open: OpenCluster, signal: AbortSignal) => Promise<Result>,
+    task: (work: Work, open: OpenCluster) => Promise<Result>,
   ): Promise<Result> {
     const signal = readCancellation(options);
-    return await inLibraryWords(async () => work(this.open, signal));
+    return await inLibraryWords(async () => task({ ...this.open.runtime, signal }, this.open));
   }
 
   /** Does nothing the second time. */

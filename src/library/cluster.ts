@@ -25,6 +25,7 @@ import {
   enterpriseWaitShape,
   exportShape,
   inLibraryWords,
+  libraryCall,
   logsShape,
   readCancellation,
   saveShape,
@@ -254,10 +255,10 @@ export class Cluster implements AsyncDisposable {
    */
   async sync(checkoutDir: string, options: Cancellation = {}): Promise<readonly MasterSync[]> {
     readArguments({ checkoutDir }, { checkoutDir: required(textCheck) });
-    return await this.#state.call(options, async ({ record, runtime: { progress } }, signal) => {
-      const checkout = accepted(await readCheckout(resolve(checkoutDir), signal));
+    return await this.#state.call(options, async (work, { record }) => {
+      const checkout = accepted(await readCheckout(resolve(checkoutDir), work.signal));
       return this.#connections.use(async (connections) =>
-        syncCheckout({ connections, progress, signal }, record, checkout),
+        syncCheckout({ ...work, connections }, record, checkout),
       );
     });
   }
@@ -267,8 +268,7 @@ export class Cluster implements AsyncDisposable {
     const { folder, ...others } = readArguments(options, logsShape);
     const { backend, record, runtime } = this.#open;
     const request = { cluster: record, folder: folder === undefined ? undefined : resolve(folder) };
-    const work = { ...runtime, signal: signalOf(others) };
-    return await inLibraryWords(async () => saveLogs(work, backend, request));
+    return await libraryCall(runtime, others, async (work) => saveLogs(work, backend, request));
   }
 
   /**
@@ -320,8 +320,8 @@ export class Cluster implements AsyncDisposable {
    */
   async snapshot(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
-    await this.#state.call(options, async ({ backend, runtime }, signal) =>
-      createSnapshot(backend, named, runtime, signal),
+    await this.#state.call(options, async (work, { backend }) =>
+      createSnapshot(work, backend, named),
     );
   }
 
@@ -332,9 +332,9 @@ export class Cluster implements AsyncDisposable {
    */
   async restore(name: string, options: Cancellation = {}): Promise<void> {
     const named = { clusterId: this.id, name: checkedName(name) };
-    const record = await this.#state.call(options, async ({ backend, runtime }, signal) => {
+    const record = await this.#state.call(options, async (work, { backend }) => {
       await this.#connections.reset();
-      return restoreSnapshot({ ...runtime, signal }, backend, named);
+      return restoreSnapshot(work, backend, named);
     });
     await this.#connections.reset();
     this.#state.update(record);
@@ -352,7 +352,7 @@ export class Cluster implements AsyncDisposable {
 
   /** The cluster's snapshots, oldest first. */
   async snapshots(options: Cancellation = {}): Promise<readonly SnapshotRecord[]> {
-    return await this.#state.call(options, async ({ backend }, signal) =>
+    return await this.#state.call(options, async ({ signal }, { backend }) =>
       listSnapshots(backend, this.id, signal),
     );
   }
@@ -372,15 +372,15 @@ export class Cluster implements AsyncDisposable {
 
   /** The faults of all nodes that answer, also those that another program has begun. */
   async faults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    return await this.#state.call(options, async ({ backend, runtime }, signal) =>
-      listFaults({ ...runtime, signal }, backend, this.id),
+    return await this.#state.call(options, async (work, { backend }) =>
+      listFaults(work, backend, this.id),
     );
   }
 
   /** Heals all faults, and returns them. */
   async healFaults(options: Cancellation = {}): Promise<readonly Fault[]> {
-    return await this.#state.call(options, async ({ backend, runtime }, signal) =>
-      endFaults({ ...runtime, signal }, backend, { clusterId: this.id }),
+    return await this.#state.call(options, async (work, { backend }) =>
+      endFaults(work, backend, { clusterId: this.id }),
     );
   }
 

@@ -1,7 +1,7 @@
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import type { Variant } from "../model/cluster-record.ts";
-import { type WaitOptions, inLibraryWords, signalOf, usualLimitMs } from "./call-options.ts";
+import { type WaitOptions, libraryCall, signalOf, usualLimitMs } from "./call-options.ts";
 import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 import type { SharedConnections } from "./runtime.ts";
@@ -49,8 +49,8 @@ export async function waitForLibrary(
     deadlineMs: runtime.clock.now() + timeoutMs,
   };
   try {
-    await inLibraryWords(async () =>
-      waitForCluster({ ...runtime, signal: cancelSignal }, backend, request),
+    await libraryCall(runtime, { cancelSignal }, async (work) =>
+      waitForCluster(work, backend, request),
     );
   } catch (error) {
     const isSelfExplanatory = error instanceof ClusterError && selfExplanatory.includes(error.id);

@@ -71,7 +71,7 @@ async function trySaving(
   try {
     await mkdir(dirname(file.path), { recursive: true });
     const replaces = await mayReplace();
-    await createSnapshot(backend, file, context, signal);
+    await createSnapshot(context, backend, file);
     await saveToFile(backend, { ...file, replaces }, context);
     return true;
   } catch (error) {

@@ -152,7 +152,7 @@ async function change(
     await import("../../cluster/snapshots.ts");
   switch (action) {
     case "create":
-      return await createSnapshot(backend, given, context, context.signal);
+      return await createSnapshot(context, backend, given);
     case "delete":
       return await deleteSnapshot(backend, given, context.signal);
     case "restore":

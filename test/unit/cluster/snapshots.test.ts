@@ -129,7 +129,9 @@ test.each<[string, () => Promise<ClusterRecord | undefined>, string]>([
       find: async () => state.find(),
       local: { snapshots: { create }, removeExpired: async () => {} },
     } as unknown as Backend<unknown>;
-    expect(await failureOf(createSnapshot(backend, snapshot, recorder, signal))).toMatchObject({
+    expect(
+      await failureOf(createSnapshot({ ...recorder, environment: {}, signal }, backend, snapshot)),
+    ).toMatchObject({
       id,
     });
   },
@@ -161,7 +163,7 @@ test("the backend makes, lists, saves and deletes snapshots of the cluster that 
     local: { snapshots: { ...actions, save: call("save") } },
   } as unknown as Backend<unknown>;
   const file = { path: "/x" } as never;
-  await createSnapshot(backend, snapshot, recorder, signal);
+  await createSnapshot({ ...recorder, environment: {}, signal }, backend, snapshot);
   expect((await listSnapshots(backend, cluster.id, signal)) as unknown).toEqual(["list"]);
   await saveSnapshot(backend, { ...snapshot, file }, signal);
   await deleteSnapshot(backend, snapshot, signal);
