@@ -61,7 +61,7 @@ export const checkedArtifact = (
  * a download. Other artifacts are checked where they are downloaded.
  */
 export async function readCheckedHead(
-  { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,
+  { clock, progress, signal }: Work,
   { artifact, sha256 }: Pick<InstallationRequest, "artifact" | "sha256">,
 ): Promise<ArtifactHead> {
   if (artifact.kind === "url") for (const secret of urlSecrets(artifact.url)) progress.hide(secret);

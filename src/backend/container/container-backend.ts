@@ -117,7 +117,7 @@ async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterR
 
 /** A Docker that was given another store of images still has its networks, but shows no container that it made before. */
 async function warnOfOtherStore(
-  { progress, signal }: Pick<Work, "progress" | "signal">,
+  { progress, signal }: Work,
   engine: Engine,
   { id, directory }: Pick<ClusterRecord, "id" | "directory">,
 ): Promise<void> {
@@ -134,7 +134,7 @@ async function warnOfOtherStore(
 
 /** A `system prune` or `container prune` removes the nodes of a stopped cluster, but not its snapshots. */
 async function noteSnapshots(
-  { progress, signal }: Pick<Work, "progress" | "signal">,
+  { progress, signal }: Work,
   engine: Engine,
   { id, creationId }: ClusterName,
 ): Promise<void> {

@@ -7,15 +7,13 @@ const lockOf = (directory: string): string => `${directory}.lock`;
 /** Starting many machines takes time. A lock that was left behind under another host name seems to be held for ever. */
 const graceMs = 5 * 60_000;
 
-export type MachinesWork = Pick<Work, "clock" | "progress" | "signal">;
-
 /**
  * Holds a lock while a cluster's machines are started, saved, restored or removed. Otherwise one process could remove
  * them while another starts them, and a machine that was started in a folder that is being removed would keep running
  * unnoticed. The lock is beside the cluster's folder, since the folder may be removed as well.
  */
 export async function lockMachines(
-  { clock, progress, signal }: MachinesWork,
+  { clock, progress, signal }: Work,
   directory: string,
 ): Promise<AsyncDisposable> {
   const path = lockOf(directory);

@@ -9,7 +9,7 @@ import {
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
 import type { Clock, Work } from "../../system/runtime.ts";
-import { type MachinesWork, lockMachines } from "../shared/lock-machines.ts";
+import { lockMachines } from "../shared/lock-machines.ts";
 import {
   type NodeFacts,
   type StoredCluster,
@@ -165,10 +165,7 @@ export async function stopCreation(
  * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what makes the creation findable, so that an
  * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
  */
-export async function removeCreation(
-  work: MachinesWork & Pick<Work, "environment" | "signal">,
-  directory: string,
-): Promise<void> {
+export async function removeCreation(work: Work, directory: string): Promise<void> {
   await using _ = await lockMachines(work, directory);
   const { clock, environment } = work;
   const facts = (await readCluster(directory))?.facts;

@@ -85,7 +85,7 @@ function folderRefused(directory: string, error: unknown): ClusterError {
  * it can't remove; the id may then be refused.
  */
 export async function removeLeftovers(
-  { progress, environment, signal }: Pick<Work, "progress" | "environment" | "signal">,
+  { progress, environment, signal }: Work,
   backend: Pick<Backend<never>, "remove">,
   { root, clusterId }: { readonly root: string; readonly clusterId: string },
 ): Promise<void> {

@@ -34,7 +34,7 @@ export interface UpgradeRequest {
  * upgrade anything.
  */
 export async function checkedHead(
-  work: Pick<Work, "clock" | "progress" | "signal">,
+  work: Work,
   { artifact, sha256 }: Pick<UpgradeRequest, "artifact" | "sha256">,
 ): Promise<ArtifactHead> {
   const head = await readCheckedHead(work, { artifact, sha256 });

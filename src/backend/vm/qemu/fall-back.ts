@@ -3,8 +3,8 @@ import { ClusterError, revised } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
 import { creationFiles } from "../../../store/creation-folder.ts";
-import type { Runtime } from "../../../system/runtime.ts";
-import { type MachinesWork, lockMachines } from "../../shared/lock-machines.ts";
+import type { Runtime, Work } from "../../../system/runtime.ts";
+import { lockMachines } from "../../shared/lock-machines.ts";
 import { type LaunchPlan, readOwnCluster } from "../machines/launch.ts";
 import {
   type MachineLife,
@@ -41,10 +41,7 @@ function acceleratorsFault(life: MachineLife): string | undefined {
 }
 
 /** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
-export async function prepareRelaunch(
-  work: MachinesWork,
-  directory: string,
-): Promise<LaunchPlan["facts"]> {
+export async function prepareRelaunch(work: Work, directory: string): Promise<LaunchPlan["facts"]> {
   await using _ = await lockMachines(work, directory);
   // The machines' ports may have changed since the plan was made.
   const { facts } = await readOwnCluster(directory);

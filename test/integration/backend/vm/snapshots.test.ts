@@ -309,7 +309,7 @@ checks(
     await writeFile(join(directory, "paused"), "");
     {
       await using _ = await lockMachines(
-        { clock: systemClock, progress, signal: neverAborted },
+        { environment: {}, clock: systemClock, progress, signal: neverAborted },
         directory,
       );
       await record();

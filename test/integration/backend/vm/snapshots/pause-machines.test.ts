@@ -113,7 +113,7 @@ test("what a killed program saved machines with is ended and removed, but not wh
   };
   {
     await using _ = await lockMachines(
-      { clock: systemClock, progress: silentProgress, signal: neverAborted },
+      { environment: {}, clock: systemClock, progress: silentProgress, signal: neverAborted },
       directory,
     );
     expect(await left()).toEqual([true, true, "agent_0", "receiver-agent_0"]);
