@@ -21,7 +21,7 @@ export async function endAt(
   return running.ended;
 }
 
-/** Interrupts a command like Ctrl-C, of which it ends without a result. */
+/** Interrupts a command as Ctrl-C does, and asserts that the signal ends it without a result. */
 export async function interruptAt(
   program: Pick<TestProgram, "start">,
   said: string,
@@ -31,7 +31,7 @@ export async function interruptAt(
   expect({ status, signal, stdout }).toEqual({ status: undefined, signal: "SIGINT", stdout: "" });
 }
 
-/** `doctor` knows what a create that was killed has left, and `destroy` removes it. */
+/** Asserts that `doctor` knows what a killed create has left, and that `destroy` removes it. */
 export async function destroyRemains(
   program: Pick<TestProgram, "run">,
   clusterId: string,
