@@ -1,14 +1,19 @@
 #!/bin/sh
 # Unpacks a tar archive from stdin into a folder, which is created if it is missing. Runs as root. Existing files are
-# replaced; the other files of existing folders stay. Nothing is changed unless the whole archive arrives. Prints a line
-# on stderr if a file and a folder have the same path.
+# replaced; the other files of existing folders stay. Nothing is changed unless the whole archive arrives. Prints why on
+# stderr if a file and a folder have the same path, or if no space is left.
 # Argument: the folder.
 
 set -e
 umask 022
 mkdir -p -- "$1"
 stage=$(mktemp -d -- "$1/.e2e-copy-XXXXXXXX")
-trap 'rm -rf -- "$stage"' EXIT
+# tar says only how many bytes it has written.
+end() {
+  [ "$?" -eq 0 ] || [ "$(stat -f -c %a -- "$stage")" != 0 ] || echo "no space is left on its disk" >&2
+  rm -rf -- "$stage"
+}
+trap end EXIT
 trap 'rm -rf -- "$stage"; exit 1' HUP INT TERM
 unset TAR_OPTIONS
 # Others who may change the folder can put a link or a folder of theirs in the place of this one.

@@ -24,3 +24,18 @@ ${shellText(receiveFiles)}`;
   expect(await readdir(at("victim/inner"))).toEqual([]);
   expect(await readdir(at("target"))).toEqual([]);
 });
+
+test("if the disk is full, the last line says so, and nothing is left", async () => {
+  await using scratch = await scratchFolder();
+  const script = `
+tar() { cat >/dev/null; echo 'tar: Exiting with failure status due to previous errors' >&2; return 2; }
+stat() { case $1 in -f) echo 0 ;; *) command stat "$@" ;; esac; }
+${shellText(receiveFiles)}`;
+  const child = Bun.spawn(["sh", "-c", script, "sh", join(scratch.path, "target")], {
+    stdin: Buffer.from("archive"),
+    stderr: "pipe",
+  });
+  expect(await new Response(child.stderr).text()).toEndWith("\nno space is left on its disk\n");
+  expect(await child.exited).toBe(2);
+  expect(await readdir(join(scratch.path, "target"))).toEqual([]);
+});
