@@ -144,7 +144,8 @@ function stackOf(thrown: unknown, depth: number): string {
   return [own, ...inner.map((each) => `Caused by ${stackOf(each, depth + 1)}`)].join("\n");
 }
 
-const elsewhere = "set XDG_STATE_HOME, XDG_CACHE_HOME or TMPDIR to another folder.";
+const elsewhere =
+  "pass another path, or set XDG_STATE_HOME, XDG_CACHE_HOME or TMPDIR to another folder.";
 
 /** How to fix problems of this machine that no program can foresee, by the system's error code. */
 const remedies: Readonly<Record<string, string>> = {
