@@ -4,6 +4,7 @@ import { findLastFolder } from "../../cluster/report/find-last-folder.ts";
 import { type ReportRequest, writeReport } from "../../cluster/report/make-report.ts";
 import { messageOf } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { platformNameOf } from "../../model/parse-values.ts";
 import { readEvents } from "../../store/events.ts";
 import { version } from "../../version.ts";
 
@@ -52,15 +53,18 @@ export async function writeClusterReport(
   });
 }
 
-const factsOf = (cluster: ClusterRecord): readonly (readonly [string, string])[] => [
-  ["Backend", cluster.backend],
-  ...Object.entries(cluster).flatMap(([name, value]) =>
-    typeof value === "string" && ["distribution", "variant", "version", "image"].includes(name)
-      ? [[name.charAt(0).toUpperCase() + name.slice(1), value] as const]
-      : [],
-  ),
-  ["Nodes", String(cluster.nodes.length)],
-];
+function factsOf(cluster: ClusterRecord): readonly (readonly [string, string])[] {
+  const platform = platformNameOf(cluster.platform ?? "");
+  const variant = cluster.variant === "none" ? [] : [["Variant", cluster.variant] as const];
+  return [
+    ["Backend", cluster.backend],
+    ...(platform === undefined
+      ? variant
+      : [["Platform", `${platform.name} ${platform.version}`] as const]),
+    ["Distribution", cluster.distribution],
+    ["Nodes", String(cluster.nodes.length)],
+  ];
+}
 
 /** Like `writeClusterReport`, for a command that has another result of its own: it only warns. */
 export async function tryToReport(
