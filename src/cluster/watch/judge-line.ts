@@ -14,8 +14,14 @@ export interface Verdict {
   readonly subject: string;
 }
 
-/** Programs whose lines quote commands, ours among them. */
-const quoting: ReadonlySet<string> = new Set(["sudo", "cluster-e2e"]);
+/** Programs whose lines quote commands, ours among them, or are about logins, such as ours that was given up. */
+const notOfPlatform: ReadonlySet<string> = new Set([
+  "sudo",
+  "cluster-e2e",
+  "sshd",
+  "sshd-session",
+  "sshd-auth",
+]);
 /** Units that this program starts on nodes. */
 const own = /^cluster-e2e/;
 
@@ -32,7 +38,7 @@ export function judgeLine(
   }
   if (sign !== undefined) return { kind: sign.id, what: sign.what, subject: "" };
   const pattern = errors.find((each) => matchesLine(each, text));
-  return pattern === undefined || quoting.has(unit)
+  return pattern === undefined || notOfPlatform.has(unit)
     ? undefined
     : { kind: "error-line", what: "error line", subject: pattern };
 }

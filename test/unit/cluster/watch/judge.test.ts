@@ -32,6 +32,7 @@ test.each([
   ["app", "Out of memory: Killed process 812 (java)"],
   ["sudo", "root : COMMAND=/bin/sh -c echo oops"],
   ["cluster-e2e", "fault oops begins"],
+  ["sshd", "oops: Connection from 10.0.0.1 port 49878: Broken pipe [preauth]"],
   ["systemd", "cluster-e2e-fault-1.service: Failed with result 'signal'."],
   ["systemd", "app.service: Deactivated successfully."],
   ["app", "write: No space left on device"],
