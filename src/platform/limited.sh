@@ -1,7 +1,7 @@
 #!/bin/sh
 # Defines limited for other scripts: runs a program for at most so many seconds, without input. $1: the seconds, then the
-# program and its arguments. Prints what the program prints, and behind it "=" and its status; 124 or 137 if the limit has
-# ended it. Processes that it leaves may hold its output open: nobody waits for them.
+# program and its arguments. Prints the end of what the program prints, and behind it "=" and its status; 124 or 137 if the
+# limit has ended it. Processes that it leaves may hold its output open: nobody waits for them.
 # Value: RUN_LIMITED, run-limited.sh.
 
 # In the foreground, timeout leaves it to that script to end what the program has started.
@@ -12,5 +12,5 @@ limited() {
   {
     timeout --foreground -k 10 "$limit" sh -c "$RUN_LIMITED" e2e-limited "$@" </dev/null 2>&1
     echo "$mark=$?"
-  } | sed "/$mark=/{s/$mark=/=/;q;}"
+  } | LC_ALL=C sed "/$mark=/{s/$mark=/=/;q;}" | tail -c 16000
 }

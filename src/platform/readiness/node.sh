@@ -47,7 +47,7 @@ run_check() {
   done
   [ "$result" != 0 ] || is_ready=yes
   say check.status "$result"
-  printf '%s\n' "$output" | tail -c 16000 | lines_of check
+  printf '%s\n' "$output" | lines_of check
 }
 
 # The limit that a platform's facts name. A quotation mark inside of a text has a backslash there.

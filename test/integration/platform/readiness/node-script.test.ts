@@ -80,11 +80,28 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
     }
   });
 
-  test("is answered if the check leaves a process that holds its output", async () => {
-    await using node = await startNode("sleep 1000 & echo $! >$MACHINE/pid; echo done");
+  test.each([
+    ["a daemon that holds its output", "sleep 300 & echo started"],
+    ["a daemon in another session", "setsid sleep 300 & echo started"],
+    ["a daemon that nobody waits for", "(setsid sleep 300 &); echo started"],
+  ])("is answered with the status of a check that leaves %s", async (_what, check) => {
+    await using node = await startNode(`${check}; exit 3`);
     const report = await node.ask(["1", "-", "0"]);
-    expect(process.kill(Number(await node.machine.read("pid")), "SIGKILL")).toBe(true);
-    expect(report).toMatchObject({ checkStatus: 0, checkOutput: "done" });
+    expect(report).toMatchObject({ checkStatus: 3, checkOutput: "started" });
+  });
+
+  test.each([
+    ["without end", "echo begin; exec yes", 124, /^\n?(?:y\n)+y?$/],
+    ["10 MB", "yes '0123456789' | head -c 10000000; echo; echo end; exit 1", 1, /end$/],
+    ["10 MB in one line", "yes | tr -d '\\n' | head -c 10000000; exit 1", 1, /^y{15900,16000}$/],
+    ["nothing", "exit 1", 1, /^$/],
+    ["bytes that are no text", "head -c 40000 /dev/urandom; echo; echo end; exit 1", 1, /end$/],
+  ])("is answered briefly if the check prints %s", async (_what, check, status, output) => {
+    await using node = await startNode(check);
+    const report = await node.ask(["1", "-", "0"]);
+    expect(report.checkStatus).toBe(status);
+    expect(report.checkOutput).toMatch(output);
+    expect(report.checkOutput.length).toBeLessThan(17_000);
   });
 
   describe("has the limit of the platform", () => {
