@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { access, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { nodeReference } from "../../model/cluster-record.ts";
@@ -24,7 +24,7 @@ import {
 } from "../../store/creation-folder.ts";
 import { plainLine } from "../../system/printable.ts";
 import type { Clock } from "../../system/runtime.ts";
-import { isAccessible, namesIn, writePrivateFile } from "../../system/files/private-file.ts";
+import { errorCode, namesIn, writePrivateFile } from "../../system/files/private-file.ts";
 import { isOver } from "../shared/lifetimes.ts";
 import { clusterExists } from "../shared/machine-errors.ts";
 import type { ForeignResource } from "../shared/foreign-resource.ts";
@@ -209,9 +209,13 @@ export const endOf = ({ expiresAt }: Pick<ClusterFacts, "expiresAt">) => ({
   expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
 });
 
-/** If the folder is a link to another place, its contents aren't ours to remove. */
+/** If the folder is a link to another place, its contents aren't ours to remove. One that this user can't look into, such as root's, may have some. */
 async function hasMachines(directory: string): Promise<boolean> {
-  return (await isOwnFolder(directory)) && (await isAccessible(machinesFolder(directory)));
+  if (!(await isOwnFolder(directory))) return false;
+  return await access(machinesFolder(directory)).then(
+    () => true,
+    (error: unknown) => !["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? ""),
+  );
 }
 
 /** Returns `undefined` if the cluster's facts can't be read. */
