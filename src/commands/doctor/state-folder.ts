@@ -53,6 +53,9 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   );
 }
 
+/** The owner that folders seem to have whose real one has no number here, as in user namespaces. */
+const unknownOwner = 65_534;
+
 /**
  * Users who own a folder above, or can write to it, can put another folder in this one's place. The sticky bit keeps all but the owner from it. The
  * group of one's own that many systems give each user has no other members.
@@ -63,7 +66,7 @@ async function exposureAbove(folder: string): Promise<Outcome | undefined> {
   for (const above of new Set([...foldersAbove(folder), ...foldersAbove(real)])) {
     const information = await stat(above).catch(() => undefined);
     if (information === undefined) continue;
-    if (information.uid !== 0 && information.uid !== ownUserId())
+    if (![ownUserId(), 0, unknownOwner].includes(information.uid))
       return warn(
         `The user ${information.uid} can replace the state folder ${folder}, and owns ${above}.`,
         "Set XDG_STATE_HOME to a folder below your own.",
