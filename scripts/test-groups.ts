@@ -14,6 +14,7 @@ export const slowModules: Readonly<Record<string, string>> = {
   "test/e2e/support/dcos.ts": "builds node images",
   "test/e2e/support/published-debian.ts": "builds node images",
   "test/e2e/support/newer-engines.ts": "installs the engines of newer Debians",
+  "test/e2e/support/rootless-computer.ts": "installs rootless engines",
   "test/e2e/examples-cloud.test.ts": "builds node images",
   "test/e2e/faults.test.ts": "builds node images",
   "test/e2e/once-shrink.test.ts": "builds node images",
@@ -38,7 +39,6 @@ const busyReason = "boots virtual machines";
 
 /** Files of the e2e tier that take longest, longest first. They begin first, so that no lane has one left at the end. */
 export const longFiles = [
-  "container-rootless",
   "container-cgroup2",
   "platforms",
   "examples",

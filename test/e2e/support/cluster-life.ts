@@ -12,6 +12,8 @@ export interface LifePlace {
   /** Writes a file of this name into it, or reads one. */
   write(name: string, text: string): Promise<unknown>;
   read(name: string): Promise<string>;
+  /** Of `create`; absent: `bareOptions`. */
+  readonly options?: string;
   /** Runs `cluster-container`. */
   run(words: readonly string[]): Promise<Ended>;
   /** What is in the engine. */
@@ -31,8 +33,10 @@ export async function succeed({ run }: Pick<LifePlace, "run">, line: string): Pr
   return ended.stdout;
 }
 
+/** Of a cluster that is soon there, where there are no control groups for limits. */
+export const unlimitedOptions = `--timeout 14m --wait --node-image ${bareNodeImage} example:bare`;
 /** Of a cluster that is soon there. */
-export const bareOptions = `--memory 400m --timeout 14m --wait --node-image ${bareNodeImage} example:bare`;
+export const bareOptions = `--memory 400m ${unlimitedOptions}`;
 
 /** From `doctor` to `destroy`, with nothing left but `ID.zst`, a file of the cluster. `use` has a turn while it runs. */
 export async function expectLife(
@@ -45,7 +49,7 @@ export async function expectLife(
     ask(`run -c ${id} --node agent_0 ${line}`);
   const before = await place.things();
   expect((await place.run(["doctor"])).stdout).toMatch(/✔ engine/);
-  await ask(`create -c ${id} --agents 1 --public-agents 0 ${bareOptions}`);
+  await ask(`create -c ${id} --agents 1 --public-agents 0 ${place.options ?? bareOptions}`);
   expect(await onAgent("hostname")).toBe("agent-0\n");
   const address = await onAgent("hostname -I");
   await ask(`node stop agent_0 -c ${id}`);

@@ -1,87 +1,106 @@
-/** A computer with cgroups 2 whose user has rootless engines: a virtual machine with those of a release of Debian. */
-import { expect } from "bun:test";
-import { serveOnLoopback } from "../../support/loopback-server.ts";
-import { type LifePlace, thingsIn } from "./cluster-life.ts";
-import { bareNodeImage } from "./container-engine.ts";
-import { type Ended, executablePath } from "./executable.ts";
-import { buildVmImage, startTestVms } from "./test-vms.ts";
+/**
+ * A computer with rootless engines of a release of Debian: a container with a systemd and the cgroups 2 of this computer, without their controllers where this
+ * computer has them in cgroups 1.
+ */
+import { chmod, copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import { until } from "../../support/until.ts";
+import { filesIn, type LifePlace, thingsIn, unlimitedOptions } from "./cluster-life.ts";
+import { bareNodeImage, runEngine } from "./container-engine.ts";
+import { executablePath, repository, run } from "./executable.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 export interface RootlessComputer extends AsyncDisposable {
   /** Runs a line of shell there, as its user or as root; resolves with what it prints, and fails where it does. */
   shell(user: "e2e" | "root", line: string): Promise<string>;
-  /** Runs `cluster-container` there, as its user. */
-  run(words: readonly string[]): Promise<Ended>;
   /** A place of its user's clusters. */
   place(engine: "docker" | "podman"): LifePlace;
 }
 
-const home = "/home/e2e";
-const environment = ["CI=true", "COLUMNS=10000", "XDG_RUNTIME_DIR=/run/user/1000"];
+/** Why there can be none here; undefined where there can. */
+export const rootlessLack: string | undefined =
+  process.getuid?.() === 0 ? undefined : "skipped: a computer of its own needs root";
 
-/** Podman 4.3 stores whole copies unless it is told to use overlay. The setup tool of Docker is the one that its documentation names. */
-const prepare = `
-loginctl enable-linger e2e
-mkdir -p /etc/containers
-printf '[storage]\\ndriver = "overlay"\\n' >/etc/containers/storage.conf
-`;
-const prepareUser = `
-use() {
-  loaded=$("$1" load --quiet --input /opt/nodes.tar | sed -n 's/^Loaded image: //p')
-  "$1" tag "$loaded" ${bareNodeImage}
-}
-use podman
-PATH=/usr/share/docker.io/contrib:$PATH dockerd-rootless-setuptool.sh install
-docker context use rootless
-use docker
-`;
+const rights = [
+  "--cap-add=SYS_ADMIN",
+  "--cap-add=NET_ADMIN",
+  "--security-opt=seccomp=unconfined",
+  "--security-opt=apparmor=unconfined",
+  "--security-opt=systempaths=unconfined",
+  "--device=/dev/net/tun",
+  "--tmpfs=/run",
+  "--tmpfs=/tmp",
+  // An engine's layers can't be on top of this computer's.
+  "--volume=/home",
+];
+const begin = `
+umount -R /sys/fs/cgroup
+mount -t cgroup2 none /sys/fs/cgroup || exit
+mkdir -p /home/e2e
+chown e2e: /home/e2e
+chmod 666 /dev/net/tun
+exec /sbin/init`;
 
-export async function startRootlessComputer(
-  kind: "--rootless" | "--rootless-13",
-): Promise<RootlessComputer> {
+const variables = ["CI=true", "COLUMNS=10000", "HOME=/home/e2e", "XDG_RUNTIME_DIR=/run/user/1000"];
+
+export async function startRootlessComputer(release: "12" | "13"): Promise<RootlessComputer> {
   await using stack = new AsyncDisposableStack();
-  const image = await buildVmImage(kind);
-  const vms = stack.use(await startTestVms());
-  const id = vms.id("host");
-  const size = ["--memory", "3g", "--cpus", "2", "--disk-size", "12g"];
-  const create = ["create", "--fresh-boot", "--agents", "0", "--public-agents", "0", ...size];
-  const created = await vms.run([...create, "--image", image, "-c", id, "example:bare"]);
-  expect(created.status, created.stderr).toBe(0);
-  const run = async (user: string, words: readonly string[]): Promise<Ended> => {
-    const as = ["sudo", "-u", user, "-H", "env", "-C", home, ...environment];
-    return vms.run(["run", "-c", id, "--no-test-env", ...as, ...words]);
-  };
-  const shell: RootlessComputer["shell"] = async (user, line) => {
-    const ended = await run(user, ["sh", "-ec", line]);
-    expect(ended.status, `${line}: ${ended.stdout}${ended.stderr}`).toBe(0);
-    return ended.stdout.trim();
-  };
-  await shell("root", prepare);
-  await bringProgram(shell);
-  await shell("e2e", prepareUser);
+  const { path } = stack.use(await temporaryFolder());
+  const build = join(repository, "test/machine-image/rootless");
+  const [image, nodes] = [
+    await Bun.$`${build} ${release}`.text(),
+    await Bun.$`${build} nodes`.text(),
+  ];
+  await copyFile(executablePath("cluster-container"), join(path, "cluster-container"));
+  await Bun.$`docker save --output ${join(path, "nodes.tar")} ${nodes.trim()}`;
+  await chmod(path, 0o777);
+  await chmod(join(path, "nodes.tar"), 0o644);
+  const docker = (words: readonly string[]): Promise<string> => runEngine("docker", words, {});
+  const folder = `--volume=${path}:${path}`;
+  const system = ["--detach", "--cgroupns=private", "--stop-signal=SIGRTMIN+3", ...rights, folder];
+  const command = ["--entrypoint=/bin/sh", image.trim(), "-c", begin];
+  const id = await docker(["run", ...system, ...command]);
+  stack.defer(async () => void (await docker(["rm", "--force", "--volumes", id])));
+  const as = (user: string): readonly string[] => [
+    "exec",
+    `--user=${user}`,
+    `--workdir=${path}`,
+    ...variables.map((each) => `--env=${each}`),
+    id,
+  ];
+  const shell: RootlessComputer["shell"] = (user, line) => docker([...as(user), "sh", "-ec", line]);
+  const succeeds = (user: "e2e" | "root", line: string): Promise<boolean> =>
+    shell(user, line).then(
+      () => true,
+      () => false,
+    );
+  await until("its systemd runs", async () => succeeds("root", "loginctl enable-linger e2e"));
+  // Without its user's systemd, the tool takes another way. It gives the daemon three seconds to answer, and can be called again.
+  await until("Docker is set up", async () =>
+    succeeds("e2e", "systemctl --user show-environment && dockerd-rootless-setuptool.sh install"),
+  );
+  await shell(
+    "e2e",
+    `docker context use rootless
+for engine in docker podman; do
+  $engine load --quiet --input nodes.tar
+  $engine tag ${nodes.trim()} ${bareNodeImage}
+done`,
+  );
   const owned = stack.move();
-  const ask = async (words: readonly string[]): Promise<Ended> =>
-    run("e2e", ["cluster-container", ...words]);
   return {
     shell,
-    run: ask,
     place: (engine) => ({
-      path: home,
-      write: async (name, text) => shell("e2e", `printf %s '${text}' >'${name}'`),
-      read: async (name) => shell("e2e", `cat '${name}'`),
-      run: async ([command = "", ...words]) => ask([command, `--engine=${engine}`, ...words]),
-      things: async () =>
-        thingsIn(async (words) => shell("e2e", `${engine} ${words.map(quoted).join(" ")}`)),
+      path,
+      ...filesIn(path),
+      options: unlimitedOptions,
+      run: ([name = "", ...words]) =>
+        run("cluster-container", [name, `--engine=${engine}`, ...words], {
+          environment: {},
+          command: ["docker", ...as("e2e"), "./cluster-container"],
+        }),
+      things: async () => thingsIn((words) => docker([...as("e2e"), engine, ...words])),
     }),
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };
-}
-
-const quoted = (word: string): string => `'${word}'`;
-
-/** Not over SSH: where a processor is translated, deciphering its 100 MB takes minutes. */
-async function bringProgram(shell: RootlessComputer["shell"]): Promise<void> {
-  const program = Bun.file(executablePath("cluster-container"));
-  using server = serveOnLoopback(() => new Response(program), { host: "10.0.2.2" });
-  const path = "/usr/local/bin/cluster-container";
-  await shell("root", `curl -fsS -o ${path} http://10.0.2.2:${server.port}/ && chmod +x ${path}`);
 }

@@ -23,7 +23,7 @@ export interface TestVms extends TestBackend {
 
 /** Path of the disk image that the tests' machines boot, built if it isn't there yet. */
 export const buildVmImage = async (
-  ...words: readonly ("--docker" | "--rootless" | "--rootless-13" | "--networkd" | "--debian-11")[]
+  ...words: readonly ("--docker" | "--networkd" | "--debian-11")[]
 ): Promise<string> => make("test/vm-image/build", words);
 
 /** Path of a disk image of Debian 13 as people have it. */
