@@ -55,7 +55,8 @@ export async function expectLife(
   await ask(`node stop agent_0 -c ${id}`);
   await ask(`node start agent_0 -c ${id}`);
   expect(await onAgent("hostname -I")).toBe(address);
-  await ask(`fault disk agent_0 --fill /dev/shm --for 2s --wait -c ${id}`);
+  await onAgent("mount -t tmpfs -o size=16m tmpfs /mnt");
+  await ask(`fault disk agent_0 --fill /mnt --for 2s --wait -c ${id}`);
   await place.write("sent", id);
   for (const node of ["master_0", "agent_0"])
     await ask(`cp ${place.path}/sent ${node}:/root/sent -c ${id}`);
