@@ -12,8 +12,11 @@ export async function assertWhole(
   { path, format, sizeBytes, head }: ImageFacts & { readonly head: Buffer },
   signal: AbortSignal,
 ): Promise<void> {
-  const hasPartitions = lastByteOfPartitions(head) <= sizeBytes;
-  if (hasPartitions && (format === "raw" || (await hasAllClusters(qemu, path, signal)))) return;
+  const isWhole =
+    format === "qcow2"
+      ? await hasAllClusters(qemu, path, signal)
+      : lastByteOfPartitions(head) <= sizeBytes;
+  if (isWhole) return;
   throw new ClusterError(
     "image-not-found",
     `Nodes cannot be created from ${path}: it is damaged or incomplete.`,
