@@ -6,6 +6,7 @@ import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { nodeCount } from "../../model/cluster-record.ts";
 import type { Clock, Environment } from "../../system/runtime.ts";
+import { readOwnText } from "../../system/files/read-text.ts";
 import { type UsableMemory, usableMemory } from "../../system/usable-memory.ts";
 import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { outsideText, wayOutText } from "../shared/describe-copy.ts";
@@ -64,6 +65,7 @@ export async function resolveCreation(
   });
   const count = nodeCount(request.counts);
   assertMemory(megabytesOf(count, request.options), usableMemory());
+  assertFileSizes(options, await readOwnText("/proc/self/limits").catch(() => ""));
   const [version, { trials, isSandboxed }, broken, firmware, image] = await Promise.all([
     usableVersion(qemu, count, signal),
     tryHost(qemu, platform(), trialLimitsMs, signal),
@@ -157,6 +159,25 @@ export function assertMemory(
     {
       hint,
       facts: { neededMegabytes: megabytes, totalMegabytes: total },
+    },
+  );
+}
+
+/** The system ends a QEMU that exceeds the limit without a word. `limits` are those of Linux for a process. */
+export function assertFileSizes(
+  { memoryMegabytes, diskMegabytes }: Pick<VmOptions, "memoryMegabytes" | "diskMegabytes">,
+  limits: string,
+): void {
+  const [, bytes] = /^Max file size +(\d+) /m.exec(limits) ?? [];
+  const needed = Math.max(memoryMegabytes, diskMegabytes);
+  if (bytes === undefined || needed * 1024 ** 2 <= Number(bytes)) return;
+  const limit = Math.floor(Number(bytes) / 1024 ** 2);
+  throw new ClusterError(
+    "machine-not-set-up",
+    `A node may write a file of ${needed} MB, and this process may write ${limit} MB at most.`,
+    {
+      hint: `Raise the limit on the size of files (ulimit -f unlimited), or pass a smaller ${optionName("diskSize")}.`,
+      facts: { neededMegabytes: needed, limitMegabytes: limit },
     },
   );
 }

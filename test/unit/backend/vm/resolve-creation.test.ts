@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { assertMemory, assertVersion, megabytesOf } from "../../../../src/backend/vm/plan.ts";
+import {
+  assertFileSizes,
+  assertMemory,
+  assertVersion,
+  megabytesOf,
+} from "../../../../src/backend/vm/plan.ts";
 import { isOlder } from "../../../../src/model/check.ts";
 import { usableMemory } from "../../../../src/system/usable-memory.ts";
 
@@ -76,4 +81,20 @@ test.each([
 ])("%s", (_, limit, expected) => {
   const found = refusal(() => assertMemory(4096, memory(8192, limit)));
   expect(found instanceof Error ? found.message.split("but ")[1] : undefined).toBe(expected);
+});
+
+test.each([
+  ["Max file size             unlimited            unlimited            bytes", undefined],
+  ["Max file size             21474836480          unlimited            bytes", undefined],
+  [
+    "Max file size             209715200            unlimited            bytes",
+    "A node may write a file of 20480 MB, and this process may write 200 MB at most.",
+  ],
+  ["", undefined],
+])("the largest file that a node may write must be within the limit: %j", (line, expected) => {
+  const limits = `Limit  Soft Limit  Hard Limit  Units\n${line}\n`;
+  const found = refusal(() =>
+    assertFileSizes({ memoryMegabytes: 2048, diskMegabytes: 20_480 }, limits),
+  );
+  expect(found instanceof Error ? found.message : undefined).toBe(expected);
 });
