@@ -3,6 +3,7 @@ import type { Qemu } from "../qemu/qemu.ts";
 import type { ImageFacts } from "./image-store.ts";
 
 const sectorBytes = 512;
+
 /**
  * Throws `image-not-found` for an image that is damaged or lacks its end, such as after a download or copy that broke off. Machines would boot from
  * it, and fail at whatever they read first from there.
