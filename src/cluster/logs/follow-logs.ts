@@ -83,12 +83,13 @@ async function followNode(
   let lastMs: number | undefined;
   let lineOfLoss = "";
   for (let failures = 0; ; failures += 1) {
-    // The lines at the last time may have been passed on before the connection was lost.
-    const knownMs = lastMs;
+    // Lines between these times may have been passed on before the connection was lost. Older ones come from a clock that was set back.
+    const [fromMs, knownMs] = [lastMs && Math.floor(lastMs / 1000) * 1000, lastMs];
     const lines = linesOf((stream, line) => {
       if (stream === "stderr") return undefined;
       const ms = timeOf(line, clock.now())?.ms;
-      if (knownMs !== undefined && ms !== undefined && ms <= knownMs) return undefined;
+      if (ms !== undefined && ms >= (fromMs ?? Infinity) && ms <= (knownMs ?? -Infinity))
+        return undefined;
       lastMs = ms ?? lastMs;
       failures = 0;
       return pass(node, line);
@@ -98,9 +99,9 @@ async function followNode(
       if (lineOfLoss !== "") progress.note(`${name} is reached again.`);
       lineOfLoss = "";
       const script = shellText(followFile, {
-        LINES: agoMs === undefined && knownMs === undefined ? firstLines : mostLines,
-        AGO: agoMs === undefined || knownMs !== undefined ? "" : Math.ceil(agoMs / 1000),
-        FROM: knownMs === undefined ? "" : Math.floor(knownMs / 1000),
+        LINES: agoMs === undefined && fromMs === undefined ? firstLines : mostLines,
+        AGO: agoMs === undefined || fromMs !== undefined ? "" : Math.ceil(agoMs / 1000),
+        FROM: fromMs === undefined ? "" : fromMs / 1000,
       });
       const { status, stderr } = await connection.run(
         {
