@@ -9,15 +9,14 @@ import { hostName, knownHostsText, parseKnownHosts } from "../ssh/openssh-files.
 import { type CreationFiles, creationFiles } from "../store/creation-folder.ts";
 import { isMapping, object } from "../model/reader.ts";
 import { sha256OfJson } from "../system/files/byte-source.ts";
-import { errorCode, isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
+import { isFileOrAbsent, writePrivateFile } from "../system/files/private-file.ts";
 import { cannotWrite } from "../system/files/draft.ts";
 import { readOwnText, parseJson } from "../system/files/read-text.ts";
 import { outsideLine } from "../system/printable.ts";
 import {
-  type ProgramEnd,
   type ProgramRun,
   minimalEnvironment,
-  runProgram,
+  runOrMissing,
 } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 import { assertKeyIsHere } from "./connections.ts";
@@ -129,37 +128,33 @@ async function runEncryption(
     );
   const all = [...words, ...recipients.flatMap((recipient) => ["-r", recipient])];
   const run = { argv: ["age", "-e", ...all], stdin } as const;
-  const { status, stdout, stderr } = await runAge(
+  const { status, stdout, stderr } = await runOrMissing(
     { ...run, environment: minimalEnvironment(environment) },
+    missingAge,
     signal,
   );
   if (status === 0) return stdout;
   const [reason = ""] = stderr.split("\n");
   if (/: (?:no space left on device|disk quota exceeded)$/.test(reason))
     throw Object.assign(new OwnError("age found the disk full"), { code: "ENOSPC" });
+  if (status === undefined)
+    throw new ClusterError("machine-not-set-up", "age was killed before it had encrypted all.", {
+      hint: "Check this computer's memory, then try again.",
+    });
   throw new ClusterError(
     "bad-usage",
-    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason)}`,
+    `age cannot encrypt for ${recipients.map(quoted).join(", ")}: ${outsideLine(reason) || `status ${status}`}`,
     {
       hint: "Pass a public key that age accepts: age1…, ssh-ed25519 … or ssh-rsa …",
     },
   );
 }
 
-async function runAge(
-  run: Parameters<typeof runProgram>[0],
-  signal: AbortSignal,
-): Promise<ProgramEnd> {
-  try {
-    return await runProgram(run, signal);
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
-    throw new ClusterError("machine-not-set-up", "There is no age on this computer's PATH.", {
-      hint: "Install age (https://age-encryption.org), or leave out the recipient.",
-      cause: error,
-    });
-  }
-}
+const missingAge = (cause: unknown): ClusterError =>
+  new ClusterError("machine-not-set-up", "There is no age on this computer's PATH.", {
+    hint: "Install age (https://age-encryption.org), or leave out the recipient.",
+    cause,
+  });
 
 export interface HandOver {
   readonly clusterId: string;

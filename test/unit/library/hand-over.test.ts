@@ -62,6 +62,17 @@ test("a recipient that age refuses is named with age's reason", async () => {
   );
 });
 
+test("an age that is killed, or says nothing, is not put down to its recipients alone", async () => {
+  expect(await failureOf(exportWith("kill -KILL $$", ["age1x"]))).toMatchObject({
+    id: "machine-not-set-up",
+    message: "age was killed before it had encrypted all.",
+  });
+  expect(await failureOf(exportWith("exit 3", ["age1x"]))).toMatchObject({
+    id: "bad-usage",
+    message: 'age cannot encrypt for "age1x": status 3',
+  });
+});
+
 test("a private key as a recipient is refused, not quoted, and not passed to age", async () => {
   const key = "AGE-SECRET-KEY-1QQQQ";
   const { id, message } = await failureOf(exportWith("cat; exit 1", ["age1x", key]));
