@@ -7,6 +7,7 @@ import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { clusterFileStart } from "../../model/snapshot.ts";
 import { sha256OfFile, sha256OfJson } from "../../system/files/byte-source.ts";
+import type { FileFacts } from "../../system/files/listed-file.ts";
 import { errorCode, isFile } from "../../system/files/private-file.ts";
 import { unreadableReason } from "../../system/files/read-text.ts";
 import { variable } from "../../system/variable.ts";
@@ -35,8 +36,9 @@ export async function findCached(
   if (path === undefined) return undefined;
   const exists = await isCacheThere(path);
   const { shown: _, ...artifact } = input.artifact;
+  const files = artifact.kind === "folder" ? artifact.platform.files : artifact;
   // If a checksum identifies the artifact, its location doesn't matter.
-  const source = input.artifactSha256 === undefined ? artifact : undefined;
+  const source = input.artifactSha256 === undefined ? files : undefined;
   const license = input.licenseKey ?? variable(environment, "CLUSTER_LICENSE_KEY_PATH");
   const given = input as Readonly<Record<string, unknown>>;
   const traits = clusterTraits(kind).filter(
@@ -85,13 +87,23 @@ async function snapshotIn(path: string): Promise<string | undefined> {
   return /"snapshot":"([^"]*)"/.exec(text)?.[1];
 }
 
-/** Replaces the absolute paths of files by checksums of their contents, because the location of a file doesn't matter. */
+/**
+ * Replaces files by checksums of their contents, because their location doesn't matter, nor what only tells copies apart: the next job has another
+ * checkout.
+ */
 async function contentsOf(value: unknown, signal: AbortSignal): Promise<unknown> {
   if (typeof value === "string")
     return isAbsolute(value) && (await isFile(value)) ? sha256OfFile(value, signal) : value;
   if (typeof value !== "object" || value === null) return value;
+  if (isListed(value)) {
+    const { source, device: _, inode: _inode, modifiedMs: _modified, ...others } = value;
+    return [await sha256OfFile(source, signal), others];
+  }
   const entries: (readonly [string, unknown])[] = [];
   for (const [name, inner] of Object.entries(value))
     entries.push([name, await contentsOf(inner, signal)]);
   return entries;
 }
+
+const isListed = (value: object): value is FileFacts =>
+  "source" in value && "inode" in value && "modifiedMs" in value;
