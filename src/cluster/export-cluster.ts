@@ -24,7 +24,7 @@ import { findCluster } from "./find-cluster.ts";
 
 /**
  * Returns the text of a file with which another computer can use the cluster. It holds the private key. Throws `key-missing` if this machine has no
- * key for the cluster, or no pinned host key for one of its nodes.
+ * key for the cluster, or no pinned host key for one of its nodes, and `cluster-not-found` if it ends.
  */
 export async function exportCluster(
   backend: Backend<unknown>,
@@ -42,13 +42,19 @@ export async function exportCluster(
   return handOverText({ clusterId: id, creationId, region, privateKey, hostKeys });
 }
 
-/** Returns the host keys of the nodes that exist. known_hosts may also have keys of machines of a failed launch, at other addresses. */
+/** Returns the host keys of the nodes that exist, of which there must be one. known_hosts may also have keys of machines of a failed launch, at other addresses. */
 async function readHostKeys(
   cluster: ClusterRecord,
   files: CreationFiles,
 ): Promise<ReadonlyMap<string, Buffer>> {
   const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
   const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
+  // Nobody could import a file without host keys.
+  if (nodes.length === 0)
+    throw new ClusterError("cluster-not-found", `Cluster "${cluster.id}" has no running nodes.`, {
+      hint: "Its time is over, or its instances were terminated: create it again.",
+      facts: { cluster: cluster.id },
+    });
   const keys = nodes.map((node): readonly [string, Buffer] => {
     const name = hostName(node.ssh.host, node.ssh.port);
     const key = pinned.get(name);

@@ -2,16 +2,22 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { exportForLibrary } from "../../../src/library/hand-over.ts";
+import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import type { OpenCluster } from "../../../src/library/open-cluster.ts";
 import { isDiskFull } from "../../../src/system/files/private-file.ts";
 import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
+import { pinnedNode } from "../../support/pinned-node.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
 /** Exports a cluster on a machine whose `age` is this shell script; undefined: it has none. */
-async function exportWith(age: string | undefined, recipients: readonly string[]): Promise<string> {
+async function exportWith(
+  age: string | undefined,
+  recipients: readonly string[],
+  state: NodeRecord["state"] = "running",
+): Promise<string> {
   await using scratch = await scratchFolder();
   const bin = join(scratch.path, "bin");
   await mkdir(bin);
@@ -20,7 +26,8 @@ async function exportWith(age: string | undefined, recipients: readonly string[]
     await chmod(join(bin, "age"), 0o755);
   }
   await writeFile(join(scratch.path, "id_ed25519"), "the private key");
-  const record = { ...exampleCluster([], "oss"), directory: scratch.path };
+  const nodes = [await pinnedNode(scratch.path, state)];
+  const record = { ...exampleCluster(nodes, "oss"), directory: scratch.path };
   const open = {
     backend: { name: "cloud", cloud: {}, find: async () => record },
     record,
@@ -42,6 +49,13 @@ test("an export for recipients is what age returns", async () => {
   expect(await exportWith(lastLineOnly, ["age1x", "ssh-ed25519 AAAA"])).toBe(
     "for -e -a -r age1x -r ssh-ed25519 AAAA\n}\n",
   );
+});
+
+test("a cluster that ends is no file that nobody can import", async () => {
+  expect(await failureOf(exportWith(undefined, [], "ending"))).toMatchObject({
+    id: "cluster-not-found",
+    message: 'Cluster "example" has no running nodes.',
+  });
 });
 
 test("without age, nothing is exported for recipients", async () => {

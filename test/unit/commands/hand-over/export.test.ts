@@ -6,18 +6,20 @@ import { cloudKind } from "../../../../src/backend/cloud/cloud-kind.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
+import { pinnedNode } from "../../../support/pinned-node.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
-/** A cluster without nodes whose key is here, and an `age` that ends as the script says. */
+/** A cluster whose key is here, and an `age` that ends as the script says. */
 async function openCluster(age?: string) {
   const folder = await scratchFolder();
+  const directory = join(folder.path, "own");
+  await mkdir(directory);
   const cluster = {
-    ...exampleCluster([], "oss"),
+    ...exampleCluster([await pinnedNode(directory)], "oss"),
     creationId: "0123456789abcdef",
-    directory: join(folder.path, "own"),
+    directory,
   };
-  await mkdir(cluster.directory);
   await writeFile(creationFiles(cluster.directory).privateKey, "the private key\n");
   if (age !== undefined)
     await writeFile(join(folder.path, "age"), `#!/bin/sh\n${age}\n`, { mode: 0o755 });
