@@ -15,7 +15,7 @@ export PATH
 # Everybody may read what is built here, and only its owner may change it.
 umask 022
 # These variables make any Bun program load other code or settings.
-unset BUN_OPTIONS BUN_BE_BUN
+unset BUN_OPTIONS BUN_BE_BUN BUN_INSPECT BUN_INSPECT_CONNECT_TO BUN_INSPECT_NOTIFY BUN_INSPECT_PRELOAD
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -516,7 +516,7 @@ uninstall() {
 main() {
   umask 022
   # These variables would make the programs run other code.
-  unset BUN_OPTIONS BUN_BE_BUN
+  unset BUN_OPTIONS BUN_BE_BUN BUN_INSPECT BUN_INSPECT_CONNECT_TO BUN_INSPECT_NOTIFY BUN_INSPECT_PRELOAD
   parse "$@"
   "$action"
 }

@@ -16,8 +16,8 @@ import { Problems, flagNames } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
 import { type Outputs, Terminal } from "./terminal.ts";
 
-/** These variables make any Bun executable run other code or behave as Bun itself, so no child may inherit them. */
-const scrubbed = ["BUN_OPTIONS", "BUN_BE_BUN"];
+/** These variables make any Bun executable run other code, behave as Bun itself or let others debug it, so no child may inherit them. */
+const scrubbed = /^BUN_(?:OPTIONS$|BE_BUN$|INSPECT)/;
 
 /** Runs every command line that main doesn't answer itself. `argv` holds at least one word. */
 export async function runCommandLine(
@@ -27,8 +27,9 @@ export async function runCommandLine(
 ): Promise<void> {
   // If the event loop runs dry while a command is still waiting, that is a bug, not a success.
   host.exitCode = 70;
-  const runtimeVariables = scrubbed.filter((name) => (host.env[name] ?? "") !== "");
-  for (const name of scrubbed) delete host.env[name];
+  const found = Object.keys(host.env).filter((name) => scrubbed.test(name));
+  const runtimeVariables = found.filter((name) => host.env[name] !== "");
+  for (const name of found) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
   const [terminal, masker] = [new Terminal(host, outputs), new Masker()];

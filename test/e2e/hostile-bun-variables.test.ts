@@ -44,7 +44,7 @@ async function spies(
 
 // Shows R128.
 test.each(programs)(
-  "%s doctor warns of BUN_OPTIONS, and nothing that it starts gets it",
+  "%s doctor warns of variables that Bun obeys, and nothing that it starts gets them",
   async (program) => {
     await using folder = await temporaryFolder();
     const { path, environments } = await spies(folder.path);
@@ -53,12 +53,13 @@ test.each(programs)(
       XDG_STATE_HOME: join(folder.path, "state"),
       BUN_OPTIONS: "--smol",
       BUN_BE_BUN: "0",
+      BUN_INSPECT: `ws+unix://${folder.path}/socket`,
     };
     const { stdout } = await run(program, ["doctor", "--output", "json"], { environment });
     const { checks } = JSON.parse(stdout) as Diagnosis;
     expect(checks.find(({ name }) => name === "runtime")).toMatchObject({
       status: "warn",
-      message: "BUN_OPTIONS is set, which can make this program run other code.",
+      message: "BUN_OPTIONS and BUN_INSPECT are set, which can make this program run other code.",
     });
     const seen = await environments();
     expect(seen).toContain("STARTED ssh");
@@ -66,7 +67,7 @@ test.each(programs)(
   },
 );
 
-test.each(programs)("%s doctor finds nothing where neither is set", async (program) => {
+test.each(programs)("%s doctor finds nothing where none is set", async (program) => {
   await using folder = await temporaryFolder();
   const environment = { XDG_STATE_HOME: join(folder.path, "state") };
   const { stdout } = await run(program, ["doctor", "--output", "json"], { environment });
@@ -76,7 +77,7 @@ test.each(programs)("%s doctor finds nothing where neither is set", async (progr
 
 // Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in
 // src/cluster/README.md can go.
-test("Bun obeys both before our code runs, as the page on security says", async () => {
+test("Bun obeys them before our code runs, as the page on security says", async () => {
   await using folder = await temporaryFolder();
   const preload = join(folder.path, "preload.js");
   await Bun.write(preload, "console.log('other code')");
@@ -85,4 +86,13 @@ test("Bun obeys both before our code runs, as the page on security says", async 
   const own = await answer({});
   expect(await answer({ BUN_OPTIONS: `--preload=${preload}` })).toBe(`other code\n${own}`);
   expect(await answer({ BUN_BE_BUN: "1" })).toBe(`${Bun.version}\n`);
+  // It says where a debugger can be connected.
+  const socket = join(folder.path, "socket");
+  const opened: string[] = [];
+  using _listener = Bun.listen({
+    unix: socket,
+    socket: { open: () => void opened.push("for a debugger"), data: () => {} },
+  });
+  await answer({ BUN_INSPECT: "ws://127.0.0.1:0/x", BUN_INSPECT_NOTIFY: `unix://${socket}` });
+  expect(opened).toEqual(["for a debugger"]);
 });

@@ -132,13 +132,14 @@ export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
  * BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of this check.
  */
 function runtimeVariablesCheck(inherited: readonly string[]): Check {
-  const isSteered = inherited.includes("BUN_OPTIONS");
-  const outcome = isSteered
-    ? warn(
-        "BUN_OPTIONS is set, which can make this program run other code.",
-        "Find out who set it, and unset it: unset BUN_OPTIONS",
-      )
-    : pass("No environment variable changes how this program runs");
+  const names = inherited.filter((name) => name !== "BUN_BE_BUN");
+  const outcome =
+    names.length === 0
+      ? pass("No environment variable changes how this program runs")
+      : warn(
+          `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} set, which can make this program run other code.`,
+          `Find out who set ${names.length === 1 ? "it" : "them"}, and run: unset ${names.join(" ")}`,
+        );
   return localCheck("runtime", async () => outcome);
 }
 

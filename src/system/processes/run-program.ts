@@ -180,7 +180,7 @@ const desktopNames =
   /^(?:DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_SESSION_BUS_ADDRESS|BROWSER|DESKTOP_SESSION|(?:XDG|KDE|GNOME|GTK|GDK|QT|MOZ)_\w+|WSL\w+|SSH_(?:CONNECTION|CLIENT|TTY)|(?:HTTPS?|ALL|NO)_PROXY)$/i;
 
 /** Credentials of this program's clouds, and variables that take over an executable compiled by Bun. */
-const secretNames = /^(?:CLOUD_|BUN_OPTIONS$|BUN_BE_BUN$)/;
+const secretNames = /^(?:CLOUD_|BUN_(?:OPTIONS$|BE_BUN$|INSPECT))/;
 
 /**
  * For a program that doesn't need the user's settings. An attacker who takes it over, such as a guest that escapes from its virtual machine, finds no

@@ -192,7 +192,7 @@ test("a result that can't be written is an error", async () => {
 });
 
 test("child processes inherit no variables that would make them run other code", async () => {
-  const own = { BUN_BE_BUN: "", BUN_OPTIONS: "--smol", KEPT: "yes" };
+  const own = { BUN_BE_BUN: "", BUN_INSPECT_NOTIFY: "", BUN_OPTIONS: "--smol", KEPT: "yes" };
   const { stdout } = await runExample(["child", "env"], own);
   expect(stdout).toContain("KEPT=yes");
   expect(stdout).not.toContain("BUN_");

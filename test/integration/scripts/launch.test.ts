@@ -1,6 +1,6 @@
-/** The launcher of packages, where none of the Buns that were installed along can run. test/e2e/release-package.test.ts runs the others. */
+/** The launcher of packages: what it runs, and what it says where it can run nothing. test/e2e/release-package.test.ts runs it in packages. */
 import { expect, test } from "bun:test";
-import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -30,4 +30,22 @@ test("the launcher says whether no Bun was installed along, or why none of them 
     stderr:
       "cluster-vm: no Bun that was installed along runs on this computer:\n  Error loading shared library libstdc++.so.6\n",
   });
+});
+
+test("no variable makes the Bun of a package run other code, or take code from a folder", async () => {
+  await using folder = await scratchFolder();
+  const at = (name: string): string => join(folder.path, name);
+  await writeFile(at("preload.js"), "console.log('other code')");
+  await symlink(launcher, at("cluster-vm"));
+  const { stdout, stderr } = Bun.spawnSync([at("cluster-vm"), "list", "--quiet"], {
+    env: {
+      PATH: process.env["PATH"],
+      HOME: folder.path,
+      BUN_OPTIONS: `--preload=${at("preload.js")}`,
+      BUN_INSPECT_PRELOAD: at("preload.js"),
+      BUN_RUNTIME_TRANSPILER_CACHE_PATH: at("cache"),
+    },
+  });
+  expect([stdout.toString(), stderr.toString()]).toEqual(["", "No clusters.\n"]);
+  expect(await readdir(folder.path)).not.toContain("cache");
 });

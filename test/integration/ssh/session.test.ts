@@ -296,6 +296,7 @@ describe.skipIf(opensshLack !== undefined)(
       const variables = {
         BUN_OPTIONS: "--x",
         BUN_BE_BUN: "1",
+        BUN_INSPECT: "ws://127.0.0.1:1/x",
         AWS_SECRET_ACCESS_KEY: "x",
         CLOUD_ACCESS_KEY_ID: "y",
       };

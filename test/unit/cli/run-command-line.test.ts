@@ -128,7 +128,7 @@ test.each([
 );
 
 test("variables that control the runtime are named to the command, and taken from its environment", async () => {
-  const env = { BUN_OPTIONS: "--smol", BUN_BE_BUN: "", KEPT: "yes" };
+  const env = { BUN_OPTIONS: "--smol", BUN_BE_BUN: "", BUN_INSPECT_PRELOAD: "x.js", KEPT: "yes" };
   const program = programOf({
     run: async (_, { environment, runtimeVariables, output }) =>
       output.result({
@@ -136,7 +136,9 @@ test("variables that control the runtime are named to the command, and taken fro
         data: {},
       }),
   });
-  expect((await openProcess({ env }).run(program)).stdout).toBe("BUN_OPTIONS CI,KEPT\n");
+  expect((await openProcess({ env }).run(program)).stdout).toBe(
+    "BUN_OPTIONS,BUN_INSPECT_PRELOAD CI,KEPT\n",
+  );
 });
 
 test("without -v no details are printed, also if the command has no -v", async () => {

@@ -62,6 +62,10 @@ test.each([
   [[], "pass: "],
   [["BUN_BE_BUN"], "pass: "],
   [["BUN_OPTIONS"], "warn: BUN_OPTIONS is set, which can make this program run other code. → "],
+  [
+    ["BUN_BE_BUN", "BUN_INSPECT", "BUN_OPTIONS"],
+    "warn: BUN_INSPECT and BUN_OPTIONS are set, which can make this program run other code. → ",
+  ],
 ])("variables of the runtime that were set, %j", async (runtimeVariables, text) => {
   const check = machineChecks({ environment: {}, runtimeVariables }, []).find(
     ({ name }) => name === "runtime",

@@ -17,6 +17,7 @@ const environment = {
   GITHUB_TOKEN: "token",
   BUN_OPTIONS: "--preload=evil.ts",
   BUN_BE_BUN: "1",
+  BUN_INSPECT: "ws://127.0.0.1:1/x",
   LD_PRELOAD: "evil.so",
 };
 
