@@ -28,16 +28,22 @@ export async function answeringAddress(url: URL, signal: AbortSignal): Promise<s
 interface AtAddress {
   readonly href: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly own: { readonly tls?: { readonly serverName: string }; readonly proxy?: false };
+  readonly own: typeof quiet & {
+    readonly tls?: { readonly serverName: string };
+    readonly proxy?: false;
+  };
 }
+
+/** An option of Bun's fetch. With the variable BUN_CONFIG_VERBOSE_FETCH, it would print headers, which contain tokens. */
+const quiet = { verbose: false } as const;
 
 /** How to fetch a URL from an address of its host, without a proxy; from its host if there is none. */
 export function atAddress(url: URL, address: string | undefined): AtAddress {
-  if (address === undefined) return { href: url.href, headers: {}, own: {} };
+  if (address === undefined) return { href: url.href, headers: {}, own: quiet };
   const other = new URL(url);
   other.hostname = address;
   // Options of Bun's fetch. It would look for the address in NO_PROXY, which has the name.
-  const own = { tls: { serverName: url.hostname }, proxy: false } as const;
+  const own = { ...quiet, tls: { serverName: url.hostname }, proxy: false } as const;
   return { href: other.href, headers: { host: url.host }, own };
 }
 

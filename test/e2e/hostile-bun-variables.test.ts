@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { serveOnLoopback } from "../support/loopback-server.ts";
 import { run } from "./support/executable.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
@@ -93,6 +94,33 @@ test("Bun obeys them before our code runs, as the page on security says", async 
     unix: socket,
     socket: { open: () => void opened.push("for a debugger"), data: () => {} },
   });
-  await answer({ BUN_INSPECT: "ws://127.0.0.1:0/x", BUN_INSPECT_NOTIFY: `unix://${socket}` });
+  const inspect = { BUN_INSPECT: "ws://127.0.0.1:0/x", BUN_INSPECT_NOTIFY: `unix://${socket}` };
+  const environment = { ...inspect, XDG_STATE_HOME: folder.path };
+  await run("cluster-vm", ["doctor"], { environment });
   expect(opened).toEqual(["for a debugger"]);
+});
+
+test("a variable with which Bun prints the headers of requests prints none of ours, which contain tokens", async () => {
+  await using folder = await temporaryFolder();
+  const asked: string[] = [];
+  await using server = serveOnLoopback(({ headers }) => {
+    asked.push(headers.get("x-amz-security-token") ?? "");
+    return new Response("", { status: 400 });
+  });
+  const environment = {
+    XDG_STATE_HOME: folder.path,
+    AWS_ENDPOINT_URL_EC2: `http://127.0.0.1:${server.port}`,
+    CLOUD_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE",
+    CLOUD_SECRET_ACCESS_KEY: "secret-of-mine",
+    CLOUD_SESSION_TOKEN: "token-of-mine",
+    BUN_CONFIG_VERBOSE_FETCH: "curl",
+  };
+  const words = ["list", "--cloud-region", "us-west-2"];
+  const { stdout, stderr } = await run("cluster-cloud", words, { environment });
+  expect(asked).toContain("token-of-mine");
+  expect(stdout + stderr).not.toContain("token-of-mine");
+  const url = `http://me:secret-of-mine@127.0.0.1:${server.port}/artifact.sh`;
+  const create = ["create", "--dry-run", "--artifact-sha256", "0".repeat(64), url];
+  const downloading = await run("cluster-container", create, { environment });
+  expect(downloading.stderr).not.toMatch(/authorization/i);
 });
