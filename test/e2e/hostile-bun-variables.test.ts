@@ -103,7 +103,7 @@ test("Bun obeys them before our code runs, as the page on security says", async 
 test("a variable with which Bun prints the headers of requests prints none of ours, which contain tokens", async () => {
   await using folder = await temporaryFolder();
   const asked: string[] = [];
-  await using server = serveOnLoopback(({ headers }) => {
+  using server = serveOnLoopback(({ headers }) => {
     asked.push(headers.get("x-amz-security-token") ?? "");
     return new Response("", { status: 400 });
   });
