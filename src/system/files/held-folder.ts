@@ -26,10 +26,16 @@ export async function holdFolder(path: string): Promise<HeldFolder | undefined> 
   const process = await readlink("/proc/self").catch(() => "");
   const opened = `/proc/${process}/fd/${descriptor}`;
   const facts = await stat(opened).catch(() => undefined);
+  const state = { isOpen: true };
   return {
     path: facts === undefined ? path : opened,
     facts: facts ?? (await lstat(path)),
-    [Symbol.asyncDispose]: () => promisify(close)(descriptor),
+    // Once closed, the number may be another file's.
+    [Symbol.asyncDispose]: async () => {
+      const { isOpen } = state;
+      state.isOpen = false;
+      if (isOpen) await promisify(close)(descriptor);
+    },
   };
 }
 

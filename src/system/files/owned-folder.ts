@@ -41,32 +41,22 @@ export interface OwnedFolder extends TemporaryFolder {
 const ownerIn = (folder: string): string => join(folder, "owner.json");
 
 async function owned(folder: TemporaryFolder): Promise<OwnedFolder> {
-  let held: HeldFolder | undefined;
+  const held = await holdFolder(folder.path);
   const dispose = async (): Promise<void> => {
-    const open = held;
-    // Some callers dispose of it early.
-    held = undefined;
-    await open?.[Symbol.asyncDispose]();
+    await held?.[Symbol.asyncDispose]();
     await folder[Symbol.asyncDispose]();
   };
   try {
-    held = await holdFolder(folder.path);
     if (held === undefined || (await isForeign(held))) throw replaced(folder.path);
-    await writeOwner(held);
+    const owner = JSON.stringify((await identifyThisProcess()) ?? {});
+    await writeFile(ownerIn(held.path), owner, { flag: "wx" }).catch((error: unknown) => {
+      // A link may still fit. Without an owner, the folder stays if this program is killed.
+      if (!isDiskFull(error)) throw error;
+    });
     return { path: folder.path, held: held.path, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
-  }
-}
-
-async function writeOwner({ path }: HeldFolder): Promise<void> {
-  try {
-    const owner = JSON.stringify((await identifyThisProcess()) ?? {});
-    await writeFile(ownerIn(path), owner, { flag: "wx" });
-  } catch (error) {
-    // A link may still fit. Without an owner, the folder stays if this program is killed.
-    if (!isDiskFull(error)) throw error;
   }
 }
 
