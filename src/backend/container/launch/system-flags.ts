@@ -83,10 +83,13 @@ export function possibleRights(
   const devices = ["--device=/dev/fuse", "--device=/dev/net/tun"];
   // Without it, the engine can't tell a reboot by force from a power-off.
   const reboot = "--cap-add=SYS_BOOT";
+  // Docker gives these anyway. Without the first, `ping` doesn't even start.
+  const usual = ["NET_RAW", "MKNOD", "AUDIT_WRITE"].map((name) => `--cap-add=${name}`);
   return [
     ...limited(true, ["--privileged"]),
-    ...limited(false, [...named, reboot, ...devices]),
-    ...limited(false, [...named, ...devices]),
+    ...limited(false, [...named, ...usual, reboot, ...devices]),
+    ...limited(false, [...named, ...usual, ...devices]),
+    ...limited(false, [...named, ...usual]),
     ...limited(false, named),
   ];
 }
