@@ -150,8 +150,8 @@ const podman: EngineKind = {
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
-  // A machine has no limit of 2,048 processes.
-  systemWords: [...asMachine, "--systemd=false", "--pids-limit=-1", ...ownNamespaces],
+  // A machine has no limit of 2,048 processes. With -1, crun 1.21 wants the controller of processes, which a rootless Podman may lack.
+  systemWords: [...asMachine, "--systemd=false", "--pids-limit=0", ...ownNamespaces],
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],

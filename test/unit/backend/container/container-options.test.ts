@@ -141,7 +141,7 @@ test("under cgroups 2 a node gets a tree of its own; under 1 it gets the host's"
 
 test("Podman leaves a node's systemd to us, and has no limit of processes for it", () => {
   expect(systemFlags(podman, host, privileged).words).toEqual(
-    expect.arrayContaining(["--systemd=false", "--pids-limit=-1", "--env=container=podman"]),
+    expect.arrayContaining(["--systemd=false", "--pids-limit=0", "--env=container=podman"]),
   );
   expect(systemFlags(docker, host, privileged).words).not.toContain("--systemd=false");
 });

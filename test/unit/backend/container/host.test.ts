@@ -182,7 +182,7 @@ test("Podman's container that looks has no limit of processes, whose controller 
     },
   } as unknown as Engine;
   expect(await lookAtMachine(engine, neverAborted)).toEqual(readMachine(seen));
-  expect(looked).toEqual([expect.arrayContaining(["run", "--pids-limit=-1"])]);
+  expect(looked).toEqual([expect.arrayContaining(["run", "--pids-limit=0"])]);
 });
 
 test("images in containerd's store are not in the engine's folder", async () => {

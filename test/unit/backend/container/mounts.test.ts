@@ -41,7 +41,7 @@ async function tried({
 }: Machine) {
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     if (words[0] === "images") return images;
-    if (name === "podman") expect(words).toContain("--pids-limit=-1");
+    if (name === "podman") expect(words).toContain("--pids-limit=0");
     if (words.join(" ").includes("uid_map")) return "0 0 65536\n\n0 0 65536";
     const folder = /source=([^,]+),target=([^,]+),readonly/.exec(words.join(" "));
     return cat((words.at(-1) ?? "").replace(folder?.[2] ?? "", folder?.[1] ?? ""));

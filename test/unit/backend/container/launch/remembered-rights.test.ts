@@ -123,7 +123,7 @@ test("Podman's rights are tried without its own limit of processes, whose contro
   await using folder = await scratchFolder();
   const { isPrivileged, tried } = engineOf({ bridge: "", allows: true }, engineKinds.podman);
   expect(await isPrivileged(join(folder.path, "memory"))).toBe(true);
-  expect(tried).toEqual([expect.stringContaining("--pids-limit=-1")]);
+  expect(tried).toEqual([expect.stringContaining("--pids-limit=0")]);
 });
 
 const rootlessDocker = { CgroupVersion: "2", SecurityOptions: ["name=rootless"] };
