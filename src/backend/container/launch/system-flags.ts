@@ -96,7 +96,7 @@ export function possibleRights(
 
 /**
  * Returns the largest set of rights that this engine grants. Only trying shows it: an engine that itself runs in a
- * container often may not grant rights that it doesn't have. The smallest set is not tried: if that doesn't work
+ * container often may not grant rights that it doesn't have. If the smallest set doesn't work
  * either, the node's own start says why. Rethrows anything but a refusal, such as a time-out or a full disk, because it
  * doesn't show what the engine would grant. Throws `machine-not-set-up` if containers have too few users.
  */
@@ -106,7 +106,7 @@ export async function findRights(
   image: string,
 ): Promise<Rights> {
   const possible = possibleRights(engine.kind, facts);
-  for (const rights of possible.slice(0, -1)) {
+  for (const rights of possible) {
     const maps = await mapsWith(engine, rights, image);
     if (maps === undefined) continue;
     // Docker doesn't say itself how many there are.

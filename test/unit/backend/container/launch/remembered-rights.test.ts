@@ -70,6 +70,7 @@ test("what containers are allowed is tried once for each start of the engine", a
     expect.stringContaining(" --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun "),
     expect.stringMatching(/^(?!.*SYS_BOOT).* --device=\/dev\/fuse --device=\/dev\/net\/tun /),
     expect.stringMatching(/^(?!.*(?:SYS_BOOT|--device)).* --cap-add=NET_RAW /),
+    expect.stringMatching(/^(?!.*NET_RAW).* --cap-add=NET_ADMIN /),
   ]);
   const restarted = engineOf({ bridge: "two", allows: true });
   expect([await restarted.isPrivileged(memory), await restarted.isPrivileged(memory)]).toEqual([
