@@ -30,7 +30,10 @@ export const information = {
     ServerVersion: "24.0.7",
     OperatingSystem: "Debian",
     Architecture: "x86_64",
+    CgroupDriver: "systemd",
     CgroupVersion: "2",
+    MemoryLimit: true,
+    CpuCfsQuota: true,
     Driver: "overlay2",
     DockerRootDir: "/var/lib/docker",
     MemTotal: 8e9,
@@ -38,7 +41,11 @@ export const information = {
   podman: {
     host: {
       arch: "amd64",
+      cgroupControllers: ["cpuset", "cpu", "io", "memory", "pids"],
+      cgroupManager: "systemd",
       cgroupVersion: "v2",
+      security: { rootless: false },
+      serviceIsRemote: false,
       distribution: { distribution: "debian", version: "12" },
       memTotal: 8e9,
     },

@@ -119,6 +119,7 @@ async function writtenByFault(durationSeconds: number, healed: boolean): Promise
   const text = `${shellText(clockFile, { ...values, DEADLINE_OFFSET: at("offset") })}
 PATH=${folder.path}:$PATH
 systemctl() { return 1; }
+lock() { :; }
 date() { echo 1700000000.5; }
 fail() { echo "$*" >&2; exit 1; }
 begin${healed ? " && heal" : ""}`;

@@ -92,7 +92,7 @@ test("secrets are masked, the source of the credentials is shown, and each reque
     "1: Credentials from the variables CLOUD_ACCESS_KEY_ID, CLOUD_SECRET_ACCESS_KEY, CLOUD_SESSION_TOKEN",
     "2: ec2:DescribeRegions in us-west-2 answered (request r-1) after 0 ms",
   ]);
-  expect("credentialsExpireAt" in server.api).toBe(false);
+  expect(server.api.credentialsExpireAt).toBeUndefined();
 });
 
 test("a refusal is logged with its request; only the log has its encoded message", async () => {
