@@ -57,7 +57,7 @@ esac
   journalctl: "#!/bin/sh\necho 'journal of this computer'\n",
   coredumpctl: "#!/bin/sh\necho 'No coredumps found.' >&2\nexit 1\n",
   // Programs that could change the machine that runs the tests fail here, or refuse what would set its clock.
-  date: '#!/bin/sh\ncase $* in *-s*) echo "date: cannot set date: Operation not permitted" >&2; exit 1 ;; esac\nexec /bin/date "$@"\n',
+  date: '#!/bin/sh\ncase " $*" in *" -s"* | *" --set"*) echo "date: cannot set date: Operation not permitted" >&2; exit 1 ;; esac\nexec /bin/date "$@"\n',
   perl: '#!/bin/sh\ncase $* in *syscall*) exit 1 ;; esac\nexec /usr/bin/perl "$@"\n',
   python3: '#!/bin/sh\ncase $* in *clock_settime*) exit 1 ;; esac\nexec /usr/bin/python3 "$@"\n',
   ...Object.fromEntries(
