@@ -177,13 +177,13 @@ async function create(bench: Bench, nodes: number, counts: readonly string[]) {
   }
 }
 
-/** Of `docker create`, but for what makes it a part of a cluster. */
+/** Of `docker create`, but for what makes it a part of a cluster. By hand, the image's own command starts systemd. */
 export const runWords = (line: string): readonly string[] =>
   line
     .split(" ")
     .filter(
       (word) =>
-        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias|ip)=/.test(word),
+        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias|ip|entrypoint)=/.test(word),
     );
 
 /** All at once, as quickly as Docker can. */
