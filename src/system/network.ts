@@ -1,17 +1,11 @@
-import { open, rm, stat } from "node:fs/promises";
 import { isIP } from "node:net";
-import { ClusterError, type ErrorId, OwnError, messageOf } from "../errors.ts";
+import { OwnError } from "../errors.ts";
 import { outside } from "../outside-text.ts";
 import { answeringAddress, atAddress } from "./answering-address.ts";
-import { errorCode } from "./files/private-file.ts";
 import { decoded, maskUrl } from "./mask-url.ts";
 import { outsideLine } from "./printable.ts";
-import { ProxiedFailure, networkFailure, proxyRefusal } from "./network-failure.ts";
+import { ProxiedFailure, proxyRefusal } from "./network-failure.ts";
 import { throughProxy, usedProxy } from "./proxy.ts";
-import { retry } from "./retry.ts";
-import type { Clock } from "./runtime.ts";
-import { type Watchdog, watchdog } from "./time-limit.ts";
-import { ruleOf, waits } from "./waits.ts";
 
 const mostRedirects = 10;
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -107,10 +101,12 @@ function encodingOf({ headers }: Response): string | undefined {
   return encoding === "" || encoding === "identity" ? undefined : encoding;
 }
 
+export const isEncoded = (response: Response): boolean => encodingOf(response) !== undefined;
+
 /** Size of a body as it is read. Undefined if it isn't known: where the server encodes the file, the header counts the encoded bytes. */
 export function bodyLength(response: Response): number | undefined {
   const length = response.headers.get("content-length");
-  return length === null || encodingOf(response) !== undefined ? undefined : Number(length);
+  return length === null || isEncoded(response) ? undefined : Number(length);
 }
 
 function redirected(from: URL, target: string): URL {
@@ -146,173 +142,3 @@ export const mostBytes = {
   /** The disks and the memory of a hundred machines, compressed, have a quarter of it. */
   clusterFile: 512 * gibibyte,
 } as const;
-
-/** A server sends more than it has announced, or announces or sends more than such a file may have. */
-export class SentTooMuch extends OwnError {
-  override readonly name = "SentTooMuch";
-
-  constructor(bytes: number) {
-    super(`the server sends more than ${bytes} bytes.`);
-  }
-}
-
-/** What is known about a file whose rest follows. */
-interface Extent {
-  readonly startBytes: number;
-  /** As the server has announced it. */
-  readonly totalBytes: number | undefined;
-  readonly mostBytes: number;
-}
-
-/** Yields the same chunks. Throws `SentTooMuch` before the one that is too much. */
-export async function* bounded(
-  chunks: AsyncIterable<Uint8Array>,
-  extent: Extent,
-): AsyncGenerator<Uint8Array> {
-  const { startBytes, totalBytes = 0 } = extent;
-  const most = Math.min(extent.totalBytes ?? Infinity, extent.mostBytes);
-  let bytes = startBytes;
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (Math.max(bytes, totalBytes) > most) throw new SentTooMuch(most);
-    yield chunk;
-  }
-}
-
-export interface Download {
-  readonly url: string;
-  /** The download continues where this file ends. Only the hash shows whether all of it is from one version. */
-  readonly path: string;
-  readonly clock: Clock;
-  /** Milliseconds without a single byte after which a transfer counts as interrupted. */
-  readonly stallLimitMs: number;
-  /** See `mostBytes`. */
-  readonly mostBytes: number;
-  readonly onProgress: (receivedBytes: number, totalBytes: number | undefined) => void;
-  /** The URL as people and logs may see it. */
-  readonly shown: string;
-  /** The error id and hint of a failed download. */
-  readonly failure: { readonly id: ErrorId; readonly hint: string };
-}
-
-/**
- * Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails, unless the server sends
- * too much.
- */
-export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
-  const { path, clock } = download;
-  try {
-    await retry((inner) => tryDownload(download, inner), ruleOf(waits.download, clock), signal);
-  } catch (error) {
-    // There is nothing to resume.
-    if ((await stat(path).catch(() => undefined))?.size === 0) await rm(path, { force: true });
-    throw error;
-  }
-}
-
-async function tryDownload(download: Download, signal: AbortSignal): Promise<void> {
-  using limit = watchdog(download.stallLimitMs, signal);
-  try {
-    await using file = await open(download.path, "a", 0o600);
-    const { size } = await file.stat();
-    const response = await request(download, size, limit.signal);
-    const isRest = response.status === 206;
-    if (!isRest) await file.truncate(0);
-    try {
-      await receive(download, { file, response, startBytes: isRest ? size : 0, limit });
-      // The caller renames it. After a power cut, that name must not lead to less.
-      await file.sync();
-    } catch (error) {
-      // A range would continue the encoded file, not this one.
-      if (encodingOf(response) !== undefined) await file.truncate(0);
-      throw error;
-    }
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof SentTooMuch) throw await refused(download, error);
-    if (limit.hasExpired())
-      throw failed(download, `no data arrived for ${download.stallLimitMs / 1000} s.`, true);
-    throw explained(download, error);
-  }
-}
-
-async function request(download: Download, size: number, signal: AbortSignal): Promise<Response> {
-  const response = await requestFile(
-    download.url,
-    size > 0 ? { range: `bytes=${size}-` } : {},
-    signal,
-  );
-  // Nothing follows: either the whole file was already there, or the local file is longer. The hash will show which.
-  if (response.status === 416 && size > 0) return new Response("", { status: 206 });
-  if (response.ok) return response;
-  await response.body?.cancel();
-  const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;
-  throw failed(
-    download,
-    `the server answered with HTTP ${response.status}${throughProxy(new URL(download.url))}.`,
-    isTransient,
-  );
-}
-
-interface Receiving {
-  readonly file: { appendFile(data: Uint8Array): Promise<void> };
-  readonly response: Response;
-  readonly startBytes: number;
-  readonly limit: Watchdog;
-}
-
-async function receive(
-  download: Download,
-  { file, response, startBytes, limit }: Receiving,
-): Promise<void> {
-  const length = bodyLength(response);
-  const totalBytes = length === undefined ? undefined : startBytes + length;
-  const all: AsyncIterable<Uint8Array> = response.body ?? (async function* () {})();
-  const body = bounded(all, { startBytes, totalBytes, mostBytes: download.mostBytes });
-  const received = { bytes: startBytes };
-  for await (const chunk of body) {
-    limit.feed();
-    await file.appendFile(chunk);
-    received.bytes += chunk.length;
-    download.onProgress(received.bytes, totalBytes);
-  }
-  if (totalBytes === undefined || received.bytes === totalBytes) return;
-  throw failed(
-    download,
-    `the transfer ended after ${received.bytes} of ${totalBytes} bytes.`,
-    true,
-  );
-}
-
-function explained(download: Download, error: unknown): unknown {
-  if (error instanceof ClusterError) return error;
-  if (error instanceof RefusedAnswer) return failed(download, error.message, false);
-  const code = errorCode(error);
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    return new ClusterError("machine-not-set-up", `The disk is full: ${download.path} (${code}).`, {
-      hint: "Free some space, or set XDG_CACHE_HOME to another folder.",
-    });
-  }
-  const { reason, code: shown, transient } = networkFailure(error);
-  return failed(download, `${reason} (${shown}).`, transient);
-}
-
-/** Resuming such a download would only fill the disk. */
-async function refused(
-  { path, shown, failure }: Download,
-  error: SentTooMuch,
-): Promise<ClusterError> {
-  await rm(path, { force: true });
-  return new ClusterError(failure.id, `Cannot download ${shown}: ${messageOf(error)}`, {
-    hint: "Check the URL, or download the file yourself and pass its path. What was received is deleted.",
-    facts: { url: shown },
-  });
-}
-
-function failed({ shown, failure }: Download, reason: string, transient: boolean): ClusterError {
-  return new ClusterError(failure.id, `Cannot download ${shown}: ${reason}`, {
-    hint: failure.hint,
-    transient,
-    facts: { url: shown },
-  });
-}

@@ -1,10 +1,8 @@
 /** The texts of errors of an installation, as `message → hint`. */
 import { type ErrorId } from "../../src/errors.ts";
 import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
-import {
-  answerFailure,
-  artifactUnreachable,
-} from "../../src/platform/artifact/artifact-request.ts";
+import { artifactUnreachable, unreachable } from "../../src/platform/artifact/artifact-request.ts";
+import { answerFailure } from "../../src/system/download.ts";
 import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
 import { assertNotFailed } from "../../src/platform/readiness/not-ready.ts";
 import { failed, type Failing, genconf, head, sync } from "./error-causes.ts";
@@ -19,27 +17,27 @@ export const installTexts = {
       "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 400),
+      () => unreachable("https://host/a.sh", answerFailure(400)),
       "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 401),
+      () => unreachable("https://host/a.sh", answerFailure(401)),
       "Cannot read the artifact https://host/a.sh: the server requires a login (HTTP 401). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 403),
+      () => unreachable("https://host/a.sh", answerFailure(403)),
       "Cannot read the artifact https://host/a.sh: the server denies access (HTTP 403). → Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 410),
+      () => unreachable("https://host/a.sh", answerFailure(410)),
       "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check ARTIFACT_URL.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 404),
+      () => unreachable("https://host/a.sh", answerFailure(404)),
       "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check ARTIFACT_URL.",
     ],
     [
-      () => answerFailure("https://host/a.sh", 503),
+      () => unreachable("https://host/a.sh", answerFailure(503)),
       "Cannot read the artifact https://host/a.sh: the server failed (HTTP 503). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
     ],
   ],

@@ -1,17 +1,14 @@
-import { rename, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { isAccessible, isFile, makePrivateFolder } from "../../system/files/private-file.ts";
 import { maskUrl } from "../../system/mask-url.ts";
-import { mostBytes, resumeDownload } from "../../system/network.ts";
-import { acquireProcessLock } from "../../system/processes/process-identity.ts";
+import { mostBytes } from "../../system/network.ts";
 import type { Environment, Work } from "../../system/runtime.ts";
+import { downloadToCache } from "./cached-download.ts";
 import { unusableFile } from "./cluster-file.ts";
 import type { FileCopyRequest } from "../contract.ts";
-import { megabytesText } from "../../system/amounts.ts";
 import { cacheFolder } from "../../store/state-folder.ts";
-
-const stallLimitMs = 60_000;
 
 const failure = {
   id: "snapshot-unusable",
@@ -23,10 +20,11 @@ const failure = {
  * downloaded or has another checksum.
  */
 export async function obtainFile(
-  { environment, clock, progress, signal }: Work,
+  work: Work,
   { location, sha256 }: FileCopyRequest["file"],
   folderIn: (environment: Environment) => string,
 ): Promise<{ readonly path: string; readonly shown: string }> {
+  const { environment, progress, signal } = work;
   const shown = "url" in location ? maskUrl(location.url) : location.shown;
   const assertSum = async (path: string): Promise<void> => {
     const actual = sha256 === undefined ? undefined : await sha256OfFile(path, signal);
@@ -48,27 +46,22 @@ export async function obtainFile(
   await makePrivateFolder(folder);
   const path = join(folder, `cluster-${sha256 ?? ""}.zst`);
   using step = progress.start("Download the file", shown);
-  const onWait = (advice: string): void =>
-    progress.note(`Waiting for another process that downloads the same file.${advice}`);
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, signal);
-  if (!(await isIntact(path, sha256, signal))) {
-    const draft = `${path}.part`;
-    const onProgress = (received: number, total: number | undefined): void =>
-      step.update(megabytesText(received, total));
-    const limits = { stallLimitMs, mostBytes: mostBytes.clusterFile };
-    await resumeDownload(
-      { url: location.url, path: draft, clock, ...limits, onProgress, shown, failure },
-      signal,
-    );
-    try {
-      await assertSum(draft);
-    } catch (error) {
-      // Resuming this download wouldn't help.
-      if (!signal.aborted) await rm(draft, { force: true });
-      throw error;
-    }
-    await rename(draft, path);
-  }
+  const isThere = async (): Promise<boolean> => isIntact(path, sha256, signal);
+  const { clusterFile } = mostBytes;
+  await downloadToCache(
+    work,
+    {
+      what: "file",
+      url: location.url,
+      shown,
+      path,
+      mostBytes: clusterFile,
+      failure,
+      isThere,
+      assertSum,
+    },
+    step,
+  );
   step.done();
   return { path, shown };
 }

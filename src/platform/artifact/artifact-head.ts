@@ -5,6 +5,7 @@ import { commandName, optionName } from "../../references.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { problem } from "../../model/checked.ts";
 import { type FileFacts, factsOf } from "../../system/files/listed-file.ts";
+import { requestPart } from "../../system/download.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
@@ -19,11 +20,8 @@ import type { Layout } from "../layouts/layout.ts";
 import {
   type ArtifactLocation,
   type WebLocation,
-  answerBody,
-  answerExtent,
   artifactUnreachable,
-  otherPart,
-  requestArtifact,
+  webArtifact,
 } from "./artifact-request.ts";
 
 export interface ArtifactHead {
@@ -166,22 +164,11 @@ async function readWebStart(
 ): Promise<ArtifactStart> {
   using limit = watchdog(limitMs, signal);
   try {
-    const response = await requestArtifact(
-      location,
-      { range: `bytes=0-${startBytes - 1}` },
-      limit.signal,
-    );
+    const wanted = { from: 0, to: startBytes - 1 };
+    const part = await requestPart(webArtifact(location), wanted, limit.signal);
     // There is no first byte, so the file is empty.
-    if (response.status === 416) return { bytes: new Uint8Array(), sizeBytes: 0 };
-    const { offset, totalBytes } = answerExtent(response, location.shown);
-    if (offset !== 0) {
-      await response.body?.cancel();
-      throw otherPart(location.shown);
-    }
-    return {
-      bytes: await takeStart(answerBody(response, location.shown, limit.signal)),
-      sizeBytes: totalBytes,
-    };
+    if (part === undefined) return { bytes: new Uint8Array(), sizeBytes: 0 };
+    return { bytes: await takeStart(part.body), sizeBytes: part.totalBytes };
   } catch (error) {
     if (!limit.hasExpired()) throw error;
     throw artifactUnreachable(location.shown, `no answer within ${limitMs / 1000} s.`, {

@@ -1,12 +1,11 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ClusterError, type ErrorDetail, messageOf, quoted } from "../../errors.ts";
+import { ClusterError, type ErrorDetail, quoted } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { didYouMean, nearest } from "../../model/rule.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { RefusedAnswer, bodyLength, isLoopback, requestFile } from "../../system/network.ts";
-import { networkFailure } from "../../system/network-failure.ts";
-import { throughProxy } from "../../system/proxy.ts";
+import type { WebFailure, WebFile } from "../../system/download.ts";
+import { isLoopback } from "../../system/network.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isAccessible, isFolder } from "../../system/files/private-file.ts";
 import { maskUrl } from "../../system/mask-url.ts";
@@ -19,81 +18,20 @@ import {
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
-/**
- * Requests an artifact. Resolves with the answer (200, 206 or 416), its body unread. The user part goes only to the artifact's own origin. Throws
- * `artifact-unreachable`, also for a redirect from https to http, because the artifact runs as root.
- */
-export async function requestArtifact(
-  location: WebLocation,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Response> {
-  try {
-    return await accepted(await requestFile(location.url, headers, signal), location);
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof ClusterError) throw error;
-    throw error instanceof RefusedAnswer
-      ? artifactUnreachable(location.shown, messageOf(error), { hint: refusedHint })
-      : requestFailure(location.shown, error);
-  }
-}
+/** An artifact on the web. The user part of its URL goes only to its own origin. It runs as root, so no redirect may lead from https to http. */
+export const webArtifact = ({ url, shown }: WebLocation): WebFile => ({
+  url,
+  failed: (failure) => unreachable(shown, failure),
+});
 
-const acceptedStatuses: ReadonlySet<number> = new Set([200, 206, 416]);
-const refusedHint =
-  "Pass the URL that serves the file itself, or download the file and pass its path.";
-
-async function accepted(response: Response, location: WebLocation): Promise<Response> {
-  if (acceptedStatuses.has(response.status)) return response;
-  await response.body?.cancel();
-  throw answerFailure(location.shown, response.status, throughProxy(new URL(location.url)));
-}
-
-/** The part of the artifact that an answer's body holds. */
-interface AnswerExtent {
-  /** Position of the body's first byte in the artifact. */
-  readonly offset: number;
-  /** Size of the whole artifact; undefined if the server doesn't send it. */
-  readonly totalBytes: number | undefined;
-  /** Identifies this exact file in a later request for the rest; undefined if the server sends nothing reliable. */
-  readonly validator: string | undefined;
-}
-
-/** Reads the extent from the headers of a 200 or 206. */
-export function answerExtent(response: Response, shown: string): AnswerExtent {
-  const { headers } = response;
-  const entityTag = headers.get("etag");
-  const validator =
-    (entityTag?.startsWith('"') === true ? entityTag : headers.get("last-modified")) ?? undefined;
-  if (response.status !== 206) return { offset: 0, totalBytes: bodyLength(response), validator };
-  const [, offset, total] =
-    /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get("content-range") ?? "") ?? [];
-  if (offset === undefined)
-    throw artifactUnreachable(
-      shown,
-      "the server sent part of it without a Content-Range header.",
-      {},
-    );
-  return {
-    offset: Number(offset),
-    totalBytes: total === "*" ? undefined : Number(total),
-    validator,
-  };
-}
-
-/** Yields the body's chunks; leaving the loop ends the transfer. Throws a transient `artifact-unreachable` if it breaks off. */
-export async function* answerBody(
-  response: Response,
-  shown: string,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  if (response.body === null) return;
-  try {
-    yield* response.body;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw requestFailure(shown, error);
-  }
+export function unreachable(shown: string, failure: WebFailure): ClusterError {
+  const { cause, reason, transient = false, facts = {} } = failure;
+  const hint = facts.status === undefined ? causeHints[cause] : statusHints[facts.status];
+  return artifactUnreachable(shown, reason, {
+    transient,
+    facts,
+    ...(hint !== undefined && { hint }),
+  });
 }
 
 /** `reason` is a sentence that begins in lower case. It must contain nothing of the URL except `shown`. */
@@ -109,48 +47,22 @@ export function artifactUnreachable(
   });
 }
 
-/** The server answered a request for a part with one that begins elsewhere. */
-export const otherPart = (shown: string): ClusterError =>
-  artifactUnreachable(shown, "the server sent a different part than requested.", {});
-
-export function answerFailure(shown: string, status: number, through = ""): ClusterError {
-  const { reason, hint } = refusals[status] ?? {
-    reason: status >= 500 ? "the server failed" : "the server answered",
-  };
-  return artifactUnreachable(shown, `${reason} (HTTP ${status})${through}.`, {
-    transient: status >= 500 || status === 408 || status === 425 || status === 429,
-    facts: { status },
-    ...(hint === undefined ? {} : { hint }),
-  });
-}
-
-function requestFailure(shown: string, error: unknown): ClusterError {
-  const { code, reason, transient, isTls } = networkFailure(error);
-  return artifactUnreachable(shown, `${reason} (${code}).`, {
-    transient,
-    facts: { code },
-    hint: isTls ? tlsHint : networkHint,
-  });
-}
-
-interface Refusal {
-  readonly reason: string;
-  readonly hint?: string;
-}
-
 const signedHint =
   "Check the user name or the token in the URL. If it is a signed URL that has expired, get a new one.";
-const refusals: Readonly<Record<number, Refusal>> = {
-  401: { reason: "the server requires a login", hint: signedHint },
-  403: { reason: "the server denies access", hint: signedHint },
-  404: { reason: "the server has no such file", hint: "Check ARTIFACT_URL." },
-  410: { reason: "the server no longer has the file", hint: "Check ARTIFACT_URL." },
+const statusHints: Readonly<Record<number, string>> = {
+  401: signedHint,
+  403: signedHint,
+  404: "Check ARTIFACT_URL.",
+  410: "Check ARTIFACT_URL.",
 };
 
-const networkHint =
-  "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.";
-const tlsHint =
-  "For a private certificate authority, set NODE_EXTRA_CA_CERTS to a file with its certificate in PEM; or download the artifact yourself and pass its path.";
+const causeHints: Readonly<Partial<Record<WebFailure["cause"], string>>> = {
+  redirect: "Pass the URL that serves the file itself, or download the file and pass its path.",
+  network:
+    "Check the address, the network and the proxy variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY.",
+  certificate:
+    "For a private certificate authority, set NODE_EXTRA_CA_CERTS to a file with its certificate in PEM; or download the artifact yourself and pass its path.",
+};
 
 /**
  * The location of an artifact: a release's, or a folder that is packed into one. `url` may be a secret (signed, or with a user part); `shown` is safe

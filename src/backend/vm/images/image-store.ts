@@ -1,19 +1,18 @@
 import { constants } from "node:fs";
-import { chmod, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ClusterError, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
-import { megabytesText } from "../../../system/amounts.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { readBody, parseJson } from "../../../system/files/read-text.ts";
-import { RefusedAnswer, mostBytes, requestFile, resumeDownload } from "../../../system/network.ts";
+import { RefusedAnswer, mostBytes, requestFile } from "../../../system/network.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
 import { outsideLine } from "../../../system/printable.ts";
-import { acquireProcessLock } from "../../../system/processes/process-identity.ts";
 import type { Environment, Work } from "../../../system/runtime.ts";
+import { downloadToCache } from "../../shared/cached-download.ts";
 import { type VmOptions, isUrl } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
@@ -27,7 +26,6 @@ import {
 } from "./image-verification.ts";
 import { type PublishedImage, publishedImage } from "./images.ts";
 
-const stallLimitMs = 60_000;
 const listLimitMs = 30_000;
 /** The longest published list has 100 kB. */
 const mostListBytes = 4 * 1024 * 1024;
@@ -111,7 +109,7 @@ export async function obtainImage(work: Work, image: MachineImage): Promise<stri
 }
 
 async function obtainFromWeb(work: Work, source: ImageSource): Promise<string> {
-  const { environment, clock, progress } = work;
+  const { environment, progress } = work;
   await closeStore(environment);
   using step = progress.start("Download the image", maskUrl(source.url));
   const sum =
@@ -119,11 +117,29 @@ async function obtainFromWeb(work: Work, source: ImageSource): Promise<string> {
       ? await publishedSum(source, source.sums.listUrl, work.signal)
       : source.sums;
   const path = storedPath(imageFolder(environment), source.prefix, sum);
-  const onWait = (advice: string): void =>
-    progress.note(`Waiting for another process that downloads the same image.${advice}`);
-  await using _ = await acquireProcessLock(`${path}.lock`, { clock, onWait }, work.signal);
-  if (await isAccessible(path)) await verifyStored(work, { path, sum });
-  else await download(work, { source, sum, path }, (text) => step.update(text));
+  const { url } = source;
+  const hint =
+    "This is not the intended image, or the download was corrupted. The downloaded file was deleted: try again.";
+  await downloadToCache(
+    work,
+    {
+      what: "image",
+      url,
+      shown: maskUrl(url),
+      path,
+      mostBytes: mostBytes.image,
+      failure,
+      isThere: async () => {
+        if (!(await isAccessible(path))) return false;
+        await verifyStored(work, { path, sum });
+        return true;
+      },
+      assertSum: async (draft) =>
+        assertSum({ path: draft, shown: maskUrl(url), hint }, sum, work.signal),
+    },
+    step,
+    async () => recordVerification(path, { sum, identity: await identityOf(path) }),
+  );
   step.done();
   return path;
 }
@@ -166,34 +182,6 @@ async function sumInName(path: string, signal: AbortSignal): Promise<Sum> {
 
 const changedHint =
   "The file was changed or damaged after its download. Remove it, and the next create downloads it again. Don't trust the clusters that were created from it.";
-
-async function download(
-  { clock, signal }: Work,
-  { source, sum, path }: { readonly source: ImageSource; readonly sum: Sum; readonly path: string },
-  update: (text: string) => void,
-): Promise<void> {
-  const shown = maskUrl(source.url);
-  const draft = `${path}.part`;
-  const onProgress = (received: number, total: number | undefined): void =>
-    update(megabytesText(received, total));
-  const limits = { stallLimitMs, mostBytes: mostBytes.image };
-  await resumeDownload(
-    { url: source.url, path: draft, clock, ...limits, onProgress, shown, failure },
-    signal,
-  );
-  update("verifying its checksum");
-  const hint =
-    "This is not the intended image, or the download was corrupted. The downloaded file was deleted: try again.";
-  try {
-    await assertSum({ path: draft, shown, hint }, sum, signal);
-  } catch (error) {
-    // Resuming this download wouldn't help.
-    if (error instanceof ClusterError) await rm(draft, { force: true });
-    throw error;
-  }
-  await rename(draft, path);
-  await recordVerification(path, { sum, identity: await identityOf(path) });
-}
 
 async function publishedSum(
   { url }: ImageSource,

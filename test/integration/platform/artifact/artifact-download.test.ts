@@ -271,7 +271,7 @@ test("an artifact that doesn't fit on the disk is rejected before the download",
   );
   const error = await failure(server.origin, request(workspace.path));
   expect(error.id).toBe("machine-not-set-up");
-  expect(error.message).toMatch(/ has [\d.]+ GB of free space, but 990000\.0 GB are required\.$/);
+  expect(error.message).toMatch(/ has [\d.]+ GB of free space, but 900000\.0 GB are required\.$/);
 });
 
 test("an abort during the download leaves nothing", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { answerFailure } from "../../../../src/platform/artifact/artifact-request.ts";
+import { unreachable } from "../../../../src/platform/artifact/artifact-request.ts";
+import { answerFailure } from "../../../../src/system/download.ts";
 
 const usual = "Check ARTIFACT_URL, or download the file yourself and pass its path.";
 const signed =
@@ -14,7 +15,7 @@ test.each([
   [499, "the server answered (HTTP 499).", false, usual],
   [500, "the server failed (HTTP 500).", true, usual],
 ] as const)("the answer %d is reported with advice", (status, reason, transient, hint) => {
-  const failure = answerFailure("https://h.example/a?***", status);
+  const failure = unreachable("https://h.example/a?***", answerFailure(status));
   expect(failure).toMatchObject({ id: "artifact-unreachable", transient, hint });
   expect(failure.message).toBe(`Cannot read the artifact https://h.example/a?***: ${reason}`);
   expect(failure.facts).toEqual({ artifact: "https://h.example/a?***", status });

@@ -1,17 +1,7 @@
 /** Disk images from web servers on loopback are verified, kept, and resumed after an interruption. */
 
 import { createHash } from "node:crypto";
-import {
-  chmod,
-  mkdir,
-  readFile,
-  readdir,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import {
@@ -21,7 +11,6 @@ import {
   obtainImage,
 } from "../../../../../src/backend/vm/images/image-store.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { mostBytes, resumeDownload } from "../../../../../src/system/network.ts";
 import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -281,33 +270,6 @@ test("an interrupted download, even of an earlier run, resumes where it stopped"
   expect(ranges).toEqual(["bytes=100000-"]);
   expect((await findImage({ distribution, options }, x64, environment)).path).toBe(path);
 });
-
-test.skipIf(process.platform !== "linux")(
-  "a full disk is an error that names the way out",
-  async () => {
-    await using cache = await scratchFolder();
-    const path = join(cache.path, "full");
-    await symlink("/dev/full", path);
-    await using server = webServer(() => new Response(bytes, { status: 206 }));
-    const failure = { id: "image-not-found", hint: "" } as const;
-    const limits = { stallLimitMs: 10_000, mostBytes: mostBytes.image };
-    const download = {
-      url: server.origin,
-      path,
-      clock: systemClock,
-      ...limits,
-      shown: "it",
-      failure,
-    };
-    expect(
-      await failureOf(resumeDownload({ ...download, onProgress: () => {} }, neverAborted)),
-    ).toMatchObject({
-      id: "machine-not-set-up",
-      message: expect.stringContaining(`${path} (ENOSPC)`),
-      hint: expect.stringContaining("XDG_CACHE_HOME"),
-    });
-  },
-);
 
 test("two creates at once download an image once", async () => {
   await using cache = await scratchFolder();

@@ -1,23 +1,28 @@
 import { expect, test } from "bun:test";
-import { answerExtent } from "../../../../src/platform/artifact/artifact-request.ts";
+import { readPart } from "../../../src/system/download.ts";
 
 const extent = (status: number, headers: Record<string, string>) =>
-  answerExtent(new Response(null, { status, headers }), "a.sh");
+  readPart(new Response(null, { status, headers }));
 
 test.each([
   ["bytes 0-9/100", { offset: 0, totalBytes: 100 }],
   ["bytes 10-99/100", { offset: 10, totalBytes: 100 }],
   ["bytes 10-99/*", { offset: 10, totalBytes: undefined }],
 ])("the part %j is placed", (range, placed) => {
-  expect(extent(206, { "content-range": range })).toEqual({ ...placed, validator: undefined });
+  expect(extent(206, { "content-range": range })).toEqual({
+    ...placed,
+    validator: undefined,
+    isEncoded: false,
+  });
 });
 
 test.each([{}, { "content-range": "bytes */100" }, { "content-range": "lines 1-2/3" }])(
   "a part with the headers %j is refused, because nobody knows where it belongs",
   (headers) => {
-    expect(() => extent(206, headers)).toThrow(
-      "the server sent part of it without a Content-Range header.",
-    );
+    expect(extent(206, headers)).toEqual({
+      cause: "transfer",
+      reason: "the server sent part of it without a Content-Range header.",
+    });
   },
 );
 
