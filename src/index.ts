@@ -85,7 +85,11 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { region, distribution, options: creation } = readCloudOptions(own);
     this.distribution = distribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: cloudKind.selinuxProblem };
+    this.#settings = {
+      runtime,
+      options: creation,
+      selinuxProblem: cloudKind.options.linuxDistribution.selinuxProblem,
+    };
     this.#region = region;
   }
 
@@ -109,7 +113,11 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { options: creation } = readContainerOptions(own);
     this.distribution = creation.linuxDistribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: containerKind.selinuxProblem };
+    this.#settings = {
+      runtime,
+      options: creation,
+      selinuxProblem: containerKind.options.linuxDistribution.selinuxProblem,
+    };
     this.#engine = creation.engine;
   }
 
@@ -132,7 +140,11 @@ export class VmBackend implements ClusterBackend<VmOptions> {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { values, options: creation } = readVmOptions(own);
     this.distribution = values.linuxDistribution;
-    this.#settings = { runtime, options: creation, selinuxProblem: vmKind.selinuxProblem };
+    this.#settings = {
+      runtime,
+      options: creation,
+      selinuxProblem: vmKind.options.linuxDistribution.selinuxProblem,
+    };
   }
 
   settings(): BackendSettings<VmOptions> {

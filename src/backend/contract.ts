@@ -42,7 +42,6 @@ export interface LocalKind<
   Options = unknown,
 > extends CommonKind<Schema, Options> {
   readonly local: LocalTexts;
-  readonly cloud?: undefined;
   readonly open: Open<Schema, Backend<Options> & { readonly local: LocalPart }>;
 }
 
@@ -72,13 +71,15 @@ interface CommonKind<Schema extends BackendSchema, Options> {
   parse(given: Partial<SchemaValues<Schema>>): Promise<Checked<Options>>;
   /** The pattern of the machines' ids, for `--node`. */
   readonly machineId: RegExp;
-  /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
-  selinuxProblem(distribution: string): string | undefined;
   readonly doctor: Doctor<Schema>;
 }
 
 interface BackendSchema extends OptionSchema {
-  readonly linuxDistribution: BackendOption<string> & { readonly default: string };
+  readonly linuxDistribution: BackendOption<string> & {
+    readonly default: string;
+    /** Why SELinux can't be set to enforcing on nodes of this distribution; undefined if it can. */
+    readonly selinuxProblem: (distribution: string) => string | undefined;
+  };
 }
 
 interface Doctor<Schema extends BackendSchema> {
@@ -220,6 +221,8 @@ export interface CreationRequest<Options> {
   readonly platform?: string | undefined;
   /** Milliseconds from the claim until the machines end by themselves; absent: as usual for the backend. */
   readonly lifetimeMs?: number | undefined;
+  /** Whether nothing will be created: then the plan also throws what only the launch would find out. */
+  readonly isRehearsal?: boolean;
 }
 
 /** Requests a cluster from a snapshot, with the same nodes, software and data. */
@@ -247,12 +250,8 @@ export interface ImagePreparation {
  */
 export interface Creation {
   readonly summary: CreationSummary;
-  /** The longest pause between two calls of `look`, in milliseconds. */
-  readonly lookEveryMs: number;
   readonly firstLogin: FirstLogin;
 
-  /** For dry runs: throws what the launch would find out, without creating anything. If absent, it would find out nothing. */
-  readonly rehearse?: (signal: AbortSignal) => Promise<void>;
   /** Claims the id, and creates what the machines need. Throws `cluster-exists` if somebody else has claimed the id since. */
   claim(folder: CreationFolder, signal: AbortSignal): Promise<void>;
   /** Requests every machine. `publicKey`, an `authorized_keys` line, grants access to all of them. */
@@ -276,8 +275,10 @@ export interface Creation {
   remains(): CreationRemains | undefined;
 }
 
-/** How to log in to a new node for the first time. */
+/** How to wait for a new node, and to log in to it for the first time. */
 export interface FirstLogin {
+  /** The longest pause between two calls of `look`, in milliseconds. */
+  readonly lookEveryMs: number;
   /** Milliseconds after which a machine that has an address counts as unreachable if it shows nothing new meanwhile. */
   readonly limitMs: number;
   /** What shows, besides the answers to attempts, that a machine is still booting: it changes as long as it is. */

@@ -54,7 +54,7 @@ export const listCommand = (kind: BackendKind) =>
 
 /** The option that lists the clusters of all scopes, such as `--all-regions`. */
 function allScopesOptions(kind: BackendKind) {
-  const summary = kind.cloud?.allScopes;
+  const summary = kind.local === undefined ? kind.cloud.allScopes : undefined;
   const [scope] = Object.keys(scopeOptions(kind));
   return declaredIf(summary !== undefined, {
     allScopes: flag({ flag: `--all-${scope}s`, summary: summary ?? "" }),

@@ -150,15 +150,20 @@ export const offlineOption = {
   ...switched,
 } as const;
 
-/** The option that all backends have. Each has its own distributions. */
+/**
+ * The option that all backends have. Each has its own distributions. `selinuxProblem` says why SELinux can't be set to enforcing on nodes of one;
+ * undefined if it can.
+ */
 export const distributionOption = <const Default extends string>(
   known: readonly string[],
   usual: Default,
-  defaultText?: string,
+  defaultText: string,
+  selinuxProblem: (distribution: string) => string | undefined,
 ) =>
   ({
     summary: "The operating system of the nodes",
     default: usual,
-    ...(defaultText !== undefined && { defaultText }),
+    defaultText,
+    selinuxProblem,
     ...wordOf(known),
   }) as const;

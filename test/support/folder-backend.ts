@@ -57,8 +57,8 @@ function creationOf(
   });
   return {
     summary: { nodeCount: machines.nodes.length, lines: [], facts: {} },
-    lookEveryMs: 50,
     firstLogin: {
+      lookEveryMs: 50,
       limitMs: 10_000,
       everyMs: 100,
       hostKey: () => ({ publicKey: generateKeyPair("first").publicKey, isPrivate: false }),

@@ -72,7 +72,9 @@ export async function createCloudBackend(work: Work, { region }: { readonly regi
       };
       const planIt = () =>
         planCreation({ ...work, signal: planSignal }, api, { regionFolder: folder, request });
-      return withRegionAdvice(open, region, planIt, planSignal);
+      const creation = await withRegionAdvice(open, region, planIt, planSignal);
+      if (request.isRehearsal === true) await creation.rehearse(planSignal);
+      return creation;
     },
     find: async (clusterId, findSignal) => {
       const ask = () => describeInstances(api, { clusterId }, findSignal);

@@ -53,8 +53,8 @@ const groupGraceMs = 5_000;
 
 export class CloudCreation implements Creation {
   readonly summary: CreationSummary;
-  readonly lookEveryMs = 5_000;
   readonly firstLogin = {
+    lookEveryMs: 5_000,
     limitMs: 10 * 60_000,
     everyMs: 1_500,
     hostKey: (node) => ({ publicKey: this.#hostKeys.of(node).publicKey, isPrivate: false }),
@@ -86,7 +86,8 @@ export class CloudCreation implements Creation {
     this.summary = describePlan(plan.api, plan.request, plan.resolved);
   }
 
-  readonly rehearse = async (signal: AbortSignal): Promise<void> => {
+  /** Throws what only the launch would find out. */
+  async rehearse(signal: AbortSignal): Promise<void> {
     const { request, resolved } = this.#plan;
     try {
       await assertOffered(
@@ -100,7 +101,7 @@ export class CloudCreation implements Creation {
         `Not checked whether the region offers ${request.options.instanceType}: ${messageOf(error)}`,
       );
     }
-  };
+  }
 
   /** The name of a security group is unique in its network, so only one `create` can claim an id. */
   async claim(folder: CreationFolder, signal: AbortSignal): Promise<void> {

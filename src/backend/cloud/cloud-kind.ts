@@ -1,5 +1,5 @@
 import { defineBackend } from "../contract.ts";
-import { selinuxProblem, usualDistribution } from "./launch/distributions.ts";
+import { usualDistribution } from "./launch/distributions.ts";
 import { cloudSchema, defaultInstanceType, parseCloudOptions } from "./options.ts";
 
 /** Everything specific to `cluster-cloud`: regions, tags, instance types and so on. */
@@ -14,7 +14,6 @@ export const cloudKind = defineBackend({
       "Let this computer's public address, or the given addresses, reach the nodes over SSH and open the web UI. Only rules of the cluster's own security group are changed. The command needs no SSH key of the cluster, so run it before `import`.",
     allScopes: "List the clusters of every region that is enabled for the account",
   },
-  selinuxProblem,
   open: async (work, { region }) => {
     const { createCloudBackend } = await import("./cloud-backend.ts");
     return createCloudBackend(work, { region });

@@ -20,6 +20,7 @@ import {
   folderDistributionText,
   distributions,
   usualDistribution,
+  selinuxProblem,
 } from "./launch/distributions.ts";
 import { type CustomTag, tagNames } from "./tags.ts";
 
@@ -87,7 +88,7 @@ export const cloudSchema = {
     what: "a user name such as ec2-user",
   },
   linuxDistribution: {
-    ...distributionOption(distributions, defaultDistribution, usualDistribution),
+    ...distributionOption(distributions, defaultDistribution, usualDistribution, selinuxProblem),
     summary: `The operating system of the nodes; ${folderDistributionText}`,
   },
 } as const;

@@ -1,6 +1,5 @@
 import { lifetimeSummary } from "../../model/option-schema.ts";
 import { defineBackend } from "../contract.ts";
-import { selinuxProblem } from "./distributions.ts";
 import { containerSchema, parseContainerOptions } from "./options.ts";
 
 /** Everything specific to `cluster-container`: images, volumes and container limits. */
@@ -21,7 +20,6 @@ export const containerKind = defineBackend({
       "A stopped node shuts down and keeps its file system; after a restart of this computer, all nodes are stopped. A paused node keeps its processes, which stand still.",
     lifetimes: lifetimeSummary,
   },
-  selinuxProblem,
   open: async (work, { engine }) => {
     const { openContainerBackend } = await import("./container-backend.ts");
     return openContainerBackend(work, { engine });

@@ -50,7 +50,6 @@ export interface ClusterFacts extends Pick<
 
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
 export abstract class ContainerMachines {
-  readonly lookEveryMs = 1_000;
   protected readonly plan: MachinesPlan;
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
@@ -216,6 +215,7 @@ export abstract class ContainerMachines {
   /** Each container gets its own host key, from here through the engine. */
   get firstLogin() {
     return {
+      lookEveryMs: 1_000,
       limitMs: 10 * 60_000,
       everyMs: 500,
       hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),

@@ -12,7 +12,12 @@ import * as read from "../../model/reader.ts";
 import { wordOf } from "../../model/rule.ts";
 import { accepted, type Checked } from "../../model/checked.ts";
 import { engineNames } from "./engine/engine-kind.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "./distributions.ts";
+import {
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+  selinuxProblem,
+} from "./distributions.ts";
 
 export const parseVolume = read.matching(/^\/[^:]*:\/[^:]+(?::(?:ro|rw|z|Z)(?:,(?:ro|rw|z|Z))*)?$/);
 
@@ -44,6 +49,7 @@ export const containerSchema = {
     distributions,
     defaultDistribution,
     defaultDistributionText,
+    selinuxProblem,
   ),
 } as const;
 

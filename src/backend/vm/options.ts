@@ -13,7 +13,12 @@ import { readMegabytes } from "../../model/parse-values.ts";
 import { matching, refined, string } from "../../model/reader.ts";
 import { inDigits, sha256Rule, wholeNumber, wordOf } from "../../model/rule.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { defaultDistribution, defaultDistributionText, distributions } from "./images/images.ts";
+import {
+  defaultDistribution,
+  defaultDistributionText,
+  distributions,
+  selinuxProblem,
+} from "./images/images.ts";
 
 /** From the fastest to the slowest: Linux's, macOS's, and QEMU's own translation, which works everywhere. */
 export const accelerators = ["kvm", "hvf", "tcg"] as const;
@@ -145,6 +150,7 @@ export const vmSchema = {
     distributions,
     defaultDistribution,
     defaultDistributionText,
+    selinuxProblem,
   ),
 } as const;
 

@@ -1,6 +1,5 @@
 import { lifetimeSummary } from "../../model/option-schema.ts";
 import { defineBackend } from "../contract.ts";
-import { selinuxProblem } from "./images/images.ts";
 import { parseVmOptions, vmSchema } from "./options.ts";
 
 /** Everything specific to `cluster-vm`: disk images and machine sizes. */
@@ -23,7 +22,6 @@ export const vmKind = defineBackend({
       "A stopped machine shuts down and keeps its disk; after a restart of this computer, all machines are stopped. A paused machine keeps its memory, and its clock is corrected when it continues.",
     lifetimes: lifetimeSummary,
   },
-  selinuxProblem,
   open: async (work) => {
     const { createVmBackend } = await import("./vm-backend.ts");
     return createVmBackend(work);

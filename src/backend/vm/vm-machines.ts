@@ -44,8 +44,6 @@ interface MachinesPlan {
 
 /** The part of a creation that is the same whether its machines boot from an image or continue from a snapshot. See Creation. */
 export abstract class VmMachines<Claimed extends ClaimedMachines> {
-  /** A broken machine is reported within a second. */
-  readonly lookEveryMs = 500;
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   protected readonly state: { claimed?: Claimed } = {};
@@ -110,6 +108,8 @@ export abstract class VmMachines<Claimed extends ClaimedMachines> {
 
   get firstLogin() {
     return {
+      // A broken machine is reported within a second.
+      lookEveryMs: 500,
       limitMs: this.isSlow ? slowLimitMs : 10 * 60_000,
       everyMs: 1_500,
       sign: async (node) => consoleProgress(machineFiles(this.claimed.directory, node).folder),

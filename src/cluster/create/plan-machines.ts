@@ -42,8 +42,7 @@ export async function summarizeCreation<Options>(
   target: CreationTarget<Options>,
   signal: AbortSignal,
 ): Promise<CreationSummary> {
-  const { summary, rehearse } = await planMachines(request, target, signal);
-  await rehearse?.(signal);
+  const { summary } = await planMachines({ ...request, isRehearsal: true }, target, signal);
   const platform = target.install?.platform;
   if (platform === undefined) return summary;
   const { name, version } = platform;
@@ -55,7 +54,12 @@ export async function summarizeCreation<Options>(
 }
 
 export async function planMachines<Options>(
-  { clusterId, machines, lifetimeMs }: CreateRequest<Options>,
+  {
+    clusterId,
+    machines,
+    lifetimeMs,
+    isRehearsal = false,
+  }: CreateRequest<Options> & Pick<CreationRequest<Options>, "isRehearsal">,
   { backend, install }: CreationTarget<Options>,
   signal: AbortSignal,
 ): Promise<Creation> {
@@ -72,7 +76,7 @@ export async function planMachines<Options>(
   const known =
     install ?? (platform && { ...installedLater, platform, layout: folderLayout(platform) });
   return backend.plan(
-    { clusterId, lifetimeMs, ...others, ...(known ? needsOf(known) : unknownNeeds) },
+    { clusterId, lifetimeMs, isRehearsal, ...others, ...(known ? needsOf(known) : unknownNeeds) },
     signal,
   );
 }

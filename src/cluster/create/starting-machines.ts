@@ -11,7 +11,7 @@ const firstPauseMs = 200;
 const loginsAtOnce = 256;
 
 export interface MachinesToStart {
-  readonly creation: Pick<Creation, "launch" | "look" | "lookEveryMs" | "summary">;
+  readonly creation: Pick<Creation, "launch" | "look" | "firstLogin" | "summary">;
   /** The key that opens all nodes, as an `authorized_keys` line. */
   readonly publicKey: string;
   /** Resolves when the node, which has its address, accepts logins and has booted. */
@@ -74,7 +74,7 @@ export class StartingMachines implements Machines {
     const { clock } = this.#runtime;
     const look = async (inner: AbortSignal): Promise<undefined> =>
       void (await creation.look(inner));
-    const pauseMs = (): number => creation.lookEveryMs;
+    const pauseMs = (): number => creation.firstLogin.lookEveryMs;
     await clock.sleep(pauseMs(), signal);
     // The installation itself shows whether any other trouble matters. Only minutes later, it would notice an ended machine as a lost connection.
     const tolerates = (error: unknown): boolean =>
@@ -119,7 +119,7 @@ export class StartingMachines implements Machines {
   /** Polls until all nodes accept logins, and shows what it is waiting for. */
   async #watchArrivals(signal: AbortSignal): Promise<ClusterRecord> {
     const { clock, progress } = this.#runtime;
-    const { lookEveryMs } = this.#machines.creation;
+    const { lookEveryMs } = this.#machines.creation.firstLogin;
     const looks = { quick: 0 };
     const look = async (inner: AbortSignal): Promise<ClusterRecord | undefined> => {
       // The last login doesn't change what the machines look like.

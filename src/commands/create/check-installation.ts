@@ -18,7 +18,7 @@ export async function checkInstallation(
   for (const problem of chooseCounts(requestedCounts(given), platform).problems ?? [])
     problems.add(problem);
   if (given.enableSelinuxEnforcing && given.linuxDistribution !== undefined) {
-    const problem = kind.selinuxProblem(given.linuxDistribution);
+    const problem = kind.options.linuxDistribution.selinuxProblem(given.linuxDistribution);
     if (problem !== undefined) problems.add(`--enable-selinux-enforcing: ${problem}`);
   }
   const targets = (given.copyToMaster ?? []).flat().map(({ target }) => target);

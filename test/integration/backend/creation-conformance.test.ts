@@ -82,7 +82,7 @@ describe.each(benches)("%s", (_name, open, lack) => {
     for (;;) {
       const cluster = await creation.look(neverAborted);
       if (cluster.nodes.length === 2) return cluster;
-      await Bun.sleep(creation.lookEveryMs);
+      await Bun.sleep(creation.firstLogin.lookEveryMs);
     }
   }
 

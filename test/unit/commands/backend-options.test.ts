@@ -27,7 +27,7 @@ test.each([
   ["almalinux-8", undefined],
   ["debian-12", "debian-12 comes without SELinux"],
 ])("on virtual machines, the problem of SELinux on %s is %p", (distribution, problem) => {
-  expect(vmKind.selinuxProblem(distribution)).toBe(problem);
+  expect(vmKind.options.linuxDistribution.selinuxProblem(distribution)).toBe(problem);
 });
 const kindOf = (name: string): BackendKind => kinds.find((kind) => programName(kind) === name)!;
 

@@ -33,7 +33,7 @@ function prepare(root: string, { request, creation: own }: Given) {
   const call = (name: string) => async () => void calls.push(name);
   const claimed = { directory: "" };
   const usual: Partial<Creation> = {
-    lookEveryMs: 60_000,
+    firstLogin: { lookEveryMs: 60_000 } as Creation["firstLogin"],
     claim: async ({ directory }) => {
       claimed.directory = directory;
       calls.push("claim");

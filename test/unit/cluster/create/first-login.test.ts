@@ -27,6 +27,7 @@ async function logIn(first: Partial<FirstLogin>, deadlineMs: number) {
   await using connections = openConnections(directory, runtime);
   const creation = {
     firstLogin: {
+      lookEveryMs: 1_000,
       limitMs: 60_000,
       everyMs: 500,
       hostKey: () => ({ publicKey, isPrivate: true }),

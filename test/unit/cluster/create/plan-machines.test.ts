@@ -1,4 +1,4 @@
-import type { Backend } from "../../../../src/backend/contract.ts";
+import type { Backend, CreationRequest } from "../../../../src/backend/contract.ts";
 import { expect, test } from "bun:test";
 import type { CreateRequest, NewMachines } from "../../../../src/cluster/create/create-request.ts";
 import { planMachines, summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
@@ -159,12 +159,15 @@ test("copies are planned by the backend that has the snapshot or reads the file"
 });
 
 test("a dry run finds out what a launch would, and names the platform of a folder", async () => {
-  const calls: string[] = [];
+  const rehearsals: unknown[] = [];
   const creation = {
     summary: { nodeCount: 1, lines: [["Image", "debian-12"]], facts: { image: "debian-12" } },
-    rehearse: async () => void calls.push("rehearse"),
   };
-  const backend = { name: "cloud", plan: async () => creation } as unknown as Backend<never>;
+  const plan = async ({ isRehearsal }: CreationRequest<never>) => {
+    rehearsals.push(isRehearsal);
+    return creation;
+  };
+  const backend = { name: "cloud", plan } as unknown as Backend<never>;
   const summary = async (install: Install) =>
     summarizeCreation(request({}), { backend, install: examplePlan("/a", install) }, neverAborted);
   expect(await summary({ platform: leastFacts })).toMatchObject({
@@ -175,5 +178,5 @@ test("a dry run finds out what a launch would, and names the platform of a folde
     facts: { platform: { name: "meter", version: "1.0" }, image: "debian-12" },
   });
   expect((await summary({})).lines).toEqual([["Image", "debian-12"]]);
-  expect(calls).toEqual(["rehearse", "rehearse"]);
+  expect(rehearsals).toEqual([true, true]);
 });

@@ -39,7 +39,7 @@ function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given
   };
   const launch = async (publicKey: string): Promise<void> =>
     void calls.push(`launch with ${publicKey}`);
-  const creation = { launch, look, lookEveryMs, summary: { nodeCount } };
+  const creation = { launch, look, firstLogin: { lookEveryMs }, summary: { nodeCount } };
   const progress = {
     ...silentProgress,
     waiting: (text: string) => void waits.push(`${seen.looks}: ${text}`),
