@@ -85,6 +85,8 @@ export async function compile({
       // The current folder may be somebody else's checkout: executables must not obey its bunfig.toml or read its .env.
       autoloadDotenv: false,
       autoloadBunfig: false,
+      // Neither BUN_OPTIONS=--preload nor a debugger may bring code along. No variable can weaken this.
+      execArgv: ["--disallow-code-generation-from-strings=strict"],
     },
   });
 }

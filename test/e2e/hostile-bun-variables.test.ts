@@ -54,13 +54,13 @@ test.each(programs)(
       XDG_STATE_HOME: join(folder.path, "state"),
       BUN_OPTIONS: "--smol",
       BUN_BE_BUN: "0",
-      BUN_INSPECT: `ws+unix://${folder.path}/socket`,
+      BUN_INSPECT_NOTIFY: `unix://${folder.path}/socket`,
     };
     const { stdout } = await run(program, ["doctor", "--output", "json"], { environment });
     const { checks } = JSON.parse(stdout) as Diagnosis;
     expect(checks.find(({ name }) => name === "runtime")).toMatchObject({
       status: "warn",
-      message: "BUN_OPTIONS and BUN_INSPECT are set, which can make this program run other code.",
+      message: "BUN_OPTIONS and BUN_INSPECT_NOTIFY are set, which change how this program runs.",
     });
     const seen = await environments();
     expect(seen).toContain("STARTED ssh");
@@ -76,28 +76,60 @@ test.each(programs)("%s doctor finds nothing where none is set", async (program)
   expect(checks.find(({ name }) => name === "runtime")?.status).toBe("pass");
 });
 
-// Bun 1.4.4 has no build option against them. When one of these fails, the check of doctor and the words in
-// src/cluster/README.md can go.
-test("Bun obeys them before our code runs, as the page on security says", async () => {
-  await using folder = await temporaryFolder();
-  const preload = join(folder.path, "preload.js");
-  await Bun.write(preload, "console.log('other code')");
-  const answer = async (environment: Readonly<Record<string, string>>): Promise<string> =>
-    (await run("cluster-cloud", ["--version"], { environment })).stdout;
-  const own = await answer({});
-  expect(await answer({ BUN_OPTIONS: `--preload=${preload}` })).toBe(`other code\n${own}`);
-  expect(await answer({ BUN_BE_BUN: "1" })).toBe(`${Bun.version}\n`);
-  // It says where a debugger can be connected.
-  const socket = join(folder.path, "socket");
-  const opened: string[] = [];
-  using _listener = Bun.listen({
-    unix: socket,
-    socket: { open: () => void opened.push("for a debugger"), data: () => {} },
+test.each(programs)(
+  "%s runs no code that a variable of Bun's names, and nobody can debug it",
+  async (program) => {
+    await using folder = await temporaryFolder();
+    const at = (name: string): string => join(folder.path, name);
+    await Bun.write(
+      at("other.js"),
+      `require("node:fs").writeFileSync(${JSON.stringify(at("ran"))}, "")`,
+    );
+    await Bun.write(at("bunfig.toml"), `preload = [${JSON.stringify(at("other.js"))}]\n`);
+    const opened: string[] = [];
+    using _listener = Bun.listen({
+      unix: at("socket"),
+      socket: { open: () => void opened.push("for a debugger"), data: () => {} },
+    });
+    const notify = { BUN_INSPECT_NOTIFY: `unix://${at("socket")}` };
+    const answer = async (variables: Readonly<Record<string, string>>) => {
+      const environment = { ...variables, XDG_STATE_HOME: at("state") };
+      const { status, stdout, stderr } = await run(program, ["completion", "bash"], {
+        environment,
+      });
+      return { status, printed: stdout !== "", stderr: stderr.split("\n")[0] };
+    };
+    const refused = (stderr: string) => ({ status: 1, printed: false, stderr });
+    const noCode = refused("EvalError: Code generation from strings disallowed for this context");
+    for (const option of ["--preload", "--import", "--require"])
+      expect(await answer({ BUN_OPTIONS: `${option}=${at("other.js")}` })).toEqual(noCode);
+    expect(await answer({ BUN_OPTIONS: `--config=${at("bunfig.toml")}` })).toEqual(noCode);
+    expect(await answer({ BUN_INSPECT_PRELOAD: at("other.js") })).toEqual(noCode);
+    expect(await answer({ BUN_INSPECT: "ws://127.0.0.1:0/x", ...notify })).toEqual(
+      refused(expect.stringMatching(/^error: BUN_INSPECT cannot be used with /)),
+    );
+    const weaker = "--disallow-code-generation-from-strings";
+    for (const options of ["--inspect=127.0.0.1:0", "--inspect-wait=127.0.0.1:0", weaker])
+      expect(await answer({ BUN_OPTIONS: options, ...notify })).toMatchObject({ status: 0 });
+    // Editors set it in all of their terminals.
+    expect(await answer({ BUN_INSPECT_CONNECT_TO: at("socket") })).toEqual({
+      status: 0,
+      printed: true,
+      stderr: expect.stringMatching(/^warn: BUN_INSPECT_CONNECT_TO is ignored /),
+    });
+    expect({ opened, hasRun: await Bun.file(at("ran")).exists() }).toEqual({
+      opened: [],
+      hasRun: false,
+    });
+  },
+);
+
+// No build option of Bun 1.4.4 is against it. When this fails, its words in src/cluster/README.md can go.
+test("Bun obeys BUN_BE_BUN before our code runs, as the page on security says", async () => {
+  const { stdout } = await run("cluster-cloud", ["--version"], {
+    environment: { BUN_BE_BUN: "1" },
   });
-  const inspect = { BUN_INSPECT: "ws://127.0.0.1:0/x", BUN_INSPECT_NOTIFY: `unix://${socket}` };
-  const environment = { ...inspect, XDG_STATE_HOME: folder.path };
-  await run("cluster-vm", ["doctor"], { environment });
-  expect(opened).toEqual(["for a debugger"]);
+  expect(stdout).toBe(`${Bun.version}\n`);
 });
 
 test("a variable with which Bun prints the headers of requests prints none of ours, which contain tokens", async () => {

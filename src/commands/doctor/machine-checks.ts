@@ -128,7 +128,7 @@ export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
   });
 
 /**
- * Checks variables that the Bun inside an executable obeys before any of our code runs. Neither a build option nor our code can prevent this.
+ * Checks variables that the Bun inside an executable obeys before any of our code runs, such as options that write profiles.
  * BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of this check.
  */
 function runtimeVariablesCheck(inherited: readonly string[]): Check {
@@ -137,7 +137,7 @@ function runtimeVariablesCheck(inherited: readonly string[]): Check {
     names.length === 0
       ? pass("No environment variable changes how this program runs")
       : warn(
-          `${names.join(" and ")} ${names.length === 1 ? "is" : "are"} set, which can make this program run other code.`,
+          `${names.join(" and ")} ${names.length === 1 ? "is set, which changes" : "are set, which change"} how this program runs.`,
           `Find out who set ${names.length === 1 ? "it" : "them"}, and run: unset ${names.join(" ")}`,
         );
   return localCheck("runtime", async () => outcome);

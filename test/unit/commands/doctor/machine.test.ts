@@ -61,10 +61,10 @@ test("no folder to put temporary files in", async () => {
 test.each([
   [[], "pass: "],
   [["BUN_BE_BUN"], "pass: "],
-  [["BUN_OPTIONS"], "warn: BUN_OPTIONS is set, which can make this program run other code. → "],
+  [["BUN_OPTIONS"], "warn: BUN_OPTIONS is set, which changes how this program runs. → "],
   [
     ["BUN_BE_BUN", "BUN_INSPECT", "BUN_OPTIONS"],
-    "warn: BUN_INSPECT and BUN_OPTIONS are set, which can make this program run other code. → ",
+    "warn: BUN_INSPECT and BUN_OPTIONS are set, which change how this program runs. → ",
   ],
 ])("variables of the runtime that were set, %j", async (runtimeVariables, text) => {
   const check = machineChecks({ environment: {}, runtimeVariables }, []).find(
