@@ -1,3 +1,4 @@
+import { closedError, descriptorInfo, wasClosed } from "../system/processes/closed-descriptor.ts";
 import { version } from "../version.ts";
 import type { Program, ProcessLike } from "./command.ts";
 import { preparedHelpName } from "./help/prepared-help-name.ts";
@@ -21,7 +22,11 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
 /** Writes to stdout without touching the process's streams or loading `node:fs`. A reader that closes stdout early is not a failure. */
 async function printAll(text: string, host: ProcessLike): Promise<void> {
   try {
+    const info = Bun.file(descriptorInfo(1))
+      .text()
+      .catch(() => "");
     await Bun.write(Bun.stdout, text);
+    if (wasClosed(await info)) throw closedError();
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
     console.error((await import("./error-report.ts")).lostOutputText(error));

@@ -1,8 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
 import { platform } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { isatty } from "node:tty";
 import { errorCode } from "../files/private-file.ts";
+import { closedError, descriptorInfo, wasClosed } from "./closed-descriptor.ts";
 
 /** One of this process's own outputs. The shell that started it, and the programs that the shell starts next, share its description. */
 export interface Output extends Disposable {
@@ -23,6 +24,7 @@ export interface Output extends Disposable {
  * because the flags of the new description are ours alone. Where the system can't do that (sockets, macOS), `poll` says when the reader has room.
  */
 export async function openOutput(descriptor: number): Promise<Output> {
+  if (descriptor <= 2 && wasClosed(infoOf(descriptor))) return closedOutput;
   const own = isatty(descriptor) || kindOf(descriptor) === "pipe" ? reopen(descriptor) : undefined;
   const close = (): void => (own === undefined ? undefined : closeSync(own));
   if (own !== undefined || kindOf(descriptor) === "file")
@@ -39,6 +41,21 @@ export async function openOutput(descriptor: number): Promise<Output> {
     isReady: await readinessOf(descriptor),
     close,
   });
+}
+
+const closedOutput: Output = {
+  write: async (bytes) => {
+    if (bytes.length > 0) throw closedError();
+  },
+  [Symbol.dispose]: () => {},
+};
+
+function infoOf(descriptor: number): string {
+  try {
+    return readFileSync(descriptorInfo(descriptor), "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Opens a pipe or terminal once more, non-blocking. The caller closes it; no child inherits it by itself. Undefined if the system can't. */

@@ -71,7 +71,16 @@ describe("an output", () => {
   test.each([
     ["$PROGRAM | true", "EPIPE"],
     ["$PROGRAM >/dev/full", "ENOSPC"],
+    ["$PROGRAM >&-", "EBADF"],
+    ["$PROGRAM <&- >&-", "EBADF"],
   ])("that can't be written is an error: %s", async (line, code) => {
     expect((await write(line)).report).toBe(`files were read\n${code}\nwritten\n`);
   });
+
+  test.each(["$PROGRAM >/dev/null", "$PROGRAM 1<>/dev/null", "$PROGRAM <&- >out"])(
+    "that takes everything is none: %s",
+    async (line) => {
+      expect((await write(line)).report).toBe("files were read\nwritten\nwritten\n");
+    },
+  );
 });
