@@ -25,7 +25,7 @@ import {
 import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../store/creation-folder.ts";
-import { retry } from "../system/retry.ts";
+import { poll, retry } from "../system/retry.ts";
 import { type Runtime, type Work, endedBy } from "../system/runtime.ts";
 import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
 import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
@@ -149,7 +149,7 @@ async function startOn<Options>(work: Work, start: Start<Options>): Promise<Clus
         )
       : await bringUp(work, machines, readFacts);
   } catch (error) {
-    throw await causeOf(error, { creation, machines }, work.signal);
+    throw await causeOf(error, { creation, machines }, work);
   }
 }
 
@@ -227,20 +227,22 @@ function startMachines(machines: Machines, tasks: TaskGroup<Pick<Work, "signal">
 const untilStarted = async (task: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> =>
   whileWaitingFor(() => "the installation to start on every node", task, signal);
 
-/** Returns the cause of a failed creation: if a machine has ended, that explains a lost connection. */
+/** Returns the cause of a failed creation: if a machine has ended, that explains a lost connection. A cloud may notice it later than we do. */
 async function causeOf(
   error: unknown,
   { creation, machines }: { readonly creation: Creation; readonly machines: StartingMachines },
-  signal: AbortSignal,
+  { clock, progress, signal }: Work,
 ): Promise<unknown> {
   if (signal.aborted || !machines.areComplete || !hasErrorId(error, "connection-failed"))
     return error;
-  try {
-    await creation.look(signal);
-    return error;
-  } catch (problem) {
-    return hasErrorId(problem, "machine-failed") ? problem : error;
-  }
+  const look = async (inner: AbortSignal): Promise<undefined> => void (await creation.look(inner));
+  const tolerates = (problem: unknown): boolean => !hasErrorId(problem, "machine-failed");
+  const waitingFor = (): string => "the cause of a lost connection: whether a machine has ended";
+  const shows = { progress, waitingFor };
+  return await poll(look, { ...ruleOf(waits.lostMachine, clock), tolerates, shows }, signal).then(
+    () => error,
+    (problem: unknown) => (tolerates(problem) ? error : problem),
+  );
 }
 
 const logsLimitMs = 20_000;

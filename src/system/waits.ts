@@ -26,6 +26,8 @@ export const waits = {
   // Every backend
   /** A creation that failed still has to be removed. After this time, the user learns what is left. */
   rollBack: { pauseMs: growing(1_000, 2, 15_000), limitMs: 9 * 60_000 },
+  /** A machine that ends loses its connections first. A cloud notices only once it is off, and the services of a machine take seconds to stop. */
+  lostMachine: { pauseMs: every(1_000), limitMs: 15_000 },
 
   // The cloud's API
   /** The SDK's own retries last only seconds. After this time, machines that cost money are given up. */

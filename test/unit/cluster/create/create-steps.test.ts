@@ -7,14 +7,16 @@ import { join } from "node:path";
 import { createCluster, createOpenCluster } from "../../../../src/cluster/create.ts";
 import type { CreateRequest } from "../../../../src/cluster/create/create-request.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
+import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
+import { orAborted } from "../../../../src/system/time-limit.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const cluster = exampleCluster([], "none");
@@ -23,12 +25,13 @@ const lost = new ClusterError("connection-failed", "The connection is lost.");
 const ended = new ClusterError("machine-failed", "A machine has ended.");
 
 interface Given {
+  readonly clock?: Clock;
   readonly request?: Partial<CreateRequest<unknown>>;
   readonly creation?: Partial<Creation>;
 }
 
 /** The arguments of a creation below this folder, and what is called. The folder is known once the id is claimed. */
-function prepare(root: string, { request, creation: own }: Given) {
+function prepare(root: string, { clock = systemClock, request, creation: own }: Given) {
   const calls: string[] = [];
   const call = (name: string) => async () => void calls.push(name);
   const claimed = { directory: "" };
@@ -68,8 +71,10 @@ function prepare(root: string, { request, creation: own }: Given) {
     return { [Symbol.dispose]: () => void described.push(describe()) };
   };
   const stop = new AbortController();
-  const { progress, steps, told } = recordingProgress();
-  const runtime = { environment: { XDG_STATE_HOME: root }, clock: systemClock, progress };
+  const { progress: recorded, steps, told } = recordingProgress();
+  const waits: string[] = [];
+  const progress = { ...recorded, waiting: (text: string) => void waits.push(text) };
+  const runtime = { environment: { XDG_STATE_HOME: root }, clock, progress };
   const whole: CreateRequest<unknown> = {
     clusterId: "demo",
     machines: {
@@ -92,7 +97,7 @@ function prepare(root: string, { request, creation: own }: Given) {
   ] as const;
   const state = async (): Promise<string> =>
     JSON.parse(await readFile(creationFiles(claimed.directory).creation, "utf8")).state;
-  return { words, calls, described, stop, steps, told, claimed, state };
+  return { words, calls, described, stop, steps, told, waits, claimed, state };
 }
 
 function creating(root: string, given: Given) {
@@ -254,26 +259,62 @@ test("after an interruption, no other way is tried", async () => {
   expect(calls.slice(2)).toEqual(["stop", "logs", "remove"]);
 });
 
-test.each([
-  [async () => Promise.reject(ended), ended],
-  [async () => Promise.reject(broken), lost],
-  [async () => cluster, lost],
-])(
-  "a lost connection to a machine that has ended is explained by that: %#",
-  async (look, failure) => {
-    await using scratch = await scratchFolder();
-    const isLost = { now: false };
-    const { created, told } = creating(scratch.path, {
-      request: {
-        keepOnFailure: true,
-        readFacts: async () => {
-          isLost.now = true;
-          throw lost;
-        },
+/** Loses a connection. After that, each look has the next outcome, and then the last one. */
+function losing(root: string, looks: readonly (() => Promise<ClusterRecord>)[], stopAt?: number) {
+  const { now, sleep } = scriptedClock(systemClock.now());
+  // The usual looks at the machines would never come.
+  const never = new Promise<never>(() => {});
+  const clock: Clock = {
+    now,
+    sleep: async (ms, signal) => (ms < 60_000 ? sleep(ms, signal) : orAborted(never, signal)),
+  };
+  const state = { isLost: false, looks: 0 };
+  const prepared = prepare(root, {
+    clock,
+    request: {
+      keepOnFailure: true,
+      readFacts: async () => {
+        state.isLost = true;
+        throw lost;
       },
-      creation: { look: async () => (isLost.now ? look() : cluster) },
-    });
+    },
+    creation: {
+      look: async () => {
+        if (!state.isLost) return cluster;
+        state.looks += 1;
+        if (state.looks === stopAt) prepared.stop.abort(new Error("interrupted"));
+        return looks[Math.min(state.looks, looks.length) - 1]!();
+      },
+    },
+  });
+  return { ...prepared, state, created: createCluster(...prepared.words) };
+}
+
+const runs = async (): Promise<ClusterRecord> => cluster;
+const hasEnded = async (): Promise<never> => Promise.reject(ended);
+const isBroken = async (): Promise<never> => Promise.reject(broken);
+
+test.each([
+  ["at once", [hasEnded], ended, 1],
+  ["seconds later", [runs, isBroken, runs, hasEnded], ended, 4],
+  ["never", [runs], lost, 16],
+  ["never, because the cloud doesn't answer", [isBroken], lost, 16],
+] as const)(
+  "a lost connection is explained by a machine that has ended, if the cloud notices it: %s",
+  async (_, looks, failure, count) => {
+    await using scratch = await scratchFolder();
+    const { created, state, told, waits } = losing(scratch.path, looks);
     expect((await failureOf(created)) as Error).toBe(failure);
+    expect(state.looks).toBe(count);
+    const waiting = "waiting for the cause of a lost connection: whether a machine has ended";
+    expect(waits).toEqual(count > 1 ? [...Array<string>(count - 1).fill(waiting), ""] : []);
     expect(told.at(-1)).toBe("Kept as requested: no machines.");
   },
 );
+
+test("an interruption ends the search for the cause of a lost connection", async () => {
+  await using scratch = await scratchFolder();
+  const { created, state } = losing(scratch.path, [runs], 2);
+  expect((await failureOf(created)) as Error).toBe(lost);
+  expect(state.looks).toBe(2);
+});
