@@ -1,9 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { isatty } from "node:tty";
 import { ClusterError, messageOf } from "../errors.ts";
-import { errorCode } from "../system/files/private-file.ts";
 import { plainLine, printable } from "../system/printable.ts";
-import { type Output, openOutput } from "../system/processes/output.ts";
+import { type Output, isLoss, openOutput } from "../system/processes/output.ts";
 import { ifKilled } from "../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
@@ -16,9 +15,6 @@ import type { Screen } from "./terminal/live-area.ts";
 type OutputName = "stdout" | "stderr";
 
 const descriptors = { stdin: 0, stdout: 1, stderr: 2 } as const;
-
-/** Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window). That is not a failure. */
-const quietCodes = new Set(["EPIPE", "EIO", "ECONNRESET"]);
 
 /** How many writes may wait for a slow reader before `paint` waits too. */
 const mostPending = 100;
@@ -130,8 +126,7 @@ export class Terminal {
   #fail(name: OutputName, error: unknown): void {
     if (this.#closed.has(name)) return;
     this.#closed.add(name);
-    if (name === "stdout" && !quietCodes.has(errorCode(error) ?? ""))
-      this.#failures.push(asError(error));
+    if (name === "stdout" && isLoss(error)) this.#failures.push(asError(error));
   }
 }
 

@@ -1,4 +1,4 @@
-import { openOutput } from "../../system/processes/output.ts";
+import { isLoss, openOutput } from "../../system/processes/output.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import type { CommandEnd } from "./held-output.ts";
 import { type Mark, createMarkReader } from "./node-marks.ts";
@@ -15,6 +15,8 @@ export interface SessionProof {
   readonly ended: Promise<CommandEnd>;
   /** Whether the reader of stdout has gone, such as in `| head -1`. Then ssh ends before the command tells how it ended. */
   readonly isUnread: () => boolean;
+  /** Why output for stdout was lost, such as a full disk; undefined if it was not, or if its reader has gone. */
+  readonly loss: () => unknown;
   /** Resolves when all output has been passed on, or nobody reads it any more. */
   readonly passed: Promise<void>;
 }
@@ -32,7 +34,7 @@ interface SessionStreams {
  */
 export function passOutput(streams: SessionStreams, signal: AbortSignal): SessionProof {
   const { token, stdout, stderr, targets } = streams;
-  const state: { end?: CommandEnd; isUnread?: boolean } = {};
+  const state: { end?: CommandEnd; isUnread?: boolean; loss?: unknown } = {};
   const ended = Promise.withResolvers<CommandEnd>();
   const onMark = (mark: Mark): void => {
     if (mark.kind !== "end") return;
@@ -51,13 +53,17 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   const to = (target: "inherit" | number, own: 1 | 2): number =>
     target === "inherit" ? own : target;
   const passed = Promise.all([
-    pass(stdout, out, to(targets[0], 1), signal).catch(() => void (state.isUnread = true)),
+    pass(stdout, out, to(targets[0], 1), signal).catch((error: unknown) => {
+      state.isUnread = true;
+      if (isLoss(error)) state.loss = error;
+    }),
     pass(stderr, err, to(targets[1], 2), signal).catch(() => {}),
   ]);
   return {
     hasBegun: () => out.reader.noise() === undefined,
     end: () => state.end,
     isUnread: () => state.isUnread === true,
+    loss: () => state.loss,
     noise: () => (out.reader.noise() ?? "") + (err.reader.noise() ?? ""),
     ended: ended.promise,
     passed: passed.then(() => {}),

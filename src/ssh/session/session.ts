@@ -1,4 +1,4 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
 import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
@@ -100,6 +100,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> 
       const { proof } = parts.ssh;
       const proved =
         node === "nothing" ? node : provedBy(proof, request.terminal && end.ssh === "ended");
+      if (end.ssh !== "stopped" && proof.loss() !== undefined) throw outputLost(proof.loss());
       if (end.ssh !== "stopped" && proved === "begun" && proof.isUnread()) return brokenPipeStatus;
       const reason = await reasonOf(end, proved, parts, reportSignal);
       const facts = { ssh: end.ssh, node: proved, reason, noise: proof.noise() };
@@ -111,6 +112,12 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> 
     },
   };
 }
+
+const outputLost = (cause: unknown): ClusterError =>
+  new ClusterError("output-lost", `Cannot write the command's output: ${messageOf(cause)}.`, {
+    hint: "Check where stdout is redirected. The command has run, at least in part.",
+    cause,
+  });
 
 /** How ssh ended. `failed`: its status was 255, which may also be the command's own. `stopped`: this program ended it. */
 type SshEnd =

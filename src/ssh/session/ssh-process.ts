@@ -126,6 +126,7 @@ function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
     end: () => undefined,
     noise: () => "",
     isUnread: () => false,
+    loss: () => undefined,
     ended: new Promise(() => {}),
     passed: Promise.resolve(),
   };

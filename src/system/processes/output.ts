@@ -43,6 +43,15 @@ export async function openOutput(descriptor: number): Promise<Output> {
   });
 }
 
+/** Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window). That is not a failure. */
+const quietCodes = ["EPIPE", "EIO", "ECONNRESET"];
+
+/** Whether an output was lost, and not because nobody wants it any more. */
+export function isLoss(error: unknown): boolean {
+  const code = errorCode(error);
+  return code !== undefined && !quietCodes.includes(code);
+}
+
 const closedOutput: Output = {
   write: async (bytes) => {
     if (bytes.length > 0) throw closedError();

@@ -95,6 +95,20 @@ describe.skipIf(lack !== undefined)(`the output of a session (${lack ?? "here"})
     expect(await bash(line)).toMatchObject({ stdout, stderr: "" });
   });
 
+  test.each(["$RUN 'echo out' >/dev/full", "$RUN yes >/dev/full", "$RUN 'echo out' >&-"])(
+    "that can't be written is a failure: %s",
+    async (line) => {
+      expect(await bash(line)).toMatchObject({ status: 1, stderr: "output-lost\n" });
+    },
+  );
+
+  test.each([
+    ["$RUN 'exit 3' >&-", 3],
+    ["$RUN 'echo out; echo err >&2' 2>&-", 0],
+  ])("that is empty, or for stderr, may have no place: %s", async (line, status) => {
+    expect(await bash(line)).toMatchObject({ status });
+  });
+
   test("that nobody reads stops no interrupt", async () => {
     const line = `{ $RUN "yes" & pid=$!; sleep 1; kill -INT $pid; wait $pid; echo "ended $?" >&2; } > >(sleep 50 & echo $! >reader; wait)`;
     const { stderr } = await bash(`${line}; kill $(cat reader)`);

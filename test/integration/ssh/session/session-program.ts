@@ -1,4 +1,6 @@
 /** Runs a command on the node of an ssh configuration, over this process's own streams. Ends with the command's status. Usage: CONFIGURATION COMMAND [terminal] */
+import { writeFileSync } from "node:fs";
+import { ClusterError } from "../../../../src/errors.ts";
 import { startSession } from "../../../../src/ssh/session/session.ts";
 import { orAborted } from "../../../../src/system/time-limit.ts";
 
@@ -23,4 +25,8 @@ const { end } = startSession(
   interrupt.signal,
 );
 const { report } = await end;
-process.exitCode = await report(interrupt.signal).catch(() => 1);
+process.exitCode = await report(interrupt.signal).catch((error: unknown) => {
+  if (error instanceof ClusterError && error.id === "output-lost")
+    writeFileSync(2, `${error.id}\n`);
+  return 1;
+});
