@@ -32,6 +32,8 @@ export async function runCommandLine(
   for (const name of found) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
   const invocation = { cwd: host.cwd(), environment: { ...host.env } };
+  // Bun would accept any certificate. Programs of the user's get it all the same.
+  delete host.env["NODE_TLS_REJECT_UNAUTHORIZED"];
   const [terminal, masker] = [new Terminal(host, outputs), new Masker()];
   const run: Run = {
     program,

@@ -156,3 +156,34 @@ test("a variable with which Bun prints the headers of requests prints none of ou
   const downloading = await run("cluster-container", create, { environment });
   expect(downloading.stderr).not.toMatch(/authorization/i);
 });
+
+test("a variable that makes Bun accept any certificate does not: nobody else gets a request", async () => {
+  await using folder = await temporaryFolder();
+  const at = (name: string): string => join(folder.path, name);
+  const words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(" ");
+  await Bun.$`openssl ${words} -keyout ${at("key")} -out ${at("certificate")}`.quiet();
+  const asked: string[] = [];
+  const answer = ({ url }: Request): Response => {
+    asked.push(url);
+    return new Response("#!/bin/bash\n# variant: oss\n");
+  };
+  const tls = { key: Bun.file(at("key")), cert: Bun.file(at("certificate")) };
+  using server = serveOnLoopback(answer, { tls });
+  const url = `https://127.0.0.1:${server.port}`;
+  const environment = {
+    XDG_STATE_HOME: at("state"),
+    NODE_TLS_REJECT_UNAUTHORIZED: "0",
+    AWS_ENDPOINT_URL_EC2: url,
+    CLOUD_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE",
+    CLOUD_SECRET_ACCESS_KEY: "secret-of-mine",
+  };
+  const list = ["list", "--cloud-region", "us-west-2"];
+  const create = ["create", "--dry-run", "--variant", "oss", `${url}/artifact.sh`];
+  const ended = [
+    await run("cluster-cloud", list, { environment }),
+    await run("cluster-container", create, { environment }),
+  ];
+  for (const { status, stderr } of ended)
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/certificate/) });
+  expect(asked).toEqual([]);
+});
