@@ -14,6 +14,8 @@ export interface Ended {
 const environment = (own: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: "/nonexistent",
+  // Bun would make that folder.
+  BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
   // So wide that no message wraps.
   COLUMNS: "10000",
   ...own,
