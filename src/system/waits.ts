@@ -103,6 +103,9 @@ export const waits = {
   /** A fault's time has come, by the node's clock; healing takes a moment. */
   faultEnd: { pauseMs: every(500), limitMs: 60_000 },
 
+  /** Another command may heal a fault before its time is over. */
+  faultHealed: { pauseMs: every(3_000) },
+
   /** A busy node is slow to keep its processors busy, or to end a process. */
   faultEvidence: { pauseMs: every(500), limitMs: 10_000 },
   /** Machines boot, translated ones too. */

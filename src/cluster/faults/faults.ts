@@ -3,36 +3,34 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
-import { ClusterError, hasErrorId, messageOf } from "../../errors.ts";
+import { ClusterError, assertExpected, hasErrorId, messageOf } from "../../errors.ts";
 import { runCommand } from "../../references.ts";
 import { type NodeRecord, isReachable, nodeReference } from "../../model/cluster-record.ts";
+import type { ClusterEvent } from "../../model/event.ts";
 import { outside } from "../../outside-text.ts";
 import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
 import {
   type FaultRecord,
   type NodeFault,
-  type Observation,
   type ObserveRequest,
   healFaults,
   noLinks,
-  observeNode,
   startFault,
 } from "../../platform/faults/node-faults.ts";
 import type { Observed } from "../../platform/faults/fault-kind.ts";
 import { listedNodes } from "../../platform/faults/fault-nodes.ts";
-import type { Connection } from "../../ssh/connection/connection.ts";
+import { readEvents } from "../../store/events.ts";
 import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll } from "../../system/retry.ts";
 import type { Work } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
-import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
-import { findCluster, findNodes } from "../find-cluster.ts";
+import { findNodes } from "../find-cluster.ts";
 import { awaitEvidence, unlessAway } from "./fault-evidence.ts";
+import { type FaultSession, openSession } from "./fault-session.ts";
 import { type PlannedPart, planFault } from "./plan-fault.ts";
-import { type EffectContext, awaitEffect, planEffect } from "./platform-effect.ts";
-import { untilRecovered } from "./until-recovered.ts";
+import { awaitEffect, planEffect } from "./platform-effect.ts";
 
 export interface Fault {
   readonly id: string;
@@ -230,7 +228,22 @@ async function awaitEnd(
   await using session = await openSession(work, backend, clusterId);
   const { clock, progress, signal } = work;
   progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
-  await clock.sleep(fault.secondsLeft * 1000, signal);
+  const endMs = clock.now() + fault.secondsLeft * 1000;
+  const { pauseMs } = waits.faultHealed;
+  const isGone = async ({ node }: FaultOnNode): Promise<boolean> => {
+    try {
+      const { faults } = await session.observe(node, noLinks, signal);
+      return !faults.some(({ id }) => id === fault.id);
+    } catch (error) {
+      assertExpected(error, signal);
+      return false;
+    }
+  };
+  const lookEarly = async (): Promise<true | undefined> =>
+    (await mapConcurrently(parts, nodesAtOnce, isGone, signal)).every(Boolean) || undefined;
+  await poll(lookEarly, { clock, pauseMs, deadlineMs: endMs }, signal);
+  // The nodes count the time from a moment that is a little earlier.
+  const by = endMs - clock.now() > pauseMs() ? "command" : "nodes";
   const last = { names: "" };
   const look = async (inner: AbortSignal): Promise<readonly FaultOnNode[] | undefined> => {
     const found = await survey(session, inner);
@@ -252,7 +265,7 @@ async function awaitEnd(
       },
     );
   }
-  await showHealed(session, { ended: parts, staying, by: "nodes" }, work.signal);
+  await showHealed(session, { ended: parts, staying, by }, work.signal);
 }
 
 interface Ended {
@@ -291,11 +304,12 @@ async function showHealed(
     };
     const parts = ended.filter(({ fault }) => fault.id === id);
     const observed = (await mapConcurrently(parts, nodesAtOnce, observe, signal)).flat();
-    recordEvent(
-      directory,
-      { kind: "fault", id, fault: kind, text: description, nodes, course: "healed", by },
-      session.runtime,
-    );
+    const healed = { kind: "fault", id, fault: kind, course: "healed" } as const;
+    // The command that healed it has recorded that.
+    const isIts = (event: ClusterEvent): boolean =>
+      event.kind === "fault" && event.id === id && event.course === "healed";
+    if (!(await readEvents(directory)).some(isIts))
+      recordEvent(directory, { ...healed, text: description, nodes, by }, session.runtime);
     const others =
       staying.length === 0 ? "" : `; there are other faults: ${faultsOf(staying).length}`;
     step.done();
@@ -356,43 +370,3 @@ const observationOf = (record: FaultRecord, request: FaultRequest): ObserveReque
   links: record.links,
   record,
 });
-
-interface FaultSession extends AsyncDisposable, EffectContext {
-  untilRecovered(signal: AbortSignal): Promise<void>;
-  connect(
-    node: NodeRecord,
-    signal: AbortSignal,
-  ): Promise<{ readonly connection: Connection; readonly reference: string }>;
-  observe(
-    node: NodeRecord,
-    request: ObserveRequest,
-    signal: AbortSignal,
-  ): Promise<Observation & Observed>;
-}
-
-async function openSession(
-  work: Work,
-  backend: Backend<unknown>,
-  clusterId: string,
-): Promise<FaultSession> {
-  const cluster = await findCluster(backend, clusterId, work.signal);
-  await assertKeyIsHere(cluster);
-  const connections: MaskedConnections = openMaskedConnections(cluster, work);
-  const connect: FaultSession["connect"] = async (node, inner) => ({
-    connection: await connections.connect(node, inner),
-    reference: nodeReference(node),
-  });
-  return {
-    cluster,
-    runtime: work,
-    connections,
-    connect,
-    untilRecovered: async (inner) =>
-      untilRecovered({ ...work, signal: inner }, backend, { clusterId }),
-    observe: async (node, request, inner) => {
-      const found = await observeNode(await connect(node, inner), request, inner);
-      return { ...found, hereMs: work.clock.now() };
-    },
-    [Symbol.asyncDispose]: async () => connections[Symbol.asyncDispose](),
-  };
-}

@@ -227,6 +227,18 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 4 of 4 pings answered/));
   });
 
+  test("the wait ends when another command has healed the fault, which is recorded once", async () => {
+    const { directory, backend, named, runtime, begin, end, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const begun = await begin({ durationMs: 3_600_000 });
+    await end();
+    await untilFaultEnds({ ...runtime, signal }, backend, { ...named, begun });
+    const healed = (await readEvents(directory)).filter(
+      (event) => event.kind === "fault" && event.course === "healed",
+    );
+    expect(healed).toMatchObject([{ by: "command" }]);
+  });
+
   test("the wait also ends if a node dies meanwhile, and names it", async () => {
     const { machines, backend, named, runtime, told, begin, stack } = await openFaultyCluster();
     await using _ = stack;
