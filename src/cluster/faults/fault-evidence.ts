@@ -16,6 +16,20 @@ export const unlessAway = async (request: FaultRequest, started: Promise<void>):
     if (!isAway(request, error)) throw error;
   });
 
+/** Throws `remote-command-failed` if nothing could tell the nodes with the fault from what they were like before. */
+export function assertCanShow({ kind }: FaultRequest, before: readonly Observed[]): void {
+  const { canShow, state } = faultRows[kind];
+  if (canShow?.(before) ?? true) return;
+  throw new ClusterError(
+    "remote-command-failed",
+    `The fault would not show: ${state(before)} already.`,
+    {
+      hint: "Heal the faults that these nodes have, and make sure that they answer each other's pings.",
+      facts: { fault: kind },
+    },
+  );
+}
+
 interface Looking {
   readonly request: FaultRequest;
   readonly before: readonly Observed[];

@@ -27,7 +27,7 @@ import type { Work } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { findNodes } from "../find-cluster.ts";
-import { awaitEvidence, unlessAway } from "./fault-evidence.ts";
+import { assertCanShow, awaitEvidence, unlessAway } from "./fault-evidence.ts";
 import { type FaultSession, openSession } from "./fault-session.ts";
 import { type PlannedPart, planFault } from "./plan-fault.ts";
 import { awaitEffect, planEffect } from "./platform-effect.ts";
@@ -95,6 +95,7 @@ export async function beginFault(
   using step = progress.start("Begin fault", description);
   const effect = await planEffect(request, session, signal);
   const before = await onEach(observe);
+  assertCanShow(request, before);
   recordCourse("begun");
   let endMs = 0;
   try {

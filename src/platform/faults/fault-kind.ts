@@ -129,6 +129,8 @@ export interface FaultRow<Options extends FaultOptions, Values> {
   /** Describes what faults of this kind change, over all nodes; `before`: what the same nodes were like. */
   state(observed: readonly Observed[], before?: readonly Observed[]): string;
   shows(request: Values, before: readonly Observed[], after: readonly Observed[]): boolean;
+  /** Whether a fault could show after these observations. Absent: always. */
+  canShow?(before: readonly Observed[]): boolean;
 }
 
 export const faultRow = <const Options extends FaultOptions>(

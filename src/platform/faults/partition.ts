@@ -74,6 +74,7 @@ export const partition = faultRow({
   }),
   state: answered,
   shows: (_request, _before, after) => fastest(after) === undefined,
+  canShow: (before) => fastest(before) !== undefined,
 });
 
 const dropping = (node: NodeRecord, from: readonly NodeRecord[]): FaultPart => ({

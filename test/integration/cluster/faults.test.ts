@@ -199,6 +199,20 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect([await cuts(), await list()]).toEqual([[false, false, false], []]);
   });
 
+  test("a partition of nodes that don't answer each other before it is refused", async () => {
+    const { directory, begin, list, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const { fault } = await begin();
+    const failure = await failureOf(begin());
+    expect([failure.id, failure.message]).toEqual([
+      "remote-command-failed",
+      "The fault would not show: 0 of 4 pings answered already.",
+    ]);
+    expect((await list()).map(({ id }) => id)).toEqual([fault.id]);
+    const courses = (await readEvents(directory)).filter(({ kind }) => kind === "fault");
+    expect(courses).toHaveLength(2);
+  });
+
   test("an interrupted beginning leaves no fault, not even one that was still on its way", async () => {
     const { machines, list, begin, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
