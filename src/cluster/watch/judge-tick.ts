@@ -23,6 +23,15 @@ export function readTick(text: string): Tick | undefined {
   return { clock, leastStart: clock - after, mostStart: clock - before, kills, failures };
 }
 
+/** What a look at the beginning of a container's boot would have seen. Where kills are the computer's, those before the boot stay. */
+export const tickOfBoot = (last: Tick): Tick => ({
+  ...last,
+  leastStart: -Infinity,
+  mostStart: Infinity,
+  kills: last.kills === last.failures ? 0 : last.kills,
+  failures: 0,
+});
+
 export function judgeTick(
   now: Tick,
   last: Tick | undefined,

@@ -58,8 +58,7 @@ tick() {
 }
 ticks() {
   count=0
-  while tick; do
-    sleep 3 >/dev/null
+  while sleep 3 >/dev/null && tick; do
     count=$((count + 1))
     [ $((count % 20)) -ne 0 ] || echo "cursor $(cursor_now)"
   done
@@ -82,6 +81,8 @@ programs() {
 }
 
 exec 3<&0 4>&1
+# What comes after the first look at the counters is known. The command begins when the node is ready.
+tick
 {
   # shellcheck disable=SC2086 # two words, or none
   journalctl --no-pager -q -a -f -o "$form" ${CURSOR:+--no-tail "--after-cursor=$CURSOR"} 3<&- 4>&- &

@@ -9,7 +9,7 @@ import { ClusterError } from "../../errors.ts";
 import { readLines } from "../logs/log-lines.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import { type Patterns, type Verdict, journalExpression, judgeLine } from "./judge-line.ts";
-import { type Tick, judgeTick, readTick } from "./judge-tick.ts";
+import { type Tick, judgeTick, readTick, tickOfBoot } from "./judge-tick.ts";
 import watchFile from "./watch-node.sh" with { type: "text" };
 
 /** Something that went wrong on a node. */
@@ -150,7 +150,7 @@ function nodeReader(
     boot: (text) => {
       if (state.boot !== undefined && state.boot !== text)
         report({ ...restart, subject: text }, "the node has booted");
-      if (state.boot !== text) state.lastTick = undefined;
+      if (state.boot !== text) state.lastTick &&= tickOfBoot(state.lastTick);
       state.boot = text;
     },
     facts: (text) => {

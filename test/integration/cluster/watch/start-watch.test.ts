@@ -170,6 +170,17 @@ test.skipIf(machinesLack !== undefined)(
 );
 
 test.skipIf(machinesLack !== undefined)(
+  `a node counts as watched when its counters are known, for what is killed right then (${machinesLack ?? "here"})`,
+  async () => {
+    const date =
+      '#!/bin/sh\n/bin/sleep 1\necho looked >>"$MACHINE/run/looks"\nexec /bin/date "$@"\n';
+    await using opened = await openCluster({ programs: { date } });
+    for (const machine of opened.machines.machines)
+      expect(await machine.read("run/looks")).toContain("looked");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
   `a platform's program that leaves processes goes on being watched (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await openCluster({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { journalExpression, judgeLine } from "../../../../src/cluster/watch/judge-line.ts";
-import { judgeTick, readTick } from "../../../../src/cluster/watch/judge-tick.ts";
+import { judgeTick, readTick, tickOfBoot } from "../../../../src/cluster/watch/judge-tick.ts";
 
 const patterns = {
   errors: ["fatal*raft", "oops"],
@@ -66,6 +66,24 @@ describe("two looks at a node's clock", () => {
     expect(kindsOf("1000.5 10.00 10.00 1 70", "1003.5 13.00 13.00 3 70")).toEqual([]);
     expect(kindsOf("1000.5 10.00 10.00 1 70", "1003.5 13.00 13.00 1 76")).toEqual([]);
     expect(kindsOf("1000.5 10.00 10.00 3 3", "1003.5 13.00 13.00 0 0")).toEqual([]);
+  });
+
+  test.each([
+    ["its own counters", "1000.5 10.00 10.00 3 3", "1003.5 13.00 13.00 1 1", true],
+    ["its own, without a kill", "1000.5 10.00 10.00 3 3", "9003.5 13.00 13.00 0 0", false],
+    ["the computer's", "1000.5 10.00 10.00 3 70", "1003.5 13.00 13.00 4 2", true],
+    ["the computer's, killed before", "1000.5 10.00 10.00 3 70", "1003.5 13.00 13.00 3 2", false],
+    [
+      "the computer's, killed elsewhere",
+      "1000.5 10.00 10.00 3 70",
+      "1003.5 13.00 13.00 4 0",
+      false,
+    ],
+  ])("show a kill since the node has booted, by %s", (_, before, after, hasKilled) => {
+    const kinds = judgeTick(readTick(after)!, tickOfBoot(readTick(before)!)).map(
+      ({ kind }) => kind,
+    );
+    expect(kinds).toEqual(hasKilled ? ["oom"] : []);
   });
 
   test("of another shape are none", () => {
