@@ -11,7 +11,6 @@ import { openMaskedConnections, secretsWarning } from "../connections.ts";
 import { assertRuns, findNodes } from "../find-cluster.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import followFile from "./follow-journal.sh" with { type: "text" };
-import { timeOf } from "./log-lines.ts";
 
 interface FollowRequest {
   readonly cluster: ClusterRecord;
@@ -80,28 +79,29 @@ async function followNode(
 ): Promise<void> {
   const { clock, progress } = runtime;
   const name = nodeReference(node);
-  let lastMs: number | undefined;
+  const beganMs = clock.now();
+  const place = journalPlace();
+  let hasRead = false;
   let lineOfLoss = "";
   for (let failures = 0; ; failures += 1) {
-    // Lines between these times may have been passed on before the connection was lost. Older ones come from a clock that was set back.
-    const [fromMs, knownMs] = [lastMs && Math.floor(lastMs / 1000) * 1000, lastMs];
+    const isKnown = place.repeated();
     const lines = linesOf((stream, line) => {
-      if (stream === "stderr") return undefined;
-      const ms = timeOf(line, clock.now())?.ms;
-      if (ms !== undefined && ms >= (fromMs ?? Infinity) && ms <= (knownMs ?? -Infinity))
-        return undefined;
-      lastMs = ms ?? lastMs;
+      if (stream === "stderr") return place.note(line);
+      if (isKnown(line)) return undefined;
+      hasRead = true;
       failures = 0;
+      place.passed(line);
       return pass(node, line);
     });
     try {
       const connection = await connections.connect(node, signal);
       if (lineOfLoss !== "") progress.note(`${name} is reached again.`);
       lineOfLoss = "";
+      const sinceMs = agoMs === undefined ? undefined : agoMs + clock.now() - beganMs;
       const script = shellText(followFile, {
-        LINES: agoMs === undefined && fromMs === undefined ? firstLines : mostLines,
-        AGO: agoMs === undefined || fromMs !== undefined ? "" : Math.ceil(agoMs / 1000),
-        FROM: fromMs === undefined ? "" : fromMs / 1000,
+        LINES: agoMs === undefined ? firstLines : mostLines,
+        AGO: sinceMs === undefined ? "" : Math.ceil(sinceMs / 1000),
+        CURSOR: place.cursor(agoMs !== undefined),
       });
       const { status, stderr } = await connection.run(
         {
@@ -115,11 +115,11 @@ async function followNode(
         signal,
       );
       // A signal ends it with a higher status, as when the node stops.
-      if (lastMs === undefined && status > 0 && status <= 127) throw unreadable(name, stderr);
+      if (!hasRead && status > 0 && status <= 127) throw unreadable(name, stderr);
     } catch (error) {
       signal.throwIfAborted();
       const isLost = hasErrorId(error, "connection-failed");
-      if (!isLost || (lastMs === undefined && !error.transient)) throw error;
+      if (!isLost || (!hasRead && !error.transient)) throw error;
     } finally {
       lines.end();
     }
@@ -129,6 +129,44 @@ async function followNode(
     }
     await clock.sleep(waits.followedNode.pauseMs(failures + 1), signal);
   }
+}
+
+const cursorLine = /^cursor ([A-Za-z0-9=;]{1,500})$/;
+
+/**
+ * Where a node's journal goes on after a lost connection. Times don't say, since a clock may be set. Lines before the last
+ * cursor may have been on their way, so it is the last but one, and the lines since the one before that, which may have
+ * been passed on already, are known by their words.
+ */
+function journalPlace() {
+  const cursors: string[] = [];
+  const passed: Map<string, number>[] = [new Map()];
+  return {
+    note: (line: string): void => {
+      const [, cursor] = cursorLine.exec(line) ?? [];
+      if (cursor === undefined) return;
+      cursors.push(cursor);
+      passed.push(new Map());
+      if (passed.length > 3) passed.shift();
+    },
+    passed: (line: string): void => {
+      const last = passed.at(-1);
+      if (last !== undefined && last.size < mostLines) last.set(line, (last.get(line) ?? 0) + 1);
+    },
+    /** Empty: the journal is read as at the beginning. The first cursor says nothing of the past that was asked for. */
+    cursor: (hasPast: boolean): string => cursors.at(-2) ?? (hasPast ? "" : (cursors[0] ?? "")),
+    /** Returns what tells whether a line has been passed on before, each time once. */
+    repeated: (): ((line: string) => boolean) => {
+      const left = new Map<string, number>();
+      for (const [line, count] of passed.flatMap((each) => [...each]))
+        left.set(line, (left.get(line) ?? 0) + count);
+      return (line) => {
+        const count = left.get(line) ?? 0;
+        if (count > 0) left.set(line, count - 1);
+        return count > 0;
+      };
+    },
+  };
 }
 
 /** The node's command ends when its stdin does, or its connection. */
@@ -146,6 +184,6 @@ const untilAborted = (signal: AbortSignal): AsyncIterable<Uint8Array> => ({
 const unreadable = (node: string, stderr: string): ClusterError =>
   new ClusterError(
     "remote-command-failed",
-    `The journal of ${node} cannot be read: ${outsideReason(stderr) || "it has no journalctl"}.`,
+    `The journal of ${node} cannot be read: ${outsideReason(stderr.replaceAll(/^cursor .*$/gm, "")) || "it has no journalctl"}.`,
     { facts: { node } },
   );

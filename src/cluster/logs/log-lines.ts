@@ -77,7 +77,7 @@ function* lastLines(text: string, most: number): Generator<string> {
 }
 
 /** The time of a line, by the node's clock, and the rest of it. */
-export function timeOf(
+function timeOf(
   line: string,
   nowMs: number,
 ): { readonly ms: number; readonly rest: string } | undefined {
