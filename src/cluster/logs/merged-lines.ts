@@ -1,4 +1,5 @@
 /** Reads the logs of all nodes into lines in the order of this computer's clock. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { NamedText } from "../../backend/contract.ts";
 import { isNoteOnLogs, readClock } from "../../platform/node-logs.ts";
 import { type LogLine, readLines } from "./log-lines.ts";
@@ -15,35 +16,50 @@ export function clockOf({ name, text }: NamedText) {
 }
 
 /**
- * Takes time in proportion to the texts, apart from the sorting. Lines without a time come first. What other logs repeat
- * of a journal is dropped. `select` gets the lines of one log after the other.
+ * Takes time in proportion to the texts, apart from the sorting; after each log, an interrupt gets its turn. Lines without a
+ * time come first. What other logs repeat of a journal is dropped. `select` gets the lines of one log after the other.
  */
-export function mergedLines(
+export async function mergedLines(
   texts: readonly NamedText[],
   nowMs: number,
+  signal: AbortSignal,
   select: (lines: readonly LogLine[]) => readonly LogLine[] = (lines) => lines,
-): readonly LogLine[] {
+): Promise<readonly LogLine[]> {
   const ahead = new Map(
     texts
       .flatMap((each) => clockOf(each) ?? [])
       .map(({ node, offsetMs }) => [node, offsetMs] as const),
   );
-  const logs = texts.flatMap((each) => {
+  const logs = await inTurns(texts, signal, (each) => {
     const [, node = "", kind = ""] = logName.exec(each.name) ?? [];
     if (kind === "" || clockName.test(each.name) || isNoteOnLogs(each.name)) return [];
     const given = { node, name: kind, text: each.text };
     const lines = readLines(given, { aheadMs: ahead.get(node) ?? 0, nowMs });
-    return { node, kind, lines: select(lines) };
+    return [{ node, kind, lines: select(lines) }];
   });
-  return logs
-    .flatMap(({ node, kind, lines }) => {
-      if (!partsOfJournals.has(kind)) return lines;
-      const journal = logs.find((each) => each.node === node && each.kind === "journal.txt");
-      // One node's at a time: those of all nodes would take as much memory as the logs.
-      const known = new Set(journal?.lines.map(lineKey));
-      return lines.filter((line) => !known.has(lineKey(line)));
-    })
-    .toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
+  const merged = await inTurns(logs, signal, ({ node, kind, lines }) => {
+    if (!partsOfJournals.has(kind)) return lines;
+    const journal = logs.find((each) => each.node === node && each.kind === "journal.txt");
+    // One node's at a time: those of all nodes would take as much memory as the logs.
+    const known = new Set(journal?.lines.map(lineKey));
+    return lines.filter((line) => !known.has(lineKey(line)));
+  });
+  return merged.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
+}
+
+/** Like `flatMap`; after each item, an interrupt gets its turn. */
+export async function inTurns<Item, Result>(
+  items: readonly Item[],
+  signal: AbortSignal,
+  task: (item: Item) => readonly Result[],
+): Promise<readonly Result[]> {
+  const results: (readonly Result[])[] = [];
+  for (const item of items) {
+    await nextTurn();
+    signal.throwIfAborted();
+    results.push(task(item));
+  }
+  return results.flat();
 }
 
 const partsOfJournals: ReadonlySet<string> = new Set(["kernel.txt", "platform-units.txt"]);

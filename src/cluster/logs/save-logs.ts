@@ -13,7 +13,7 @@ import { withoutPrivateKeys } from "../../system/private-keys.ts";
 import type { Progress, Work } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { openMaskedConnections, secretsWarning } from "../connections.ts";
-import { logName } from "./merged-lines.ts";
+import { inTurns, logName } from "./merged-lines.ts";
 
 interface LogsRequest {
   readonly cluster: ClusterRecord;
@@ -164,10 +164,11 @@ async function tryToHideSecrets(
 }
 
 /** How logs may be shown or saved: with hidden values masked, printable, and without private keys. */
-export const maskedTexts = (
+export const maskedTexts = async (
   texts: readonly NamedText[],
-  progress: Pick<Progress, "mask">,
-): readonly NamedText[] => texts.map(({ name, text }) => ({ name, text: masked(text, progress) }));
+  { progress, signal }: Pick<Work, "progress" | "signal">,
+): Promise<readonly NamedText[]> =>
+  inTurns(texts, signal, ({ name, text }) => [{ name, text: masked(text, progress) }]);
 
 const masked = (text: string, progress: Pick<Progress, "mask">): string =>
   withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given)));

@@ -66,7 +66,7 @@ export async function writeReport(
       text: await readTail(name, Math.ceil(xmlBytes / request.junit.length)),
     })),
   );
-  const parts = reportParts({ ...request, ...shown, ...found, xml });
+  const parts = await reportParts({ ...request, ...shown, ...found, xml }, work.signal);
   const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
   await writeNamedFile(file, renderReport({ ...parts, cases }));
   step.done();
@@ -88,7 +88,7 @@ async function nodeTexts(
     const clock = clockOf({ name, text });
     if (clock !== undefined) recordEvent(cluster.directory, { kind: "clock", ...clock }, work);
   }
-  return maskedTexts(texts, progress);
+  return await maskedTexts(texts, work);
 }
 
 /** The last logs that a command saved, which are masked. Files that are links or older than the run are not its own. */
@@ -142,10 +142,10 @@ interface Collected extends Omit<ReportRequest, "junit"> {
 }
 
 /** Reads everything into what the page shows. Takes time in proportion to the texts. */
-export function reportParts(given: Collected): ReportParts {
+export async function reportParts(given: Collected, signal: AbortSignal): Promise<ReportParts> {
   const { cluster, clusterId, texts, events, nowMs, xml } = given;
   const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts, events);
-  const { lines, dropped } = linesOf(given, nodes.length);
+  const { lines, dropped } = await linesOf(given, nodes.length, signal);
   const times = events.map(({ at }) => Date.parse(at));
   const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
   const run = events.findLast((event) => event.kind === "run");
@@ -188,10 +188,10 @@ export function reportParts(given: Collected): ReportParts {
 }
 
 /** The lines that the page has a place for. All logs are read twice, because one log says which moments of the others matter. */
-function linesOf({ texts, events, nowMs }: Collected, nodes: number) {
+async function linesOf({ texts, events, nowMs }: Collected, nodes: number, signal: AbortSignal) {
   const collect = collector();
   const bytesOf = (lines: readonly LogLine[]): number => lines.length * bytesEach;
-  const telling = mergedLines(texts, nowMs, (lines) => {
+  const telling = await mergedLines(texts, nowMs, signal, (lines) => {
     collect(bytesOf(lines));
     return lines.filter(isSign);
   });
@@ -203,7 +203,7 @@ function linesOf({ texts, events, nowMs }: Collected, nodes: number) {
     size < smallBytes ? 1 : nodes,
     (count) => void (left.dropped += count),
   );
-  const lines = mergedLines(texts, nowMs, (each) => {
+  const lines = await mergedLines(texts, nowMs, signal, (each) => {
     collect(bytesOf(each));
     return thin(each);
   });

@@ -72,3 +72,34 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   for (const other of ["an earlier run", "behind a link", "s3cret-word"])
     expect(html).not.toContain(other);
 });
+
+test("an interrupt ends the work on large logs, and writes nothing", async () => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "report.html");
+  const line = "2026-11-28T10:00:00.000001+00:00 host etcd[7]: a line\n";
+  for (const name of ["journal.txt", "install.log"])
+    await writeFile(join(folder.path, `agent_0.${name}`), line.repeat(1000));
+  const stop = new AbortController();
+  const progress = new LineProgress(() => {});
+  // The time is asked for when all files have been read.
+  const now = (): number => {
+    setImmediate(() => stop.abort(new Error("Ctrl-C")));
+    return systemClock.now();
+  };
+  const writing = writeReport(
+    { clock: { ...systemClock, now }, progress, environment: {}, signal: stop.signal },
+    { consoleOutput: async () => [] },
+    {
+      cluster: undefined,
+      clusterId: "nightly",
+      directory: folder.path,
+      file,
+      junit: [],
+      facts: [],
+      commands: [],
+    },
+  );
+  expect(writing).rejects.toThrow("Ctrl-C");
+  await writing.catch(() => {});
+  expect(await Bun.file(file).exists()).toBe(false);
+});

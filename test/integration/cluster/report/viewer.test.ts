@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
 import { renderReport } from "../../../../src/cluster/report/render-report.ts";
 import type { ClusterEvent, NewEvent } from "../../../../src/model/event.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
@@ -44,7 +45,7 @@ const events = [
   at(120, { ...run, course: "failed", status: 1 }),
 ];
 
-function html(): string {
+async function html(): Promise<string> {
   const lines = (node: string) =>
     Array.from({ length: 120 }, (_, second) =>
       second === 75
@@ -60,19 +61,22 @@ function html(): string {
   const xml =
     '<testsuite><testcase name="elects" time="8"/><testcase name="survives" time="40"><failure/></testcase></testsuite>';
   return renderReport(
-    reportParts({
-      cluster: undefined,
-      clusterId: "nightly",
-      directory: "",
-      file: "",
-      texts,
-      events,
-      xml: [{ name: "junit.xml", text: xml }],
-      result: { isGood: false, text: "The command exited with status 1." },
-      facts: [["Cluster", "nightly"]],
-      commands: [["Make this cluster again", "cluster-container once ./etcd -- ./test.sh"]],
-      nowMs: start + 130_000,
-    }),
+    await reportParts(
+      {
+        cluster: undefined,
+        clusterId: "nightly",
+        directory: "",
+        file: "",
+        texts,
+        events,
+        xml: [{ name: "junit.xml", text: xml }],
+        result: { isGood: false, text: "The command exited with status 1." },
+        facts: [["Cluster", "nightly"]],
+        commands: [["Make this cluster again", "cluster-container once ./etcd -- ./test.sh"]],
+        nowMs: start + 130_000,
+      },
+      neverAborted,
+    ),
   );
 }
 
@@ -81,7 +85,7 @@ test.skipIf(isSkipped)(
   async () => {
     await using folder = await scratchFolder();
     const page = join(folder.path, "report.html");
-    await Bun.write(page, html());
+    await Bun.write(page, await html());
     const pictures = resolve(repository, process.env["CLUSTER_E2E_SCREENSHOTS"] ?? folder.path);
     await mkdir(pictures, { recursive: true });
     using view = new Bun.WebView({

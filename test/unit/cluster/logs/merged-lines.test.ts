@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { clockText, readClock } from "../../../../src/platform/node-logs.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { mergedLines, preciseTime } from "../../../../src/cluster/logs/merged-lines.ts";
 
 const nowMs = Date.UTC(2026, 10, 29);
@@ -19,8 +20,8 @@ const texts = [
   { name: "agent_1.no-logs.txt", text: "gone" },
 ];
 
-test("lines are ordered by this computer's clock to the microsecond, and a journal's part isn't repeated", () => {
-  const lines = mergedLines(texts, nowMs).map(
+test("lines are ordered by this computer's clock to the microsecond, and a journal's part isn't repeated", async () => {
+  const lines = (await mergedLines(texts, nowMs, neverAborted)).map(
     ({ ms, node, unit, text }) =>
       `${ms === undefined ? "-" : preciseTime(ms)} ${node} ${unit}: ${text}`,
   );

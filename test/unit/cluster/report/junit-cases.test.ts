@@ -1,31 +1,35 @@
 /** The cases of JUnit files in a report. */
 import { expect, test } from "bun:test";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const start = Date.parse("2026-11-28T10:00:00Z");
 const run = { kind: "run", command: "./test.sh", nodes: ["master_0"] } as const;
 
-test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing", () => {
+test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing", async () => {
   const xml = `<testsuites><testsuite timestamp="2026-11-28T10:01:10">
     <testcase classname="a" name="elects &lt;a&gt; leader" time="5"/><testcase name="loses it" time="7"><failure/></testcase>
     <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"/>
     <system-out><![CDATA[<failure/> <testcase name="printed">]]></system-out><!-- <testcase name="old"/> --><testcase
       name='a > b "c" &#233;&#x0;' time='1'/></testsuite></testsuites>`;
-  const { cases } = reportParts({
-    cluster: undefined,
-    clusterId: "c",
-    directory: "",
-    file: "",
-    facts: [],
-    commands: [],
-    texts: [],
-    nowMs: start,
-    xml: [{ name: "a.xml", text: xml }],
-    events: [
-      { ...run, course: "begun", at: new Date(start + 60_000).toISOString() },
-      { ...run, course: "failed", status: 1, at: new Date(start + 120_000).toISOString() },
-    ],
-  });
+  const { cases } = await reportParts(
+    {
+      cluster: undefined,
+      clusterId: "c",
+      directory: "",
+      file: "",
+      facts: [],
+      commands: [],
+      texts: [],
+      nowMs: start,
+      xml: [{ name: "a.xml", text: xml }],
+      events: [
+        { ...run, course: "begun", at: new Date(start + 60_000).toISOString() },
+        { ...run, course: "failed", status: 1, at: new Date(start + 120_000).toISOString() },
+      ],
+    },
+    neverAborted,
+  );
   expect(
     cases.map(({ name, startMs, endMs, hasFailed }) => [
       name,

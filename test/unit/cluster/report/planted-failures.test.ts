@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { renderReport } from "../../../../src/cluster/report/render-report.ts";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 import { type ClusterEvent, type NewEvent, readEvent } from "../../../../src/model/event.ts";
 
 const start = Date.parse("2026-11-28T10:00:00Z");
@@ -20,6 +21,17 @@ const usual = [
 const ended = event(120, { ...run, course: "failed", status: 1 });
 const result = { isGood: false, text: "The command exited with status 1." };
 
+const unknown = {
+  cluster: undefined,
+  clusterId: "nightly",
+  directory: "",
+  file: "",
+  xml: [],
+  facts: [],
+  commands: [],
+  nowMs: start + 200_000,
+};
+
 interface Given {
   readonly events?: readonly ClusterEvent[];
   readonly journals: Readonly<Record<string, readonly string[]>>;
@@ -27,7 +39,7 @@ interface Given {
   readonly clocks?: Readonly<Record<string, string>>;
 }
 
-function report({ events = [], journals, clocks = {} }: Given): string {
+async function report({ events = [], journals, clocks = {} }: Given): Promise<string> {
   const boot = (node: string) => [
     `${unix(1)} ${node} kernel: Linux version 6.1.0`,
     `${unix(2)} ${node} systemd[1]: Starting cleanup with 0 errors...`,
@@ -37,22 +49,18 @@ function report({ events = [], journals, clocks = {} }: Given): string {
     name: `${node}.journal.txt`,
     text: [...boot(node), ...lines].join("\n"),
   }));
-  const parts = reportParts({
-    cluster: undefined,
-    clusterId: "nightly",
-    directory: "/x",
-    file: "/y",
-    xml: [],
-    facts: [],
-    commands: [],
-    result,
-    texts: [
-      ...texts,
-      ...Object.entries(clocks).map(([node, text]) => ({ name: `${node}.clock.txt`, text })),
-    ],
-    nowMs: start + 200_000,
-    events: [...usual, ...events, ended],
-  });
+  const parts = await reportParts(
+    {
+      ...unknown,
+      result,
+      texts: [
+        ...texts,
+        ...Object.entries(clocks).map(([node, text]) => ({ name: `${node}.clock.txt`, text })),
+      ],
+      events: [...usual, ...events, ended],
+    },
+    neverAborted,
+  );
   return renderReport(parts);
 }
 
@@ -75,9 +83,9 @@ const partition = (seconds: number, course: "begun" | "healed"): ClusterEvent =>
   });
 
 describe("the first screen names", () => {
-  test("a full disk", () => {
+  test("a full disk", async () => {
     const screen = firstScreen(
-      report({
+      await report({
         journals: {
           master_1: [
             `${unix(70)} master_1 etcd[412]: {"level":"fatal","msg":"failed to save WAL","error":"write /var/lib/etcd/wal/0.wal: no space left on device"}`,
@@ -92,7 +100,7 @@ describe("the first screen names", () => {
     expect(screen).toContain("status 1");
   });
 
-  test("what came first, also if a command noticed only what followed", () => {
+  test("what came first, also if a command noticed only what followed", async () => {
     const failed = "etcd.service: Failed with result 'exit-code'.";
     const noticed = {
       kind: "noticed",
@@ -101,7 +109,7 @@ describe("the first screen names", () => {
       text: `systemd: ${failed}`,
     } as const;
     const screen = firstScreen(
-      report({
+      await report({
         events: [event(71, noticed)],
         journals: {
           master_1: [
@@ -114,10 +122,10 @@ describe("the first screen names", () => {
     expect(screen).toMatch(/Noticed \S+ master_1 full disk etcd: .* failed unit systemd: etcd/);
   });
 
-  test("the first errors since the command began whose result stands there", () => {
+  test("the first errors since the command began whose result stands there", async () => {
     const earlier = { ...run, command: "restart" };
     const screen = firstScreen(
-      report({
+      await report({
         events: [
           event(41, { ...earlier, course: "begun" }),
           event(45, { ...earlier, course: "done", status: 0 }),
@@ -135,9 +143,9 @@ describe("the first screen names", () => {
     expect(screen).not.toMatch(/that restarts|set a limit/);
   });
 
-  test("a partition that split the quorum, as what explains it", () => {
+  test("a partition that split the quorum, as what explains it", async () => {
     const screen = firstScreen(
-      report({
+      await report({
         events: [partition(65, "begun"), partition(95, "healed")],
         journals: {
           master_0: [
@@ -154,33 +162,33 @@ describe("the first screen names", () => {
     );
   });
 
-  test("a partition, also if no unit fails of it, and no more than the last faults", () => {
+  test("a partition, also if no unit fails of it, and no more than the last faults", async () => {
     const journals = {
       master_0: [`${unix(72)} master_0 etcd[412]: etcdserver: request timed out, no leader`],
     };
     const screen = firstScreen(
-      report({ events: [partition(65, "begun"), partition(95, "healed")], journals }),
+      await report({ events: [partition(65, "begun"), partition(95, "healed")], journals }),
     );
     expect(screen).toContain(
       "Faults and power changes 10:01:05.000, 30.0 s partition between master_0 and master_1, master_2 First error",
     );
     const many = Array.from({ length: 9 }, (_, index) => partition(60 + index, "begun"));
-    const last = firstScreen(report({ events: many, journals }));
+    const last = firstScreen(await report({ events: many, journals }));
     expect(last).toContain("Faults and power changes, the last 6 10:01:03.000");
   });
 
-  test("a node that was shut down", () => {
+  test("a node that was shut down", async () => {
     const power = { kind: "power", action: "Shut down", nodes: ["master_1"] } as const;
     const events = [
       event(65, { ...power, course: "begun" }),
       event(70, { ...power, course: "done" }),
     ];
-    expect(firstScreen(report({ events, journals: {} }))).toContain(
+    expect(firstScreen(await report({ events, journals: {} }))).toContain(
       "10:01:05.000, 5.0 s Shut down on master_1",
     );
   });
 
-  test("what a command was told to ignore, but as that", () => {
+  test("what a command was told to ignore, but as that", async () => {
     const noticed = {
       kind: "noticed",
       node: "master_1",
@@ -191,17 +199,17 @@ describe("the first screen names", () => {
     } as const;
     const line = (seconds: number): string =>
       `${unix(seconds)} master_1 systemd[1]: app.service: Failed with result 'signal'.`;
-    const screenAt = (seconds: number): string =>
+    const screenAt = async (seconds: number): Promise<string> =>
       firstScreen(
-        report({ events: [event(70, noticed)], journals: { master_1: [line(seconds)] } }),
+        await report({ events: [event(70, noticed)], journals: { master_1: [line(seconds)] } }),
       );
-    expect(screenAt(70)).toContain("failed unit (explained by a request to ignore it)");
-    expect(screenAt(90)).not.toContain("a request to ignore it");
+    expect(await screenAt(70)).toContain("failed unit (explained by a request to ignore it)");
+    expect(await screenAt(90)).not.toContain("a request to ignore it");
   });
 
-  test("an OOM kill, also in a container's slice", () => {
+  test("an OOM kill, also in a container's slice", async () => {
     const screen = firstScreen(
-      report({
+      await report({
         journals: {
           master_2: [
             `${unix(75)} master_2 kernel: Out of memory: Killed process 812 (java) total-vm:4096000kB, anon-rss:1900000kB`,
@@ -214,8 +222,8 @@ describe("the first screen names", () => {
     expect(screen).toContain("Noticed 10:01:15.000 master_2 out of memory kernel: Out of memory");
   });
 
-  test("a full disk during a partition, which explains no full disk", () => {
-    const html = report({
+  test("a full disk during a partition, which explains no full disk", async () => {
+    const html = await report({
       events: [partition(65, "begun"), partition(95, "healed")],
       journals: { master_0: [`${unix(70)} master_0 app[9]: write: No space left on device`] },
     });
@@ -233,18 +241,23 @@ test.each([
   ["process", "out of memory", "Out of memory: Killed process 9 (app)", false],
   ["of-a-newer-program", "failed unit", "app.service: Failed with result 'signal'.", false],
   ["constructor", "failed unit", "app.service: Failed with result 'signal'.", false],
-])("a %s fault and a %s: explained as the fault's row says", (kind, what, line, isExplained) => {
-  const fault = { kind: "fault", id: "0123abcd", fault: kind, text: "the fault", nodes } as const;
-  const screen = firstScreen(
-    report({
-      events: [event(65, { ...fault, course: "begun", seconds: 30 })],
-      journals: { master_1: [`${unix(70)} master_1 app[9]: ${line}`] },
-    }),
-  );
-  expect(screen).toContain(`master_1 ${what} ${isExplained ? "(explained by the fault)" : "app:"}`);
-});
+])(
+  "a %s fault and a %s: explained as the fault's row says",
+  async (kind, what, line, isExplained) => {
+    const fault = { kind: "fault", id: "0123abcd", fault: kind, text: "the fault", nodes } as const;
+    const screen = firstScreen(
+      await report({
+        events: [event(65, { ...fault, course: "begun", seconds: 30 })],
+        journals: { master_1: [`${unix(70)} master_1 app[9]: ${line}`] },
+      }),
+    );
+    expect(screen).toContain(
+      `master_1 ${what} ${isExplained ? "(explained by the fault)" : "app:"}`,
+    );
+  },
+);
 
-test("what began last explains a failure", () => {
+test("what began last explains a failure", async () => {
   const killed: ClusterEvent = event(70, {
     kind: "fault",
     id: "4567abcd",
@@ -254,42 +267,34 @@ test("what began last explains a failure", () => {
     nodes: ["master_0"],
     seconds: 30,
   });
-  const { noticed } = reportParts({
-    cluster: undefined,
-    clusterId: "c",
-    directory: "",
-    file: "",
-    xml: [],
-    facts: [],
-    commands: [],
-    nowMs: start + 200_000,
-    events: [...usual, partition(65, "begun"), killed, ended],
-    texts: [
-      {
-        name: "master_0.journal.txt",
-        text: `${unix(71)} master_0 systemd[1]: app.service: Failed with result 'signal'.`,
-      },
-    ],
-  });
+  const { noticed } = await reportParts(
+    {
+      ...unknown,
+      events: [...usual, partition(65, "begun"), killed, ended],
+      texts: [
+        {
+          name: "master_0.journal.txt",
+          text: `${unix(71)} master_0 systemd[1]: app.service: Failed with result 'signal'.`,
+        },
+      ],
+    },
+    neverAborted,
+  );
   expect(noticed.map(({ explanation }) => explanation)).toEqual(["app.service dead on master_0"]);
 });
 
-test("the first error has a time, if any error has one", () => {
-  const parts = reportParts({
-    cluster: undefined,
-    clusterId: "c",
-    directory: "",
-    file: "",
-    xml: [],
-    facts: [],
-    commands: [],
-    nowMs: start + 200_000,
-    events: [...usual, ended],
-    texts: [
-      { name: "master_0.console.log", text: "Failed to create symlink\n" },
-      { name: "master_0.journal.txt", text: `${unix(50)} master_0 app[1]: error: no port` },
-    ],
-  });
+test("the first error has a time, if any error has one", async () => {
+  const parts = await reportParts(
+    {
+      ...unknown,
+      events: [...usual, ended],
+      texts: [
+        { name: "master_0.console.log", text: "Failed to create symlink\n" },
+        { name: "master_0.journal.txt", text: `${unix(50)} master_0 app[1]: error: no port` },
+      ],
+    },
+    neverAborted,
+  );
   expect(firstScreen(renderReport(parts))).toContain("10:00:50.000 master_0 app: error: no port");
 });
 
@@ -298,31 +303,34 @@ test.each([
   ["Shut down", 60, false],
   ["Start", 30, true],
   ["Start", 90, false],
-])("a power change (%s) explains what follows after %d s: %p", (action, seconds, isExplained) => {
-  const power = { kind: "power", action, nodes } as const;
-  const screen = firstScreen(
-    report({
-      events: [event(65, { ...power, course: "begun" }), event(66, { ...power, course: "done" })],
-      journals: {
-        master_1: [
-          `${unix(66 + seconds)} master_1 systemd[1]: app.service: Failed with result 'signal'.`,
-        ],
-      },
-    }),
-  );
-  expect(screen.includes("(explained by")).toBe(isExplained);
-});
+])(
+  "a power change (%s) explains what follows after %d s: %p",
+  async (action, seconds, isExplained) => {
+    const power = { kind: "power", action, nodes } as const;
+    const screen = firstScreen(
+      await report({
+        events: [event(65, { ...power, course: "begun" }), event(66, { ...power, course: "done" })],
+        journals: {
+          master_1: [
+            `${unix(66 + seconds)} master_1 systemd[1]: app.service: Failed with result 'signal'.`,
+          ],
+        },
+      }),
+    );
+    expect(screen.includes("(explained by")).toBe(isExplained);
+  },
+);
 
-test("equal commands at the same time have a bar each", () => {
+test("equal commands at the same time have a bar each", async () => {
   const both = [
     event(61, { ...run, course: "begun" }),
     event(90, { ...run, course: "done", status: 0 }),
   ];
-  const html = report({ events: both, journals: {} });
+  const html = await report({ events: both, journals: {} });
   expect(html.match(/<title>master_0: .\/test.sh, /g)).toHaveLength(2);
 });
 
-test("a timeline of any size is bounded, and says what it left out", () => {
+test("a timeline of any size is bounded, and says what it left out", async () => {
   const long = "&".repeat(1000);
   const checks = Array.from({ length: 3000 }, (_, index) =>
     event(index / 100, { kind: "check", node: "master_0", isReady: index % 2 === 0, text: long }),
@@ -331,7 +339,7 @@ test("a timeline of any size is bounded, and says what it left out", () => {
     event(index, { kind: "phase", title: `${index} ${long}`, course: "begun" }),
     event(index + 1, { kind: "phase", title: `${index} ${long}`, course: "done" }),
   ]);
-  const html = report({
+  const html = await report({
     events: [...checks, ...phases.flat()],
     journals: {
       master_0: Array.from({ length: 30_000 }, () => `${unix(70)} m a[1]: ${"x".repeat(99)}`),
@@ -342,8 +350,8 @@ test("a timeline of any size is bounded, and says what it left out", () => {
 });
 
 describe("hostile logs", () => {
-  test("stay text, and the page's policy allows no script but its own", () => {
-    const html = report({
+  test("stay text, and the page's policy allows no script but its own", async () => {
+    const html = await report({
       journals: {
         master_0: [
           `${unix(70)} <b>x</b> <img/src=x>[1]: error </script><script>alert(1)</script> \u001B]0;x\u0007 \u202E`,
@@ -360,20 +368,20 @@ describe("hostile logs", () => {
     expect(html).toMatch(/default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'/);
   });
 
-  test("fail nothing with a clock or a date that cannot be", () => {
-    const html = report({
+  test("fail nothing with a clock or a date that cannot be", async () => {
+    const html = await report({
       journals: { master_0: [`${unix(70)} master_0 app[1]: fatal`] },
       clocks: { master_0: "999999999999999 ms" },
     });
     expect(firstScreen(html)).toContain("10:01:10.000 master_0");
     const later = { journals: { master_0: [`${unix(3 * 86_400)} master_0 app[1]: fatal`] } };
-    expect(firstScreen(report(later))).toContain("2026-12-01 10:00:00.000 master_0");
+    expect(firstScreen(await report(later))).toContain("2026-12-01 10:00:00.000 master_0");
     const impossible = { ...usual[0], at: "2026-99-99T00:00:00.000Z" };
     expect(readEvent(impossible)).toBeUndefined();
     expect(readEvent(usual[0])).toEqual(usual[0]);
   });
 
-  test("of any size make a bounded page in linear time, which says what it left out", () => {
+  test("of any size make a bounded page in linear time, which says what it left out", async () => {
     const flood = [
       ...Array.from(
         { length: 200_000 },
@@ -382,7 +390,7 @@ describe("hostile logs", () => {
       "x".repeat(20_000_000),
       `${unix(80)} master_1 kernel: Out of memory: Killed process 1 (a)`,
     ];
-    const html = report({ journals: { master_0: flood, master_1: flood.slice(-1) } });
+    const html = await report({ journals: { master_0: flood, master_1: flood.slice(-1) } });
     expect(html.length).toBeLessThan(5_000_000);
     expect(html).toMatch(/\d+ lines of the logs, because this file has a limit/);
     expect(firstScreen(html)).toContain("master_1 out of memory");
