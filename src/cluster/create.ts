@@ -118,7 +118,7 @@ export async function createOpenCluster<Options>(
     }
     return { cluster, connections, [Symbol.asyncDispose]: close };
   } catch (error) {
-    recordFailure(directory, error, work);
+    recordFailure(directory, "create", error, work);
     await undoCreation(creationToUndo(), { error, isInterrupted: work.signal.aborted }, work);
     // Machines that end need not wait for a command that was interrupted, but it ends no later than this function.
     await Promise.allSettled([begun.use, close()]);

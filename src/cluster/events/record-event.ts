@@ -122,13 +122,14 @@ export function recordNodes(
     recordEvent(directory, { kind: "node", node: nodeReference(node), state: node.state }, runtime);
 }
 
-/** Records why a cluster was not created, or was of no use. */
-export const recordFailure = (directory: string, error: unknown, runtime: Recorder): void =>
-  recordEvent(
-    directory,
-    { kind: "result", title: "create", isGood: false, text: messageOf(error) },
-    runtime,
-  );
+/** Records why a cluster was not created, or why a command failed that the nodes had carried out. */
+export const recordFailure = (
+  directory: string,
+  title: "create" | "run",
+  error: unknown,
+  runtime: Recorder,
+): void =>
+  recordEvent(directory, { kind: "result", title, isGood: false, text: messageOf(error) }, runtime);
 
 export function recordCommandLine(
   directory: string,

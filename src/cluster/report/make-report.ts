@@ -143,20 +143,19 @@ interface Collected extends Omit<ReportRequest, "junit"> {
 
 /** Reads everything into what the page shows. Takes time in proportion to the texts. */
 export async function reportParts(given: Collected, signal: AbortSignal): Promise<ReportParts> {
-  const { cluster, clusterId, texts, events, nowMs, xml } = given;
+  const { cluster, clusterId, texts, nowMs, xml } = given;
+  const events = judgedRuns(given.events);
   const nodes = cluster?.nodes.map(nodeReference) ?? nodesOf(texts, events);
   const { lines, dropped } = await linesOf(given, nodes.length, signal);
   const times = events.map(({ at }) => Date.parse(at));
   const span = spanOf(times.length > 0 ? times : lines.flatMap(({ ms }) => ms ?? []), nowMs);
   const run = events.findLast((event) => event.kind === "run");
   const runBegan = events.find((each) => each.kind === "run" && each.course === "begun");
-  const last = events.findLast((event) => event.kind === "result");
-  const result = given.result ?? last;
-  const state = result === undefined ? "" : result.isGood ? ": succeeded" : ": failed";
+  const result = given.result ?? lastResult(events);
   const startMs = runBegan === undefined ? span.startMs : Date.parse(runBegan.at);
   const cases = xml.map(({ text }) => readCases(text, { startMs, endMs: span.endMs }));
   return {
-    title: `Cluster ${clusterId}${state}`,
+    title: `Cluster ${clusterId}${result === undefined ? "" : titleOf(result)}`,
     isGood: result?.isGood,
     result: [
       ...(run === undefined
@@ -185,6 +184,33 @@ export async function reportParts(given: Collected, signal: AbortSignal): Promis
       }),
     ],
   };
+}
+
+type Result = NonNullable<ReportRequest["result"]> & { readonly kind?: string };
+
+const titleOf = ({ isGood, kind }: Result): string =>
+  `: ${kind === "run" ? "the last command " : ""}${isGood ? "succeeded" : "failed"}`;
+
+/** How the last command ended, where nothing says how everything did. */
+function lastResult(events: readonly ClusterEvent[]): Result | undefined {
+  const last = events.findLast(
+    (event) => event.kind === "result" || (event.kind === "run" && event.course !== "begun"),
+  );
+  if (last?.kind === "run") return { kind: "run", isGood: last.course === "done", text: "" };
+  return last?.kind === "result" ? last : undefined;
+}
+
+/** A command that nodes have carried out may fail nevertheless, for what was noticed meanwhile. Its result follows its end. */
+function judgedRuns(events: readonly ClusterEvent[]): readonly ClusterEvent[] {
+  const judged = [...events];
+  for (const [index, event] of events.entries()) {
+    if (event.kind !== "result" || event.title !== "run") continue;
+    const at = judged.findLastIndex((each, place) => place < index && each.kind === "run");
+    const run = judged[at];
+    const text = "but something went wrong on the nodes while it ran";
+    if (run?.kind === "run") judged[at] = { ...run, course: "failed", text };
+  }
+  return judged;
 }
 
 /** The lines that the page has a place for. All logs are read twice, because one log says which moments of the others matter. */

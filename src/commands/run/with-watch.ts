@@ -1,5 +1,6 @@
 import type { Backend } from "../../backend/contract.ts";
 import type { Context } from "../../cli/command.ts";
+import { recordFailure } from "../../cluster/events/record-event.ts";
 import { findCluster } from "../../cluster/find-cluster.ts";
 import { type Ignored, type Trouble, startWatch } from "../../cluster/watch/start-watch.ts";
 import { ClusterError } from "../../errors.ts";
@@ -42,7 +43,9 @@ export async function withWatch(
   const status = await command(watch.end);
   const troubles = await watch.end();
   if (status !== 0 || troubles.length === 0) return status;
-  throw troubleNoticed(troubles);
+  const error = troubleNoticed(troubles);
+  recordFailure(cluster.directory, "run", error, context);
+  throw error;
 }
 
 const mostShown = 20;
