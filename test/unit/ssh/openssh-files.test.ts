@@ -138,11 +138,11 @@ test("a node behind an engine is reached with a command that also works in anoth
 });
 
 test("a rootless engine looks for the node where its other commands do", () => {
-  const environment = { XDG_DATA_HOME: "/data", CONTAINERS_STORAGE_CONF: "/storage.conf" };
+  const environment = { XDG_DATA_HOME: "/data", CONTAINERS_STORAGE_CONF: "storage.conf" };
   const { argv } = passageThrough(engineKinds.podman, environment)("0123abcd");
   expect(argv.slice(0, 4)).toEqual([
     "env",
-    "CONTAINERS_STORAGE_CONF=/storage.conf",
+    `CONTAINERS_STORAGE_CONF=${resolve("storage.conf")}`,
     "XDG_DATA_HOME=/data",
     "podman",
   ]);
@@ -167,8 +167,12 @@ test("the context that `docker context use` chose stays the one in which a node 
   expect(argvOf({ DOCKER_CONTEXT: "near" })).not.toContain("DOCKER_CONTEXT=far");
   const podman = passageThrough(engineKinds.podman, { DOCKER_CONFIG: folder.path })("0123");
   expect(podman.argv.join(" ")).not.toContain("DOCKER_CONTEXT");
-  await writeFile(join(folder.path, "config.json"), '{"currentContext":"default"}');
-  expect(argvOf({}).join(" ")).not.toContain("DOCKER_CONTEXT");
+  // Nobody else's counts in another shell, or after another `docker context use`.
+  for (const text of ['{"currentContext":"default"}', "{}"]) {
+    await writeFile(join(folder.path, "config.json"), text);
+    expect(argvOf({ DOCKER_HOST: "" })).toContain("DOCKER_CONTEXT=default");
+    expect(argvOf({ DOCKER_HOST: "" }).slice(0, 3)).toEqual(["env", "-u", "DOCKER_HOST"]);
+  }
 });
 
 test("an engine's address with a password stays in the environment, and is in no word of a command", () => {

@@ -179,7 +179,9 @@ function environmentFor(
       ? [name, use]
       : [name, use.includes(command) ? variable(environment, name) : undefined],
   );
-  return { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
+  const all = { ...environmentWithoutSecrets(environment), ...Object.fromEntries(given) };
+  // An empty one counts as unset, but not for Podman, and not for each version of Docker.
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
 }
 
 interface Watched {

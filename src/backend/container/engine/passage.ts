@@ -30,6 +30,7 @@ const placeNames = [
   "CONTAINERS_CONF",
   "CONTAINERS_CONF_OVERRIDE",
   "CONTAINERS_STORAGE_CONF",
+  "PODMAN_CONNECTIONS_CONF",
   "STORAGE_DRIVER",
   "SSH_AUTH_SOCK",
   "XDG_CONFIG_HOME",
@@ -38,11 +39,7 @@ const placeNames = [
 ];
 
 /** A path counts from the folder of the first command, and the login begins in another one. */
-const pathNames: ReadonlySet<string> = new Set([
-  "DOCKER_CONFIG",
-  "DOCKER_CERT_PATH",
-  "CONTAINER_SSHKEY",
-]);
+const isPath = (name: string): boolean => /_(?:CONF|CONFIG|OVERRIDE|PATH|SSHKEY)$/.test(name);
 
 /** sshd itself is only the second choice: without a name server it keeps each login waiting. */
 const choice = 'command -v bash >/dev/null && exec bash -c "$0"; exec /usr/sbin/sshd -i';
@@ -58,16 +55,15 @@ export function passageThrough(
   const places = placeNames.flatMap((place) => {
     const value = variable(environment, place);
     if (value === undefined || isSecretAddress(value)) return [];
-    return [`${place}=${pathNames.has(place) ? resolve(value) : value}`];
+    return [`${place}=${isPath(place) ? resolve(value) : value}`];
   });
   const isGiven = (place: string): boolean => variable(environment, place) !== undefined;
-  const context =
-    name === "docker" && !isGiven("DOCKER_CONTEXT") ? dockerContext(environment) : undefined;
-  const usesContext =
-    !isGiven("DOCKER_HOST") && (isGiven("DOCKER_CONTEXT") || context !== undefined);
-  // Docker would prefer the address of the shell in which the command runs.
-  if (usesContext) places.unshift("-u", "DOCKER_HOST");
-  if (usesContext && context !== undefined) places.push(`DOCKER_CONTEXT=${context}`);
+  if (name === "docker" && !isGiven("DOCKER_HOST")) {
+    // Docker would prefer the address of the shell in which the command runs.
+    places.unshift("-u", "DOCKER_HOST");
+    if (!isGiven("DOCKER_CONTEXT"))
+      places.push(`DOCKER_CONTEXT=${dockerContext(environment) ?? "default"}`);
+  }
   const command = [...(places.length === 0 ? [] : ["env", ...places]), name];
   const onNode = ["/bin/sh", "-c", choice, shellText(relay).trim()];
   return (id) => ({

@@ -188,7 +188,7 @@ test.each([
     await using folder = await scratchFolder();
     const program = join(folder.path, name);
     const names =
-      "DOCKER_HOST|DOCKER_DEFAULT_PLATFORM|DOCKER_CONTENT_TRUST|BUILDX_BUILDER|BUILDKIT_PROGRESS|DOCKER_BUILDKIT|PODMAN_USERNS";
+      "DOCKER_HOST|DOCKER_DEFAULT_PLATFORM|DOCKER_CONTENT_TRUST|BUILDX_BUILDER|BUILDKIT_PROGRESS|DOCKER_BUILDKIT|PODMAN_USERNS|CONTAINER_HOST";
     await writeFile(program, `#!/bin/sh\nenv | grep -E '^(${names})=' | sort\n`);
     await chmod(program, 0o755);
     const environment = {
@@ -197,6 +197,8 @@ test.each([
       DOCKER_DEFAULT_PLATFORM: "linux/s390x",
       DOCKER_CONTENT_TRUST: "1",
       BUILDX_BUILDER: "mine",
+      // Podman would take it for an address.
+      CONTAINER_HOST: "",
       ...(name === "docker" ? { DOCKER_BUILDKIT: "0" } : { PODMAN_USERNS: "auto" }),
     };
     const engine = openEngine(engineKinds[name], "", { environment, progress: silentProgress });
