@@ -2,7 +2,7 @@
  * Measures how much time the programs add to what the machines need, and how much faster a restored cluster is ready than
  * a new one. Prints a table of ratios to references from the same run, and writes it with all figures to dist/bench.json.
  * Needs what `scripts/test e2e` needs, rsync, clustershell and built executables. CONTRIBUTING.md describes the rows.
- * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [run-many] [wait] [report] [watch] [containers] [example] [dcos] [container-snapshots] [container-files] [vm-snapshots] [vms] [vm-templates] [tests] [all-tests]
+ * Usage: bun run bench [start-up] [size] [questions] [create] [sync] [run] [run-many] [wait] [report] [watch] [containers] [through-engine] [example] [dcos] [container-snapshots] [container-files] [vm-snapshots] [vms] [vm-templates] [tests] [all-tests]
  */
 import { join } from "node:path";
 import { programs } from "./build.ts";
@@ -20,6 +20,7 @@ import { measureContainerSnapshots, measureVmSnapshots } from "./bench/snapshots
 import { measureSizes, measureStartUp } from "./bench/start-up.ts";
 import { measureSync } from "./bench/sync.ts";
 import { allTests, measureTests, quickTests } from "./bench/tests.ts";
+import { measureThroughEngine } from "./bench/through-engine.ts";
 import { measureVmTemplates } from "./bench/vm-templates.ts";
 import { measureVms } from "./bench/vms.ts";
 import { measureWatch } from "./bench/watch.ts";
@@ -50,6 +51,9 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   report: async () => ({ rows: await measureReport(join(dist, "cluster-container")) }),
   watch: async () => ({ rows: await measureWatch(join(dist, "cluster-container")) }),
   containers: async () => ({ rows: measureContainers(join(dist, "cluster-container")) }),
+  "through-engine": async () => ({
+    rows: await measureThroughEngine(join(dist, "cluster-container")),
+  }),
   example: async () => ({ rows: await measureExample(join(dist, "cluster-container")) }),
   dcos: async () => ({ rows: [await measureDcos(join(dist, "cluster-container"))] }),
   "container-snapshots": async () => ({

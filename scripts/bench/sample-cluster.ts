@@ -42,11 +42,11 @@ export async function mastersOpen(cloud: BenchCloud, count: number): Promise<voi
   }
 }
 
-export async function closeMasters(cloud: BenchCloud): Promise<void> {
+export async function closeMasters(cloud: Pick<BenchCloud, "folder">): Promise<void> {
   await Promise.all((await sockets(cloud)).map((socket) => tell(socket, "exit")));
 }
 
-async function sockets(cloud: BenchCloud): Promise<readonly string[]> {
+async function sockets(cloud: Pick<BenchCloud, "folder">): Promise<readonly string[]> {
   const state = join(cloud.folder, "state");
   const paths = await readdir(state, { recursive: true });
   return paths
