@@ -5,7 +5,7 @@ import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
 
 export const sshInstallation =
-  "Install the OpenSSH client (Debian and Ubuntu: openssh-client; Fedora: openssh-clients; macOS includes it).";
+  "Install the OpenSSH client (Debian, Ubuntu and Alpine: openssh-client; Fedora: openssh-clients; macOS includes it).";
 
 /** Returns the path of `ssh`. Throws `machine-not-set-up` if there is none, or if it refuses to work for this user. */
 export function findSsh(environment: Environment): string {

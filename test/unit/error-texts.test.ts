@@ -217,7 +217,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
     ],
     [
       () => dockerSays("could not find free subnet", "network"),
-      "Docker has no free addresses for another network: could not find free subnet. → Destroy clusters that you no longer need, or remove networks that nobody uses with: docker network prune. Stopped clusters lose theirs too, and get it back when they start.",
+      "Docker has no free addresses for another network: could not find free subnet. → Destroy clusters that you no longer need, or remove networks that nobody uses with: docker network prune. Stopped clusters lose theirs too, and get it back when they start. If there are none, a VPN's routes may cover all ranges. Give the engine larger or other ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
     ],
     [
       () => qemuSays("cannot set up guest memory"),

@@ -115,7 +115,7 @@ export function engineFailure(
       return failure(
         "capacity-lacking",
         `${title} has no free addresses for another network`,
-        `Destroy clusters that you no longer need, or remove networks that nobody uses with: ${name} network prune. Stopped clusters lose theirs too, and get it back when they start.`,
+        `Destroy clusters that you no longer need, or remove networks that nobody uses with: ${name} network prune. Stopped clusters lose theirs too, and get it back when they start. If there are none, a VPN's routes may cover all ranges. ${rangesAdvice}`,
       );
     case "noSpace":
       return failure("capacity-lacking", `${title}'s disk is full`, spaceAdvice(name));
@@ -134,6 +134,9 @@ export function engineFailure(
       );
   }
 }
+
+export const rangesAdvice =
+  "Give the engine larger or other ranges: default-address-pools of Docker, default_subnet_pools of Podman.";
 
 /** Engines don't tell who has removed what they had. */
 export const prunedAdvice = (name: string): string =>

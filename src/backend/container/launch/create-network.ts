@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
-import { isRangeTaken, prunedAdvice } from "../engine/engine-errors.ts";
+import { isRangeTaken, prunedAdvice, rangesAdvice } from "../engine/engine-errors.ts";
 import type { Reach } from "../engine/engine-kind.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
@@ -105,7 +105,7 @@ export async function createNetwork(
     "capacity-lacking",
     `${engine.kind.title} has no range of addresses for another network.`,
     {
-      hint: "Give the engine more ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
+      hint: rangesAdvice,
     },
   );
 }
@@ -218,7 +218,7 @@ export function addressesIn(range: string, count: number): readonly string[] {
       "capacity-lacking",
       `The engine's range ${range} has too few addresses for ${count} nodes.`,
       {
-        hint: "Give the engine larger ranges: default-address-pools of Docker, default_subnet_pools of Podman.",
+        hint: rangesAdvice,
       },
     );
   return Array.from({ length: count + 1 }, (_, index) => addressText(first + index));

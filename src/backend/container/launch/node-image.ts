@@ -208,6 +208,7 @@ function notBuilt(
 
 const buildAdvice = (title: string): Readonly<Record<BuildFailure["cause"], string>> => ({
   network: `Make sure that ${title}'s containers can reach the distribution's package servers; src/backend/container/README.md in the repository explains how to build behind a proxy or with a mirror.`,
+  logins: `${title}'s configuration names a program for logins that fails, as "credsStore" or "credHelpers" in ~/.docker/config.json. The base images need no login: remove that line, or install the program.`,
   registry: `Make sure that ${title} can reach the registry of the base image, or load that image under its name.`,
   runtime: `${title} cannot run a build's commands on this computer. Check whether it can run any container: ${title.toLowerCase()} run --rm IMAGE true.`,
   unknown: "Check the network: the base image and the packages come from there.",
@@ -325,7 +326,7 @@ interface BuildFailure {
   readonly reason: string | undefined;
   /** The beginning of the step that failed, such as `RUN apt-get update`. */
   readonly step: string | undefined;
-  readonly cause: "network" | "registry" | "runtime" | "unknown";
+  readonly cause: "logins" | "network" | "registry" | "runtime" | "unknown";
 }
 
 /** Reads the output of a failed `build` from either of Docker's builders or from Podman. */
@@ -378,6 +379,7 @@ function failedStep(lines: readonly string[]): string | undefined {
 }
 
 const signs: readonly (readonly [cause: BuildFailure["cause"], pattern: RegExp])[] = [
+  ["logins", /\berror getting credentials\b/],
   ["runtime", /\b(?:OCI runtime|(?:crun|runc)(?:: | creating | run failed| create failed))/],
   [
     "registry",

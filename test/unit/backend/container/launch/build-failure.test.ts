@@ -50,6 +50,16 @@ test.each([
     },
   ],
   [
+    "BuildKit, a program for logins that isn't there",
+    `#2 [internal] load metadata for docker.io/library/debian:12\n#2 ERROR: error getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: \`\`\nERROR: failed to solve: debian:12: failed to resolve source metadata for docker.io/library/debian:12: error getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: \`\`\n`,
+    {
+      reason:
+        'ERROR: failed to solve: debian:12: failed to resolve source metadata for docker.io/library/debian:12: error getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: ``',
+      step: undefined,
+      cause: "logins",
+    },
+  ],
+  [
     "Podman, a runtime that may not",
     `STEP 1/3: FROM docker.io/library/debian:12\nSTEP 2/3: ENV container=docker\nSTEP 3/3: RUN apt-get update\nerror running container: from /usr/bin/crun creating container for [/bin/sh -c apt-get update]: setrlimit RLIMIT_NPROC: Operation not permitted\n: exit status 1\nError: building at STEP "RUN apt-get update": while running runtime: exit status 1\n`,
     {
