@@ -14,7 +14,7 @@ import { availableParallelism, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { groupTests, longestFirst, type TestGroups } from "./test-groups.ts";
-import { keepFailure } from "./test-tier/failures.ts";
+import { type FailedRun, failedIn, keepFailure } from "./test-tier/failures.ts";
 import { type Counts, type FileReport, readReport } from "./test-tier/junit.ts";
 import { startMeter } from "./test-tier/meter.ts";
 
@@ -43,7 +43,7 @@ const limits: Readonly<Record<string, number>> = { integration: 300, e2e: 900 };
 /** Where each boot takes many minutes, because a processor is translated and something else keeps this computer busy. */
 const busyLimit = 7_200;
 
-const running = new Map<ReturnType<typeof Bun.spawn>, { readonly name: string; text: string }>();
+const running = new Map<ReturnType<typeof Bun.spawn>, FailedRun & { text: string }>();
 
 interface Tier {
   readonly name: string;
@@ -92,7 +92,7 @@ async function runBunTest(
     `--reporter-outfile=${report}`,
   ];
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const output = { name, text: "" };
+  const output = { name, tier, settings, text: "" };
   running.set(child, output);
   if (isBusy) preferProcess(child.pid);
   const started = performance.now();
@@ -107,7 +107,8 @@ async function runBunTest(
     .text()
     .catch(() => "");
   const ran = files.map((file) => ({ file, ...readReport(file, text, status) }));
-  if (status !== 0) await keepFailure({ name, tier, text: output.text, settings }, ran);
+  const failed = ran.filter(({ counts }) => counts.failed > 0).map(({ file }) => file);
+  if (status !== 0) await keepFailure(output, failed.length === 0 ? files : failed);
   if (files.length === 1) return ran.map((each) => ({ ...each, seconds: Number(seconds) }));
   if (status === 0 || ran.some(({ counts }) => counts.failed > 0)) return ran;
   const lost = { counts: { passed: 0, failed: 1, skipped: 0 }, seconds: 0, skips: [] };
@@ -174,11 +175,14 @@ async function runAgain(ran: readonly Ran[], tier: Tier, reports: string): Promi
   return ran.map((first) => again.find(({ file }) => file === first.file) ?? first);
 }
 
-/** Ends the tests as well, which a signal to this process alone doesn't reach, and prints how far they were. */
-function endBy(signal: NodeJS.Signals): void {
-  for (const [child, { name, text }] of running) {
-    child.kill(signal);
-    process.stderr.write(`\n${tidied(text)}${name}: not finished\n`);
+/** Ends the tests as well, which a signal to this process alone doesn't reach, prints how far they were, and keeps what has failed. */
+async function endBy(signal: NodeJS.Signals): Promise<void> {
+  const all = [...running];
+  for (const [child] of all) child.kill(signal);
+  for (const [, run] of all) {
+    const failed = failedIn(run.text);
+    if (failed.length > 0) await keepFailure(run, failed);
+    process.stderr.write(`\n${tidied(run.text)}${run.name}: not finished\n`);
   }
   process.kill(process.pid, signal);
 }
@@ -201,7 +205,7 @@ function skipLines(ran: readonly Ran[]): readonly string[] {
 
 async function main(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.once(signal, () => endBy(signal));
+    process.once(signal, () => void endBy(signal));
   const reports = await mkdtemp(join(tmpdir(), "cluster-e2e-reports-"));
   const [name = "", ...only] = positionals;
   const tier = await readTier(name, only);

@@ -1,11 +1,10 @@
 /** What is left of files that failed: their output, the line that runs each again, and their names for `./scripts/test --again`. */
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileReport } from "./junit.ts";
 
 const folder = join("dist", "failed-tests");
 
-interface FailedRun {
+export interface FailedRun {
   readonly name: string;
   readonly tier: string;
   readonly text: string;
@@ -13,15 +12,20 @@ interface FailedRun {
   readonly settings: readonly string[];
 }
 
+/** The files that have failed, by the output of `bun test` so far, in which a file's lines follow its name. */
+export const failedIn = (text: string): readonly string[] =>
+  text
+    .split(/^(?=\S+\.test\.ts:$)/m)
+    .filter((lines) => /^\(fail\) /m.test(lines))
+    .map((lines) => lines.slice(0, lines.indexOf(":")));
+
 /** Writes below the working directory, and names the places on stderr. */
 export async function keepFailure(
   { name, tier, text, settings }: FailedRun,
-  ran: readonly (FileReport & { readonly file: string })[],
+  failed: readonly string[],
 ): Promise<void> {
   await mkdir(folder, { recursive: true });
   const log = join(folder, `${name.replaceAll("/", "-")}.log`);
-  const found = ran.filter(({ counts }) => counts.failed > 0).map(({ file }) => file);
-  const failed = found.length === 0 ? ran.map(({ file }) => file) : found;
   const seed = process.env["CLUSTER_E2E_SEED"];
   const variables = seed === undefined ? "" : `CLUSTER_E2E_SEED=${seed} `;
   const lines = failed.map((file) => `${variables}bun test ${settings.join(" ")} ./${file}`);

@@ -194,35 +194,44 @@ test("the quick run leaves out what boots machines by whatever way it does, and 
   expect((await runTier("e2e", mixed)).stdout).toBe("5 0 0\n");
 });
 
-test("an interrupt ends the tests, and shows which files were running, with their output", async () => {
-  await using folder = await scratchFolder();
-  const child = await startTier(folder.path, "e2e", {
-    "a.test.ts": `
+test.each([
+  ["e2e", "test/e2e/a.test.ts"],
+  ["integration", "integration"],
+])(
+  "an interrupt ends the tests of the tier %s, shows what was running, and keeps what had failed",
+  async (tier, name) => {
+    await using folder = await scratchFolder();
+    const child = await startTier(folder.path, tier, {
+      "a.test.ts": `
       test("is quick", () => {});
+      test("is wrong", () => { expect(1).toBe(2); });
       test("waits", async () => { await Bun.write("pid", String(process.pid)); await Bun.sleep(50_000); });`,
-  });
-  const readPid = async (): Promise<string> =>
-    await Bun.file(join(folder.path, "pid"))
-      .text()
-      .catch(() => "");
-  while ((await readPid()) === "") await Bun.sleep(20);
-  child.kill("SIGINT");
-  await child.exited;
-  expect(child.signalCode).toBe("SIGINT");
-  const stderr = await new Response(child.stderr).text();
-  expect(stderr).toContain("(pass) is quick");
-  expect(stderr).toEndWith("test/e2e/a.test.ts: not finished\n");
-  const pid = Number(await readPid());
-  const isRunning = (): boolean => {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
-    }
-  };
-  for (let tries = 0; tries < 100 && isRunning(); tries += 1) await Bun.sleep(50);
-  expect(isRunning()).toBe(false);
-});
+    });
+    const readPid = async (): Promise<string> =>
+      await Bun.file(join(folder.path, "pid"))
+        .text()
+        .catch(() => "");
+    while ((await readPid()) === "") await Bun.sleep(20);
+    child.kill("SIGINT");
+    await child.exited;
+    expect(child.signalCode).toBe("SIGINT");
+    const stderr = await new Response(child.stderr).text();
+    expect(stderr).toContain("(fail) is wrong");
+    expect(stderr).toEndWith(`${name}: not finished\n`);
+    const list = await Bun.file(join(folder.path, "dist", "failed-tests", "list")).text();
+    expect(list).toBe(`${tier} test/${tier}/a.test.ts\n`);
+    const pid = Number(await readPid());
+    const isRunning = (): boolean => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    };
+    for (let tries = 0; tries < 100 && isRunning(); tries += 1) await Bun.sleep(50);
+    expect(isRunning()).toBe(false);
+  },
+);
 
 test("an empty tier counts as not run", async () => {
   expect(await runTier("e2e", {})).toMatchObject({ status: 0, stdout: "0 0 0\n" });
