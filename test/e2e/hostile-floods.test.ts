@@ -88,7 +88,7 @@ test.each([
     const path = join(cloud().folder, "dots.sh");
     await Bun.write(path, `#!/bin/bash\n# variant: enterprise\n${lines}\n`);
     const before = await cloud().machines();
-    const running = cloud().start([...createWords, "-c", "dots", path], { limitMs: 100_000 });
+    const running = cloud().start([...createWords, "-c", "dots", path]);
     if (how === "is interrupted") {
       await running.said("Check version …");
       running.interrupt("SIGINT");
@@ -166,9 +166,9 @@ test("a wait whose first master sends 20,000 secrets that begin alike ends, and 
   await onMaster(
     `${words}; printf '#!/bin/sh\\nexec cat /secrets\\n' >/usr/bin/head; chmod 755 /usr/bin/head`,
   );
-  const limited = await cloud().run(["wait", "--timeout", "3s"], { limitMs: 60_000 });
+  const limited = await cloud().run(["wait", "--timeout", "3s"]);
   expect(limited.signal, limited.stderr).toBeUndefined();
-  const running = cloud().start(["wait", "-vv", "--timeout", "30m"], { limitMs: 60_000 });
+  const running = cloud().start(["wait", "-vv", "--timeout", "30m"]);
   await running.said("e2e-secrets");
   running.interrupt("SIGINT");
   const ended = await running.ended;
