@@ -37,7 +37,10 @@ export interface MachinesPlan {
   readonly hasLeftovers: boolean;
 }
 
+/** After this long without a login, and again, a node is asked whether its own sshd answers there. */
 const silentMs = 20_000;
+/** On a busy computer, nodes boot for minutes. */
+const mostSilences = 9;
 
 /** The facts in the labels of a cluster's network. */
 export interface ClusterFacts extends Pick<
@@ -61,8 +64,12 @@ export abstract class ContainerMachines {
     /** The interface of its network. */
     bridge?: unknown;
   } = {};
-  /** Whether a login has succeeded, or was missed, and since when all containers run. */
-  readonly #silence: { isOver: boolean; sinceMs?: number } = { isOver: false };
+  /** Whether a login has succeeded, or was missed; since when there was none, and how often and with what answer a node was asked. */
+  readonly #silence: { isOver: boolean; sinceMs?: number; count: number; hasAnswered: boolean } = {
+    isOver: false,
+    count: 0,
+    hasAnswered: false,
+  };
   /** All nodes that the engine has ever shown, by their ids. */
   readonly #seen = new Map<string, NodeRecord>();
 
@@ -135,7 +142,7 @@ export abstract class ContainerMachines {
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const started = { names: this.#started, kind: "container" } as const;
     const cluster = this.#read(await inspect(this.plan.engine, started, signal));
-    this.#warnIfSilent(cluster);
+    await this.#warnIfSilent(cluster, signal);
     this.#assertNoneRemoved(cluster.nodes);
     const ended = cluster.nodes.find(({ state }) => ["stopped", "ending", "ended"].includes(state));
     if (ended === undefined) return cluster;
@@ -145,22 +152,37 @@ export abstract class ContainerMachines {
     throw machineFailed(ended, { output, hint });
   }
 
-  /** Something that drops packets looks like nodes that boot slowly, until the limit of the first login. */
-  #warnIfSilent({ nodes }: ClusterRecord): void {
+  /** Something that drops packets looks like nodes that boot slowly, until the limit of the first login. So a node is asked whether its sshd answers there. */
+  async #warnIfSilent({ nodes }: ClusterRecord, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.runtime;
+    const { engine } = this.plan;
     const silence = this.#silence;
-    if (silence.isOver || nodes.length === 0 || nodes.some(({ state }) => state !== "running"))
+    const [first] = nodes;
+    if (silence.isOver || first === undefined || nodes.some(({ state }) => state !== "running"))
       return;
     silence.sinceMs ??= clock.now();
     if (clock.now() - silence.sinceMs < silentMs) return;
+    const words = ["exec", first.id, "bash", "-c", "</dev/tcp/127.0.0.1/22"];
+    const answers = await engine.ask({ words }, signal).then(
+      () => true,
+      () => false,
+    );
+    signal.throwIfAborted();
+    silence.count += 1;
+    silence.sinceMs = clock.now();
+    const isMissed = answers ? silence.hasAnswered : silence.count === mostSilences;
+    silence.hasAnswered = answers;
+    if (silence.isOver || !isMissed) return;
     silence.isOver = true;
-    const { title, name } = this.plan.engine.kind;
-    const isDirect = this.#reachNow === "direct";
-    const cause = isDirect
-      ? "Something on this computer, such as a firewall or a VPN, may keep it from the nodes' addresses."
-      : `Their sshd may not run: see ${name} logs.`;
+    const { title, name } = engine.kind;
+    const reach = this.#reachNow;
+    const seconds = (silence.count * silentMs) / 1000;
+    const cause =
+      answers && reach === "direct"
+        ? "Something on this computer, such as a firewall or a VPN, may keep it from the nodes' addresses."
+        : `Their sshd ${answers ? "answers on the nodes themselves" : "may not run"}: see ${name} logs.`;
     progress.warn(
-      `All containers have been running for ${silentMs / 1000} s, but none accepts a login ${reachText(this.#reachNow, { title })}. ${cause}`,
+      `All containers have been running for ${seconds} s, but none accepts a login ${reachText(reach, { title })}. ${cause}`,
     );
   }
 

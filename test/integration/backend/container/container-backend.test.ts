@@ -201,6 +201,38 @@ checks("after a start that failed, the engine's permissions are tested again", a
   expect(existsSync(machine.rights)).toBeFalse();
 });
 
+checks("only nodes whose own sshd answers blame a firewall for missing logins", async () => {
+  await using machine = await openMachine();
+  const creation = await launched(machine);
+  const blamed = () => machine.told.filter((line) => line.includes("none accepts a login"));
+  const pass20Seconds = async (): Promise<void> => {
+    await creation.look(neverAborted);
+    machine.passed.ms += 20_000;
+    await creation.look(neverAborted);
+  };
+  {
+    await using _ = machine.world.strike({ call: "exec", when: "before", answer: "it boots" });
+    for (let count = 0; count < 6; count += 1) await pass20Seconds();
+    expect(blamed()).toEqual([]);
+  }
+  await pass20Seconds();
+  expect(blamed()).toEqual([]);
+  await pass20Seconds();
+  expect(blamed()).toEqual([expect.stringMatching(/running for 160 s.* such as a firewall/)]);
+});
+
+checks("nodes whose sshd answers nobody are named as such, once", async () => {
+  await using machine = await openMachine();
+  const creation = await launched(machine);
+  await using _ = machine.world.strike({ call: "exec", when: "before", answer: "it boots" });
+  for (let count = 0; count < 12; count += 1) {
+    await creation.look(neverAborted);
+    machine.passed.ms += 20_000;
+  }
+  const blamed = machine.told.filter((line) => line.includes("none accepts a login"));
+  expect(blamed).toEqual([expect.stringMatching(/running for 180 s.* sshd may not run/)]);
+});
+
 checks("after a claim that failed, nothing is launched", async () => {
   await using machine = await openMachine();
   await using _ = machine.world.strike({
