@@ -38,7 +38,7 @@ interface Entry {
   readonly owners: Owners;
   readonly usage: string;
   readonly sentences: readonly Owned[];
-  readonly arguments: readonly string[];
+  readonly arguments: readonly Owned[];
   readonly options: readonly Owned[];
   readonly common: readonly string[];
 }
@@ -91,11 +91,29 @@ const entries: readonly Entry[] = names.map((name) => {
     sentences: byText(having, ({ command }) =>
       sentencesOf(`${command.summary}. ${command.description}`),
     ),
-    arguments: describeArguments(first.command).map(([label, text]) => `\`${label}\`: ${text}`),
+    arguments: argumentsOf(having),
     options: lines.filter(({ text }) => !commonOptions.has(text)),
     common: lines.flatMap(({ text }) => commonOptions.get(text)?.label ?? []),
   };
 });
+
+/** Whether an argument is required may differ between programs: the first one's line stands for all with the same summary. */
+function argumentsOf(having: readonly Having[]): readonly Owned[] {
+  const described = having.flatMap(({ command }) => {
+    const summaries = Object.values(command.positionals).map(({ summary }) => summary);
+    return describeArguments(command).map(([label, text], index) => ({
+      summary: summaries[index],
+      line: `\`${label}\`: ${text}`,
+    }));
+  });
+  const summaries = byText(having, ({ command }) =>
+    Object.values(command.positionals).map(({ summary }) => summary),
+  );
+  return summaries.map(({ text, owners }) => ({
+    text: described.find(({ summary }) => summary === text)?.line ?? text,
+    owners,
+  }));
+}
 
 function argumentCount({ positionals }: Command): number {
   return Object.keys(positionals).length;
@@ -170,7 +188,12 @@ function section(entry: Entry, owners: Owners): string | undefined {
     `\`${entry.usage}\``,
     of(owners),
     ...others.map((each) => `${each}: ${of(each)}`),
-    list([...entry.arguments, ...options]),
+    list([
+      ...entry.arguments.map((each) =>
+        each.owners === owners ? each.text : `${each.text}; ${each.owners} only`,
+      ),
+      ...options,
+    ]),
     entry.common.length > 0 ? `[Common options](#common-options): ${entry.common.join(", ")}` : "",
   ]
     .filter((part) => part !== "")

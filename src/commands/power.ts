@@ -5,6 +5,7 @@ import { argument, flag, listArgument } from "../cli/options/option.ts";
 import { choice } from "../cli/options/value-types.ts";
 import type { PowerAction, PowerRequest } from "../cluster/power.ts";
 import type { JsonResults } from "./json-results.ts";
+import { declaredIf } from "./backend-options.ts";
 import { clusterOptions, nodeNames, nodeSelector } from "./options.ts";
 
 const actions: readonly PowerAction[] = ["stop", "start", "restart", "pause", "resume"];
@@ -17,7 +18,7 @@ const returnsOfActions =
   "Nodes that are in the wanted state already stay as they are; to pause or resume a stopped node is an error, except for those of a group. `start`, `restart` and `resume` return";
 const force = flag({
   flag: "--force",
-  summary: "Cut the power instead of shutting down; for stop and restart",
+  summary: "Cut the power instead of shutting down",
 });
 
 export const nodeCommand = (kind: BackendKind) =>
@@ -39,7 +40,7 @@ export const nodeCommand = (kind: BackendKind) =>
         completeWith: nodeNames,
       }),
     },
-    options: clusterOptions(kind, { force }),
+    options: clusterOptions(kind, declaredIf(kind.local !== undefined, { force })),
     examples: [
       ...(kind.local === undefined
         ? []
@@ -47,12 +48,10 @@ export const nodeCommand = (kind: BackendKind) =>
       { words: "node restart masters", summary: "Shut the masters down and start them again" },
     ],
     check: ({ action, force: isForced }, problems) => {
-      if (isForced === true && kind.local === undefined)
-        problems.add("--force: nobody can cut an instance's power");
       if (isForced === true && action !== undefined && action !== "stop" && action !== "restart")
         problems.add(`--force: ${action} takes no --force`);
     },
-    run: async ({ action, nodes, force: isForced, ...input }, context) =>
+    run: async ({ action, nodes, force: isForced = false, ...input }, context) =>
       change(kind, { action, nodes, isForced, ...input }, context),
   });
 

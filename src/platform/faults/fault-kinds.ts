@@ -43,7 +43,7 @@ export const commonOptions = {
   /** Default: the first master that answers. */
   untilNodes: nodesOption({
     flag: "--until-node",
-    summary: `where the command of ${optionName("until")} must succeed; may be given several times`,
+    summary: `where the command of ${optionName("until")} must succeed`,
     defaultText: "the first master that answers",
   }),
 } satisfies FaultOptions;

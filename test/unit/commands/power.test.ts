@@ -69,7 +69,7 @@ test.each([
 
 test.each([
   ["node pause --force all", containerKind, "--force: pause takes no --force"],
-  ["node restart --force all", cloudKind, "--force: nobody can cut an instance's power"],
+  ["node restart --force all", cloudKind, "--force: no such option"],
   ["node stop all", cloudKind, 'ACTION: "stop" is not one of restart'],
   ["node stop", containerKind, "NODE: required"],
   ["node", containerKind, "ACTION: required"],
