@@ -72,7 +72,8 @@ function optionOffer(options: readonly Option[], read: Words): Offer {
   return { lines: ["words", ...usable.flatMap(flagLines)] };
 }
 
-function begunOffer({ type }: Option | Argument, current: string): Offer | undefined {
+function begunOffer({ type, completeWith }: Option | Argument, current: string): Offer | undefined {
+  if (completeWith !== undefined) return undefined;
   const begun = (type.offers ?? []).filter((each) => current !== "" && each.startsWith(current));
   return begun.length === 0 ? undefined : { lines: ["words", ...begun] };
 }
@@ -84,7 +85,7 @@ function valueOffer(
 ): Offer {
   if (completeWith !== undefined)
     return {
-      ...nothing,
+      lines: ["words", ...(type.offers ?? [])],
       command: [...completeWith, ...repeatedWords(completeWith, program, read)],
     };
   if (type.choices !== undefined)

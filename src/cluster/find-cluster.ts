@@ -112,10 +112,8 @@ export function findNodes(
   return cluster.nodes.filter((node) => found.has(node));
 }
 
-export const nodeNamesOf = (cluster: ClusterRecord): readonly string[] => [
-  ...groupsOf(cluster),
-  ...membersOf(cluster).map(nodeReference),
-];
+export const nodeNamesOf = (cluster: ClusterRecord): readonly string[] =>
+  membersOf(cluster).map(nodeReference);
 
 /** The groups that have nodes. */
 const groupsOf = (cluster: ClusterRecord): readonly string[] =>
@@ -199,7 +197,7 @@ function existingNode(cluster: ClusterRecord, reference: string): NodeRecord {
 }
 
 function nodeNotFound(cluster: ClusterRecord, reference: string, lacks: string): ClusterError {
-  const existing = membersOf(cluster).map(nodeReference);
+  const existing = nodeNamesOf(cluster);
   return new ClusterError("node-not-found", `Cluster "${cluster.id}" has ${lacks}.`, {
     hint:
       existing.length === 0

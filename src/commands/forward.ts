@@ -4,7 +4,7 @@ import { value } from "../cli/options/value-types.ts";
 import type { BackendKind } from "../backend/contract.ts";
 import { parsePort } from "../model/parse-values.ts";
 import type { JsonResults } from "./json-results.ts";
-import { clusterOptions, nodeNames, nodeSelector } from "./options.ts";
+import { clusterOptions, nodeNames, oneNode } from "./options.ts";
 
 const ports = value(async (given) => {
   const [, local, remote] = /^(?:(\d+):)?(\d+)$/.exec(given) ?? [];
@@ -22,7 +22,7 @@ export const forwardCommand = (kind: BackendKind) =>
     description:
       "Listen on 127.0.0.1, and forward each connection over SSH to the port of the node, until Ctrl-C. Without LOCAL, take any port that is free here. Print the address. Programs on the node see connections from the node itself. Everyone on this computer can connect meanwhile.",
     positionals: {
-      node: argument(nodeSelector(kind.machineId), {
+      node: argument(oneNode(kind.machineId), {
         name: "NODE",
         summary: "The node, as for `run --node`",
         completeWith: nodeNames,

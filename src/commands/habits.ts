@@ -30,6 +30,9 @@ export const habitsOf = (program: string): Habits => ({
       `type ${program} run bash for a shell on a master, or ${program} run --node agent_0 bash`,
     ],
     ["exec", `type ${program} run COMMAND`],
+    ...["port", "ports", "port-forward", "tunnel"].map(
+      (word) => [word, `type ${program} forward NODE PORT to reach a port of a node`] as const,
+    ),
     ["status", `type ${program} list for all clusters, or ${program} inspect for the nodes of one`],
     ["list -c", `-c: list shows all clusters; for one, type ${program} inspect -c CLUSTER_ID`],
     [

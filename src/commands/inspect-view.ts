@@ -80,6 +80,17 @@ function webText(facts: Pick<InspectedCluster, "webUi" | "nodes">): string {
   return facts.webUi ?? absent;
 }
 
+/** Where the addresses of nodes lead nowhere from here, only `forward` leads to the platform's ports. */
+function portLines(
+  { platform, nodes }: InspectedCluster,
+  through: string | undefined,
+): readonly (readonly [string, string])[] {
+  const { ports = [] } = platform ?? {};
+  if (ports.length === 0) return [];
+  const isForwarded = through !== undefined || nodes.every(({ sshPort }) => sshPort !== 22);
+  return [["Ports", `${ports.join(", ")}${isForwarded ? ": run `forward` to reach one" : ""}`]];
+}
+
 function platformLines({
   platform,
   variant,
@@ -112,6 +123,7 @@ export function inspectText(facts: InspectedCluster, columns: number, nowMs: num
         : "not on this computer: the cluster was created elsewhere",
     ],
     ["Web UI", webText(facts)],
+    ...portLines(facts, through),
     ...(through === undefined
       ? []
       : [["Reached", `through ${through}: nodes' addresses lead nowhere from here`] as const]),

@@ -75,7 +75,13 @@ export const timeout = (summary: string) =>
   });
 
 /** A name that `findNodes` accepts. */
-export const nodeSelector = (machineId: RegExp) =>
+export const nodeSelector = (machineId: RegExp): ValueType<string> => ({
+  ...oneNode(machineId),
+  offers: ["all", "masters", "agents", "public_agents"],
+});
+
+/** Likewise, for a command that takes one node: completion offers no groups. */
+export const oneNode = (machineId: RegExp) =>
   value(async (given) => {
     // Loaded late: the parts of Bun that it needs take two thirds of a start's time.
     const { nodeSelectorProblem } = await import("../cluster/find-cluster.ts");

@@ -30,7 +30,7 @@ export interface ValueType<Single> {
   readonly parse: (text: string, invocation: Invocation) => Single | Promise<Single>;
   /** Every accepted text, if there is a fixed list. Shown in the help and offered by completion. */
   readonly choices?: readonly string[];
-  /** Some of the accepted texts, which completion offers as soon as one of them has been begun. */
+  /** Some of the accepted texts, which completion offers beside those of a command, or as soon as one of them has been begun. */
   readonly offers?: readonly string[];
   /** The kind of path that completion offers. */
   readonly completes?: "file" | "directory";

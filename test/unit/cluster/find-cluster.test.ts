@@ -181,15 +181,8 @@ test.each(["public_agents", "agent_1", "master_2", "constructor"])(
   },
 );
 
-test("the names of a cluster's nodes and of its groups can be completed", () => {
-  expect(nodeNamesOf(mixed)).toEqual([
-    "all",
-    "masters",
-    "agents",
-    "master_0",
-    "master_1",
-    "agent_0",
-  ]);
+test("the names of a cluster's nodes can be completed", () => {
+  expect(nodeNamesOf(mixed)).toEqual(["master_0", "master_1", "agent_0"]);
 });
 
 test("a selector is a node or a group", () => {

@@ -187,6 +187,15 @@ test.each<[string, BackendKind, readonly string[]]>([
   expect(offered(kind, line)).toEqual(words);
 });
 
+test("a shell is offered groups of nodes only where several nodes may be named", () => {
+  const linesAfter = (line: string) =>
+    completionOffer(programFor(containerKind), ["fish", ...line.split(" ")]).lines;
+  const groups = ["words", "all", "masters", "agents", "public_agents"];
+  for (const line of ["node restart ", "run --node m", "fault partition --between ", "logs -n "])
+    expect(linesAfter(line)).toEqual(groups);
+  expect(linesAfter("forward ")).toEqual(["words"]);
+});
+
 test("a shell is not offered options that another one replaces", () => {
   expect(offered(vmKind, "create --f")).toEqual(
     expect.arrayContaining(["--agents", "--from", "--help"]),

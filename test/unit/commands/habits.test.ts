@@ -110,7 +110,7 @@ test("half of an own image is missing only if it wasn't given", async () => {
   ]);
 });
 
-test.each(["ssh", "exec", "status"])(
+test.each(["ssh", "exec", "status", "port", "ports", "port-forward", "tunnel"])(
   "%s has a hint that names a command of each program",
   async (word) => {
     for (const { name, habits: load, commands } of [cloudKind, containerKind, vmKind].map(

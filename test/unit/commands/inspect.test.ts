@@ -87,13 +87,20 @@ test("names the platform and its version instead of a variant, and in JSON what 
       ],
     },
   });
+  expect(linesOf(stdout)).toContainEqual(["Ports", "80, 6817"]);
+  const forwarded = { ...master, ssh: { ...master.ssh, port: 40_022 } };
+  const inMachine = await inspect({ ...record, nodes: [forwarded] });
+  expect(linesOf(inMachine.stdout)).toContainEqual([
+    "Ports",
+    "80, 6817: run `forward` to reach one",
+  ]);
   const unknown = await inspect(exampleCluster([master], "none"));
   expect(unknown.stdout).not.toMatch(/Variant|Platform/);
 });
 
-test("the names that shells offer are those of groups with nodes, and of the nodes", async () => {
+test("the names that shells offer are those of the nodes", async () => {
   const { stdout } = await inspect(cluster, " --output names");
-  expect(stdout.split("\n")).toEqual(["all", "masters", "agents", "master_0", "agent_0"]);
+  expect(stdout.split("\n")).toEqual(["master_0", "agent_0"]);
 });
 
 test("a node that has stopped, and one that is gone, are named with what is known", async () => {
