@@ -12,7 +12,7 @@ import {
   byRule,
   duration,
   parseDuration,
-  parsePath,
+  parseNewFile,
   path as anyPath,
   outputFormat,
   value,
@@ -125,7 +125,7 @@ export async function laterFile(
   given: string,
   invocation: Pick<Invocation, "cwd">,
 ): Promise<string> {
-  const path = await parsePath(given, invocation);
+  const path = await parseNewFile(given, invocation);
   const { dirname } = await import("node:path");
   const [{ cannotWrite, writeProblem }, { isDiskFull, isFileOrAbsent }] = await Promise.all([
     import("../system/files/draft.ts"),

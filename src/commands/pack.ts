@@ -1,6 +1,6 @@
 import { defineCommand } from "../cli/command.ts";
 import { argument, option } from "../cli/options/option.ts";
-import { directoryPath, outputFormat, path, verbose } from "../cli/options/value-types.ts";
+import { directoryPath, newFile, outputFormat, verbose } from "../cli/options/value-types.ts";
 import { outside } from "../outside-text.ts";
 import type { JsonResults } from "./json-results.ts";
 
@@ -13,7 +13,7 @@ export const packCommand = defineCommand({
     folder: argument(directoryPath, { name: "FOLDER", summary: "The folder", required: true }),
   },
   options: {
-    outputFile: option(path, {
+    outputFile: option(newFile, {
       flag: "--output-file",
       placeholder: "<file>",
       summary: "File to write; replaces an existing file",

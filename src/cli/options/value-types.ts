@@ -66,6 +66,17 @@ export async function parsePath(
   return paths.resolve(invocation.cwd, refuseEmpty(given));
 }
 
+/** The path of a file that the command writes. Throws `BadValue`. */
+export async function parseNewFile(
+  given: string,
+  invocation: Pick<Invocation, "cwd">,
+): Promise<string> {
+  if (given.endsWith("/")) throw new BadValue(`${given} is a folder: name a file in it`);
+  return parsePath(given, invocation);
+}
+
+export const newFile: ValueType<string> = { parse: parseNewFile, completes: "file" };
+
 /** cli/main reads this option to decide how much to print. Declare it under the name `verbose`. */
 export const verbose = counted({
   flag: "--verbose",

@@ -1,6 +1,6 @@
 import { defineCommand } from "../../cli/command.ts";
 import { option } from "../../cli/options/option.ts";
-import { path, text, verbose } from "../../cli/options/value-types.ts";
+import { newFile, text, verbose } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
 import { scopeOptions } from "../backend-options.ts";
 import { clusterId } from "../options.ts";
@@ -14,7 +14,7 @@ export const exportCommand = (kind: BackendKind) =>
     options: {
       clusterId,
       ...scopeOptions(kind),
-      outputFile: option(path, {
+      outputFile: option(newFile, {
         flag: "--output-file",
         placeholder: "<file>",
         summary: "File to write, which only you can read; replaces an existing file",

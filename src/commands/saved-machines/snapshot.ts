@@ -2,7 +2,7 @@ import { runCommand } from "../../references.ts";
 import type { Backend, LocalKind, LocalPart } from "../../backend/contract.ts";
 import { defineCommand, type Context } from "../../cli/command.ts";
 import { argument, flag, option, type ValuesOf } from "../../cli/options/option.ts";
-import { byRule, choice, path, text } from "../../cli/options/value-types.ts";
+import { byRule, choice, newFile, text } from "../../cli/options/value-types.ts";
 import type { Problems } from "../../cli/options/problems.ts";
 import type { SnapshotName } from "../../cluster/snapshots.ts";
 import { snapshotNameRule } from "../../model/parse-values.ts";
@@ -29,7 +29,7 @@ const saveOptions = {
 };
 
 const saveArguments = {
-  file: argument(path, { name: "FILE", summary: "With `save`, the file to write" }),
+  file: argument(newFile, { name: "FILE", summary: "With `save`, the file to write" }),
 };
 
 const examples = [

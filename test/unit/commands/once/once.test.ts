@@ -40,6 +40,8 @@ test.each([
     `--from a:b --save-on-failure ${import.meta.dir}`,
     "--save-on-failure: it is not a regular file",
   ],
+  ["--from a:b --save-on-failure new/", "--save-on-failure: new/ is a folder: name a file in it"],
+  ["--from a:b --report new/", "--report: new/ is a folder: name a file in it"],
   ["--from a:b --junit=", "--junit: the value is empty"],
   ["--from a:b --cache /tmp/x", "--cache: cannot be combined with --from"],
   [
