@@ -1,6 +1,6 @@
 import type { Backend } from "../backend/contract.ts";
 import type { SnapshotFile } from "../model/snapshot.ts";
-import { ClusterError, OwnError, messageOf, quoted } from "../errors.ts";
+import { ClusterError, OwnError, quoted } from "../errors.ts";
 import { commandName } from "../references.ts";
 import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { parseClusterId, parseCreationId, parseRegion } from "../model/parse-values.ts";
@@ -85,7 +85,7 @@ export async function saveExport(path: string, text: string): Promise<void> {
   try {
     if (await isFileOrAbsent(path)) return await writePrivateFile(path, text);
   } catch (error) {
-    throw cannotWrite(path, messageOf(error), error);
+    throw cannotWrite(path, error);
   }
   throw cannotWrite(path, "it is not a regular file");
 }

@@ -8,7 +8,7 @@ import { outside } from "../outside-text.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import { draftBeside } from "../system/files/draft.ts";
-import { errorCode, isAccessible } from "../system/files/private-file.ts";
+import { errorCode, isAccessible, systemReason } from "../system/files/private-file.ts";
 import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";
 import { outsideReason, plainLines } from "../system/printable.ts";
@@ -162,10 +162,9 @@ function explained(
       "Nothing was written. Check the path, and fetch only regular files and folders.",
     );
   }
-  const code = errorCode(error);
-  if (error instanceof ClusterError || code === undefined) return error;
+  if (error instanceof ClusterError || errorCode(error) === undefined) return error;
   return fail(
-    `cannot write ${local} (${code})`,
+    `cannot write ${local}: ${systemReason(error)}`,
     "Check that disk's free space and permissions, or fetch to another path.",
   );
 }
@@ -266,7 +265,7 @@ async function parentProblem(folder: string): Promise<string | undefined> {
   } catch (error) {
     if (errorCode(error) === "ENOENT" && basename(folder) !== "")
       return parentProblem(dirname(folder));
-    return `cannot read the folder ${folder} (${errorCode(error)})`;
+    return `cannot read the folder ${folder}: ${systemReason(error)}`;
   }
   const isWritable = await isAccessible(folder, constants.W_OK | constants.X_OK);
   return isWritable ? undefined : `cannot write to the folder ${folder}`;

@@ -133,7 +133,7 @@ export async function laterFile(
   ]);
   const problem = await writeProblem(dirname(path));
   // A full disk is no mistake on the command line.
-  if (isDiskFull(problem?.cause)) throw cannotWrite(path, "the disk is full", problem?.cause);
+  if (isDiskFull(problem?.cause)) throw cannotWrite(path, problem?.cause);
   if (problem !== undefined) throw new BadValue(`cannot write to ${problem.text}`);
   if (!(await isFileOrAbsent(path))) throw new BadValue("it is not a regular file");
   return path;

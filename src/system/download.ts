@@ -1,6 +1,6 @@
 import { open, rm, stat } from "node:fs/promises";
 import { ClusterError, messageOf } from "../errors.ts";
-import { errorCode, freeSpaceProblem, isDiskFull, writeAll } from "./files/private-file.ts";
+import { freeSpaceProblem, isDiskFull, writeAll } from "./files/private-file.ts";
 import { networkFailure } from "./network-failure.ts";
 import { RefusedAnswer, bodyLength, isEncoded, requestFile } from "./network.ts";
 import { throughProxy } from "./proxy.ts";
@@ -216,7 +216,7 @@ async function tryDownload(
       throw error;
     }
   } catch (error) {
-    if (isDiskFull(error)) throw diskFull(download.space, error);
+    if (isDiskFull(error)) throw diskFull(download.space);
     if (!limit.hasExpired()) throw error;
     const reason = `no data arrived for ${download.stallLimitMs / 1000} s.`;
     throw download.failed({ cause: "transfer", reason, transient: true });
@@ -256,8 +256,8 @@ async function receive(
   throw download.failed({ cause: "transfer", reason, transient: true });
 }
 
-export const diskFull = (space: DiskSpace, error: unknown): ClusterError =>
-  noSpace(space, `${space.folder} is full (${errorCode(error)}).`);
+export const diskFull = (space: DiskSpace): ClusterError =>
+  noSpace(space, `${space.folder} is full.`);
 
 const noSpace = ({ hint }: DiskSpace, problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, { hint });

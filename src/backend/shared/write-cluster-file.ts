@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { type SnapshotFile, clusterFileStart } from "../../model/snapshot.ts";
 import { gather, sha256OfJson } from "../../system/files/byte-source.ts";
@@ -96,7 +96,7 @@ export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): 
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ClusterError) throw error;
-    throw diskFull(error, file.path) ?? cannotWrite(file.path, messageOf(error), error);
+    throw diskFull(error, file.path) ?? cannotWrite(file.path, error);
   }
 }
 

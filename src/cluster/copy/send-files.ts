@@ -7,7 +7,7 @@ import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { factsOf, readListed } from "../../system/files/listed-file.ts";
-import { errorCode } from "../../system/files/private-file.ts";
+import { errorCode, systemReason } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import { outsideReason } from "../../system/printable.ts";
 import receiveFiles from "./receive-files.sh" with { type: "text" };
@@ -88,7 +88,9 @@ async function listSource(
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    return problem(code === "ENOENT" ? `${path} does not exist` : `cannot read ${path} (${code})`);
+    return problem(
+      code === "ENOENT" ? `${path} does not exist` : `cannot read ${path}: ${systemReason(error)}`,
+    );
   }
 }
 

@@ -45,7 +45,7 @@ export async function downloadArtifact(
     const space = workspace(path);
     await (location.kind === "folder"
       ? writeArtifact(location.platform, path, signal).catch((error: unknown) => {
-          throw isDiskFull(error) ? diskFull(space, error) : error;
+          throw isDiskFull(error) ? diskFull(space) : error;
         })
       : resumeDownload(
           {

@@ -7,6 +7,7 @@ import { problem } from "../../model/checked.ts";
 import { type FileFacts, factsOf } from "../../system/files/listed-file.ts";
 import { requestPart } from "../../system/download.ts";
 import { errorCode } from "../../system/files/private-file.ts";
+import { unreadableReason } from "../../system/files/read-text.ts";
 import { outsideLine } from "../../system/printable.ts";
 import { retry } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
@@ -201,10 +202,9 @@ export async function readFileStart(
     };
   } catch (error) {
     if (error instanceof ClusterError) throw error;
-    const code = errorCode(error);
-    throw new ClusterError("artifact-unreachable", `Cannot read ${path}: ${fileReason(code)}`, {
+    throw new ClusterError("artifact-unreachable", `Cannot read ${path}: ${fileReason(error)}`, {
       hint: pathHint,
-      facts: { artifact: path, code },
+      facts: { artifact: path, code: errorCode(error) },
     });
   }
 }
@@ -223,9 +223,7 @@ async function takeStart(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(chunks).subarray(0, startBytes);
 }
 
-function fileReason(code: string | undefined): string {
-  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder or file.";
-  return code === "EACCES"
-    ? "this user may not read it."
-    : `it cannot be opened (${code ?? "no code"}).`;
-}
+const fileReason = (error: unknown): string =>
+  ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
+    ? "there is no such folder or file."
+    : `${unreadableReason(error)}.`;

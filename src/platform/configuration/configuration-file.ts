@@ -3,8 +3,8 @@ import { outside } from "../../outside-text.ts";
 import { unicodeEscape } from "../../system/printable.ts";
 import { isMapping } from "../../model/reader.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import { errorCode, folderProblem } from "../../system/files/private-file.ts";
-import { readBytes, readText, unreadableReason } from "../../system/files/read-text.ts";
+import { folderProblem } from "../../system/files/private-file.ts";
+import { readText, unreadableReason } from "../../system/files/read-text.ts";
 import type { Configuration } from "./configuration.ts";
 import { posix } from "node:path";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
@@ -90,7 +90,8 @@ export async function parseConfiguration(
   text: string,
   path: string,
 ): Promise<Checked<Configuration>> {
-  if (text.length > mostBytes) return problem(`${path}: ${reasons["EFBIG"]}`);
+  if (text.length > mostBytes)
+    return problem(`${path}: it is larger than ${mostBytes / 1024} KiB.`);
   const yaml = await import("yaml");
   const lineCounter = new yaml.LineCounter();
   const document = yaml.parseDocument(text, { ...yamlOptions, lineCounter });
@@ -160,26 +161,12 @@ const plain = (value: unknown): unknown =>
 
 async function readConfigurationText(path: string, signal: AbortSignal): Promise<Checked<string>> {
   try {
-    return {
-      value: new TextDecoder("utf-8", { fatal: true }).decode(
-        await readBytes(path, mostBytes, signal),
-      ),
-    };
+    return { value: await readText(path, mostBytes, signal) };
   } catch (error) {
     signal.throwIfAborted();
-    const code = errorCode(error);
-    return problem(`${path}: ${reasons[code ?? ""] ?? `cannot be read (${code ?? "no code"}).`}`);
+    return problem(`${path}: ${unreadableReason(error)}.`);
   }
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "the file does not exist.",
-  ENOTDIR: "the file does not exist.",
-  EISDIR: "is a folder, not a file.",
-  EACCES: "this user may not read it.",
-  EFBIG: `it is larger than ${mostBytes / 1024} KiB.`,
-  ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text.",
-};
 
 /** A file on this machine and its target path on a node. */
 export interface FileToCopy extends Omit<ListedFile, "path"> {

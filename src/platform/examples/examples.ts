@@ -147,7 +147,7 @@ export async function writeExample(name: ExampleName, folder: string): Promise<v
   } catch (error) {
     if (error instanceof ClusterError) throw error;
     throw isDiskFull(error)
-      ? cannotWrite(folder, messageOf(error), error)
+      ? cannotWrite(folder, error)
       : notWritten(folder, messageOf(error), error);
   }
 }

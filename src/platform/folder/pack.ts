@@ -3,7 +3,7 @@ import { type FileHandle, open, realpath, rename, stat } from "node:fs/promises"
 import { dirname, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { ClusterError, messageOf, revised } from "../../errors.ts";
+import { ClusterError, revised } from "../../errors.ts";
 import { shellText, withoutHeader } from "../../ssh/shell-text.ts";
 import { sha256OfFile } from "../../system/files/byte-source.ts";
 import { readListed } from "../../system/files/listed-file.ts";
@@ -51,7 +51,7 @@ export async function packFolder(
     await writeArtifact(platform, file, signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof ClusterError ? error : cannotWrite(file, messageOf(error), error);
+    throw error instanceof ClusterError ? error : cannotWrite(file, error);
   }
   return { sizeBytes: (await stat(file)).size, sha256: await sha256OfFile(file, signal) };
 }

@@ -1,17 +1,18 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError } from "../../errors.ts";
 import { ownedFolder } from "./owned-folder.ts";
-import { errorCode, isDiskFull, statIfPresent, writePrivateFile } from "./private-file.ts";
+import { isDiskFull, statIfPresent, systemReason, writePrivateFile } from "./private-file.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
 export interface Draft extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Returns the error for a file or folder that the user wants and that can't be written. A full disk is no wrong path. */
-export function cannotWrite(path: string, reason: string, cause?: unknown): ClusterError {
-  const message = `Cannot write ${path}: ${reason}.`;
+/** Returns the error for a file or folder that the user wants and that can't be written, for a reason of ours or the system's error. A full disk is no wrong path. */
+export function cannotWrite(path: string, reason: unknown): ClusterError {
+  const cause = typeof reason === "string" ? undefined : reason;
+  const message = `Cannot write ${path}: ${systemReason(reason)}.`;
   return isDiskFull(cause)
     ? new ClusterError("machine-not-set-up", message, {
         hint: "Free some space, or name another disk.",
@@ -29,7 +30,7 @@ export async function writeNamedFile(path: string, text: string): Promise<void> 
     await mkdir(dirname(path), { recursive: true });
     await writePrivateFile(path, text);
   } catch (error) {
-    throw cannotWrite(path, messageOf(error), error);
+    throw cannotWrite(path, error);
   }
 }
 
@@ -51,7 +52,7 @@ export async function writeProblem(
     await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
     return undefined;
   } catch (error) {
-    return { text: `${folder}: ${errorCode(error) ?? String(error)}`, cause: error };
+    return { text: `${folder}: ${systemReason(error)}`, cause: error };
   }
 }
 

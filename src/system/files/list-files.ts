@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Checked, problem } from "../../model/checked.ts";
 import { plainLine } from "../printable.ts";
 import { type FileFacts, factsOf } from "./listed-file.ts";
-import { errorCode } from "./private-file.ts";
+import { errorCode, systemReason } from "./private-file.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
 export interface ListedFile extends FileFacts {
@@ -120,7 +120,10 @@ async function catchingFailures(
     reporterOf(
       listing,
       path,
-    )((name) => `Cannot read ${name} (${isOtherName ? "its name is not UTF-8" : code}).`);
+    )(
+      (name) =>
+        `Cannot read ${name}: ${isOtherName ? "its name is not UTF-8" : systemReason(error)}.`,
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import {
 import { platform } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ClusterError } from "../../errors.ts";
-import { errorCode } from "./private-file.ts";
+import { errorCode, systemReason } from "./private-file.ts";
 
 /** A regular file as it was when it was listed or checked: only this very file is read later. */
 export interface FileFacts {
@@ -124,15 +124,11 @@ const changed = ({ source }: FileFacts): ClusterError =>
   );
 
 const unreadable = ({ source }: FileFacts, cause: unknown): ClusterError =>
-  new ClusterError(
-    "transfer-failed",
-    `Cannot read ${source} any longer (${errorCode(cause) ?? "no code"}).`,
-    {
-      hint,
-      facts: { file: source },
-      cause,
-    },
-  );
+  new ClusterError("transfer-failed", `Cannot read ${source} any longer: ${systemReason(cause)}.`, {
+    hint,
+    facts: { file: source },
+    cause,
+  });
 
 /** The SHA-256 hash of a listed file's contents, in lower-case hexadecimal. */
 export async function sha256OfListed(file: FileFacts, signal: AbortSignal): Promise<string> {

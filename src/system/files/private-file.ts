@@ -162,10 +162,9 @@ export async function systemTemporaryFolder(parent = tmpdir()): Promise<Temporar
   try {
     return await temporaryFolder(parent);
   } catch (error) {
-    const reason = errorCode(error) ?? String(error);
     throw new ClusterError(
       "machine-not-set-up",
-      `Cannot create a temporary folder in ${parent}: ${reason}.`,
+      `Cannot create a temporary folder in ${parent}: ${systemReason(error)}.`,
       {
         hint: "Set TMPDIR to an existing folder that this user may write to.",
         facts: { folder: parent },
@@ -250,6 +249,12 @@ export function errorCode(error: unknown): string | undefined {
   return undefined;
 }
 
+/** What a failure means in the system's own words, such as "no space left on device", without its code, its call and its path. */
+export function systemReason(error: unknown): string {
+  const message = messageOf(error);
+  return /^E[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? message;
+}
+
 /** Whether a file couldn't be written because the disk is full, or because this user's quota is used up. */
 export const isDiskFull = (error: unknown): boolean =>
   ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
@@ -257,7 +262,9 @@ export const isDiskFull = (error: unknown): boolean =>
 /** Why a path can't be looked at, as the end of a sentence. Behind a folder that is closed to this user, something may well exist. */
 export function unreachable(error: unknown): string {
   const code = errorCode(error);
-  return code === "ENOENT" || code === "ENOTDIR" ? "does not exist" : `cannot be opened (${code})`;
+  return code === "ENOENT" || code === "ENOTDIR"
+    ? "does not exist"
+    : `cannot be opened: ${systemReason(error)}`;
 }
 
 /** Why there is no folder at a path, as a sentence without its full stop; undefined if there is one. */

@@ -1,10 +1,10 @@
 import { constants, open } from "node:fs/promises";
-import { OwnError, messageOf } from "../../errors.ts";
+import { OwnError } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
 import { readStdin } from "./read-stdin.ts";
 import { orAborted } from "../time-limit.ts";
 import { utf8Text } from "../utf8.ts";
-import { errorCode } from "./private-file.ts";
+import { errorCode, systemReason } from "./private-file.ts";
 
 /** Larger files are none that this program or its users write for it. */
 const mostOwnBytes = 16 * 1024 * 1024;
@@ -31,7 +31,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why a file that the user names can't be read, as the end of a sentence without a full stop. */
 export function unreadableReason(error: unknown): string {
-  return reasons[errorCode(error) ?? ""] ?? messageOf(error);
+  return reasons[errorCode(error) ?? ""] ?? systemReason(error);
 }
 
 /** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */

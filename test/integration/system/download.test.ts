@@ -309,7 +309,7 @@ test.skipIf(process.platform !== "linux")("a full disk is named, with the way ou
   server.close();
   expect(failure).toMatchObject({
     id: "machine-not-set-up",
-    message: `${folder.path} is full (ENOSPC).`,
+    message: `${folder.path} is full.`,
     hint: "Free some.",
   });
 });

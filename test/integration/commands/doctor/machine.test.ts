@@ -107,7 +107,7 @@ test.skipIf(userInfo().uid !== 0)("a state folder on a full disk (needs root)", 
   try {
     const found = await told(stateFolderCheck(folder.path, process.env));
     expect(found).toStartWith(
-      `fail: Cannot write to the state folder ${folder.path}: ${folder.path}: ENOSPC.`,
+      `fail: Cannot write to the state folder ${folder.path}: ${folder.path}: no space left on device.`,
     );
   } finally {
     await Bun.$`umount ${folder.path}`;

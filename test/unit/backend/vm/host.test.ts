@@ -52,7 +52,7 @@ test("an image cache that cannot be written is reported", async () => {
   const environment = { XDG_CACHE_HOME: folder.path };
   await writeFile(join(folder.path, "cluster-e2e"), "");
   const path = imageFolder(environment);
-  const cause = `${join(folder.path, "cluster-e2e")}: ENOTDIR`;
+  const cause = `${join(folder.path, "cluster-e2e")}: not a directory`;
   expect(await imageCheck(environment).run(signal)).toMatchObject({
     status: "fail",
     message: `Cannot write to the image cache ${path}: ${cause}.`,

@@ -21,7 +21,7 @@ test.each([0, 10, 16_384, 16_385, 40_000])(
 test.each([
   ["/nowhere/a", "there is no such folder or file.", "ENOENT"],
   ["/dev/null/a", "there is no such folder or file.", "ENOTDIR"],
-  [`/${"a".repeat(300)}`, "it cannot be opened (ENAMETOOLONG).", "ENAMETOOLONG"],
+  [`/${"a".repeat(300)}`, "name too long.", "ENAMETOOLONG"],
 ])("an artifact at %s can't be read, and it says why", async (path, reason, code) => {
   const failure = await failureOf(readFileStart(path));
   expect(failure).toMatchObject({ id: "artifact-unreachable", facts: { artifact: path, code } });

@@ -73,6 +73,8 @@ test.each([10, 2_000_000])(
       id: "transfer-failed",
       hint: expect.stringContaining("Try again"),
     });
-    expect(failure.message).toBe("Cannot read /nowhere/test_a.py any longer (ENOENT).");
+    expect(failure.message).toBe(
+      "Cannot read /nowhere/test_a.py any longer: no such file or directory.",
+    );
   },
 );

@@ -219,9 +219,9 @@ test("a file is read with its umlauts", async () => {
 test.each([
   ["missing", "the file does not exist."],
   ["latin1/below", "the file does not exist."],
-  ["folder", "is a folder, not a file."],
-  ["latin1", "is not UTF-8 text."],
-  ["x".repeat(300), "cannot be read (ENAMETOOLONG)."],
+  ["folder", "it is a folder, not a file."],
+  ["latin1", "some of its bytes are not UTF-8."],
+  ["x".repeat(300), "name too long."],
 ])("a file that can't be read is named with the reason: %s", async (name, reason) => {
   await using folder = await scratchFolder();
   await mkdir(join(folder.path, "folder"));

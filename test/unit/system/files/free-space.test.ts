@@ -33,7 +33,7 @@ test("a folder that can't be reached is not called absent, whoever looks for it"
   await using folder = await scratchFolder();
   const loop = join(folder.path, "loop");
   await symlink("loop", loop);
-  const problem = `${loop} cannot be opened (ELOOP)`;
+  const problem = `${loop} cannot be opened: too many symbolic links encountered`;
   expect(await freeSpaceProblem(loop, 1)).toBe(`${problem}.`);
   expect(await readPlatformFolder(loop, neverAborted)).toEqual({ problems: [problem] });
   expect(await readCheckout(loop, neverAborted)).toEqual({ problems: [`${problem}.`] });

@@ -181,7 +181,7 @@ test("without a folder for temporary files, the check of the accelerator says ho
     const failure = await failureOf(checked(folder.path, "accelerator"));
     expect(failure.id).toBe("machine-not-set-up");
     expect(failure.message).toBe(
-      `Cannot create a temporary folder in ${folder.path}/nowhere: ENOENT.`,
+      `Cannot create a temporary folder in ${folder.path}/nowhere: no such file or directory.`,
     );
     expect(failure.hint).toContain("TMPDIR");
   } finally {
