@@ -18,7 +18,7 @@ interface Container {
   readonly labels: Readonly<Record<string, string>>;
   readonly network: string;
   address: string;
-  status: "created" | "running" | "exited";
+  status: "created" | "running" | "paused" | "exited";
   files: string;
   machine: InProcessMachine | undefined;
 }
@@ -98,6 +98,15 @@ export class ScriptedEngine implements AsyncDisposable {
     return answered("");
   }
 
+  #pause(
+    words: readonly string[],
+    [before, after]: readonly [Container["status"], Container["status"]],
+  ): void {
+    for (const container of this.#containers.values())
+      if (container.status === before && words.some((word) => container.id.startsWith(word)))
+        container.status = after;
+  }
+
   async remove(id: string): Promise<void> {
     await this.kill(id);
     this.#containers.delete(id);
@@ -135,9 +144,11 @@ export class ScriptedEngine implements AsyncDisposable {
         return rest.includes("--detach")
           ? this.#create([...rest, `--name=${randomBytes(8).toString("hex")}`])
           : answered("");
-      case "exec":
       case "pause":
       case "unpause":
+        this.#pause(rest, command === "pause" ? ["running", "paused"] : ["paused", "running"]);
+        return answered("");
+      case "exec":
         return answered("");
       case "network":
         return this.#network(rest);
@@ -185,7 +196,8 @@ export class ScriptedEngine implements AsyncDisposable {
     const [id = "", name = ""] = words.slice(-2);
     const changes = words.filter((word) => word.startsWith("--change=LABEL "));
     const labels = labelsIn(changes.map((word) => word.replace("--change=LABEL ", "--label=")));
-    const made = this.#images.commit(name, { ...this.#containers.get(id)?.labels, ...labels });
+    const { labels: own = {}, files = "" } = this.#containers.get(id) ?? {};
+    const made = this.#images.commit(name, { ...own, ...labels }, files);
     return answered(`sha256:${made}\n`);
   }
 
@@ -275,11 +287,13 @@ export class ScriptedEngine implements AsyncDisposable {
       );
     const id = randomBytes(32).toString("hex");
     const facts = { id, name, labels: labelsIn(words), network: option(words, "network") };
+    // The former address of a node that is restored; those of new networks are not on the loopback.
+    const ip = option(words, "ip");
     this.#containers.set(id, {
       ...facts,
-      address: this.#block.next(),
+      address: /^127\./.test(ip) ? ip : this.#block.next(),
       status: "created",
-      files: "",
+      files: this.images.find((image) => words.includes(image.name))?.files ?? "",
       machine: undefined,
     });
     return answered(`${id}\n`);

@@ -9,6 +9,8 @@ export interface ScriptedImage {
   readonly labels: Labels;
   /** Checksums, the lowest first. */
   readonly layers: readonly string[];
+  /** What was put into the container that it was made of. */
+  readonly files?: string;
 }
 
 const sumOf = (bytes: Uint8Array | string): string =>
@@ -28,10 +30,10 @@ export class ScriptedImages {
   }
 
   /** Makes an image of a container, whose changes are a layer of their own. */
-  commit(name: string, labels: Labels): string {
+  commit(name: string, labels: Labels, files: string): string {
     const layers = [this.#lowest, this.#keep(newLayer())];
     const id = randomBytes(32).toString("hex");
-    this.#images.set(name, { id, labels, layers });
+    this.#images.set(name, { id, labels, layers, files });
     return id;
   }
 

@@ -1,49 +1,12 @@
 /** Nodes of scripted engines that stop and start again. */
 import { writeFile } from "node:fs/promises";
 import { expect } from "bun:test";
-import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
-import {
-  beginCreation,
-  creationFiles,
-  endCreation,
-} from "../../../../src/store/creation-folder.ts";
+import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import {
-  type Machine,
-  checks,
-  creationId,
-  launched,
-  openMachine,
-  statuses,
-} from "./scripted-machine.ts";
+import { type Machine, checks, creationId, openRunning, statuses } from "./scripted-machine.ts";
 
 const network = `cluster-e2e-own-${creationId}`;
-
-/** A running cluster whose host keys are pinned, as after a creation. */
-async function openRunning(engine: "docker" | "podman") {
-  const machine = await openMachine(engine);
-  const { backend, world, directory } = machine;
-  await beginCreation(directory, "own", creationId);
-  await launched(machine);
-  await endCreation(directory, "finished");
-  const find = async (): Promise<ClusterRecord> => (await backend.find("own", neverAborted))!;
-  const [master, agent] = (await find()).nodes as [NodeRecord, NodeRecord];
-  const ids = world.engine.containers.map(({ id }) => id) as [string, string];
-  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
-  for (const [index, { ssh }] of [master, agent].entries()) {
-    const { stdout } = await world.engine.run(["cp", `${ids[index]}:key`, "-"], new Uint8Array());
-    await knownHosts.pin(ssh.host, ssh.port, Buffer.from(stdout.split(" ")[1]!, "base64"));
-  }
-  const start = async (...references: readonly ("master" | "agent")[]): Promise<void> => {
-    const cluster = await find();
-    world.engine.calls.length = 0;
-    const wanted = cluster.nodes.filter(({ role }) => references.some((each) => each === role));
-    await backend.local.power.start(cluster, wanted, neverAborted);
-  };
-  return { ...machine, find, start, master, agent, ids };
-}
 
 /** The calls that change something, with the options that matter. */
 const changes = ({ world }: Pick<Machine, "world">): readonly string[] =>

@@ -9,8 +9,15 @@ import {
   readContainerOptions,
 } from "../../../../src/backend/container/options.ts";
 import type { Creation, CreationRequest } from "../../../../src/backend/contract.ts";
+import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { creationDirectory } from "../../../../src/store/creation-folder.ts";
+import { createKnownHosts } from "../../../../src/ssh/openssh-files.ts";
+import {
+  beginCreation,
+  creationDirectory,
+  creationFiles,
+  endCreation,
+} from "../../../../src/store/creation-folder.ts";
 import { ContainerWorld } from "../../../faults/worlds/container-world.ts";
 import type { EngineAnswer } from "../../../faults/worlds/engine-answers.ts";
 import { machinesLack } from "../../../support/install-machine.ts";
@@ -77,6 +84,30 @@ export async function launched(machine: Machine): Promise<Creation> {
   const creation = await claimed(machine);
   await creation.launch(publicKey, neverAborted);
   return creation;
+}
+
+/** A running cluster whose host keys are pinned, as after a creation. */
+export async function openRunning(engine: "docker" | "podman") {
+  const machine = await openMachine(engine);
+  const { backend, world, directory } = machine;
+  await beginCreation(directory, "own", creationId);
+  await launched(machine);
+  await endCreation(directory, "finished");
+  const find = async (): Promise<ClusterRecord> => (await backend.find("own", neverAborted))!;
+  const [master, agent] = (await find()).nodes as [NodeRecord, NodeRecord];
+  const ids = world.engine.containers.map(({ id }) => id) as [string, string];
+  const knownHosts = createKnownHosts(creationFiles(directory).knownHosts);
+  for (const [index, { ssh }] of [master, agent].entries()) {
+    const { stdout } = await world.engine.run(["cp", `${ids[index]}:key`, "-"], new Uint8Array());
+    await knownHosts.pin(ssh.host, ssh.port, Buffer.from(stdout.split(" ")[1]!, "base64"));
+  }
+  const start = async (...references: readonly ("master" | "agent")[]): Promise<void> => {
+    const cluster = await find();
+    world.engine.calls.length = 0;
+    const wanted = cluster.nodes.filter(({ role }) => references.some((each) => each === role));
+    await backend.local.power.start(cluster, wanted, neverAborted);
+  };
+  return { ...machine, find, start, master, agent, ids };
 }
 
 export const statuses = ({ world }: Machine): readonly string[] =>

@@ -4,11 +4,7 @@ import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type StoredCluster, readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
-import {
-  allProcessFiles,
-  endMachines,
-  machineFiles,
-} from "../../../../src/backend/vm/machines/machine-process.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import type { SnapshotFile } from "../../../../src/model/snapshot.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
@@ -22,13 +18,15 @@ import { neverAborted } from "../../../support/never-aborted.ts";
 import { rewrite } from "../../../support/rewrite-cluster-file.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
-import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
+import {
+  endCountingMachines,
+  pinKeys,
+  qemuLack,
+  readCount,
+  startCountingMachines,
+} from "./counting-machines.ts";
 
-const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
-    ? undefined
-    : "no QEMU for this processor here";
-const testHere = test.skipIf(lack !== undefined);
+const testHere = test.skipIf(qemuLack !== undefined);
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
 /** More than a machine counts in the time until it is looked at. */
 const savedCount = 60;
@@ -121,7 +119,7 @@ async function createAndLook(
 }
 
 beforeAll(async () => {
-  if (lack !== undefined) return;
+  if (qemuLack !== undefined) return;
   state.folder = await scratchFolder();
   state.source = await startCountingMachines(folder(), runtime("first"));
   await pinKeys(state.source);
@@ -137,13 +135,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (state.source !== undefined)
-    await endMachines(await allProcessFiles(state.source.directory), systemClock, neverAborted);
+  if (state.source !== undefined) await endCountingMachines(state.source);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
 testHere(
-  `the file can only be read by its user, and zstd can read it (${lack ?? "here"})`,
+  `the file can only be read by its user, and zstd can read it (${qemuLack ?? "here"})`,
   async () => {
     expect((await stat(file())).mode & 0o777).toBe(0o600);
     expect((await readdir(folder())).filter((name) => name.startsWith("cluster-e2e-"))).toEqual([]);
@@ -255,7 +252,7 @@ testHere(
   },
 );
 
-test.skipIf(lack !== undefined || Bun.which("age-keygen") === null)(
+test.skipIf(qemuLack !== undefined || Bun.which("age-keygen") === null)(
   "a file for a recipient can only be used once the recipient has decrypted it",
   async () => {
     const [key, path, plain] = ["key", "cluster.age", "decrypted.zst"].map((name) =>

@@ -7,7 +7,6 @@ import { type StoredCluster, readCluster } from "../../../../src/backend/vm/clus
 import { assertMemory, assertSpace } from "../../../../src/backend/vm/copies/resolve-copy.ts";
 import {
   allProcessFiles,
-  endMachines,
   machineFiles,
 } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
@@ -21,14 +20,16 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { usableMemory } from "../../../../src/system/usable-memory.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
-import { pinKeys, readCount, startCountingMachines } from "./counting-machines.ts";
+import {
+  endCountingMachines,
+  pinKeys,
+  qemuLack,
+  readCount,
+  startCountingMachines,
+} from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
-    ? undefined
-    : "no QEMU for this processor here";
-const checks = test.skipIf(lack !== undefined);
+const checks = test.skipIf(qemuLack !== undefined);
 const from = { clusterId: "counting", name: "counted" };
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; source?: StoredCluster } = {};
 const source = (): StoredCluster => state.source!;
@@ -81,7 +82,7 @@ const summarize = async (clusterId: string, path?: string) =>
 const refusal = async (clusterId: string, path?: string) => failureOf(summarize(clusterId, path));
 
 beforeAll(async () => {
-  if (lack !== undefined) return;
+  if (qemuLack !== undefined) return;
   state.folder = await scratchFolder();
   state.source = await startCountingMachines(state.folder.path, runtime());
   await pinKeys(source());
@@ -94,13 +95,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (state.source !== undefined)
-    await endMachines(await allProcessFiles(source().directory), systemClock, neverAborted);
+  if (state.source !== undefined) await endCountingMachines(source());
   await state.folder?.[Symbol.asyncDispose]();
 });
 
 checks(
-  `a plan says what a copy would create, and creates nothing (${lack ?? "here"})`,
+  `a plan says what a copy would create, and creates nothing (${qemuLack ?? "here"})`,
   async () => {
     const before = await readdir(root(), { recursive: true });
     const { facts, lines } = await summarize("copy");

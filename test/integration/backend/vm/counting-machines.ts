@@ -13,6 +13,10 @@ import {
   endMachines,
   machineFiles,
 } from "../../../../src/backend/vm/machines/machine-process.ts";
+import {
+  makeSocketsFolder,
+  removeSockets,
+} from "../../../../src/backend/vm/machines/private-network.ts";
 import { hostArchitecture } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { runOnMonitor } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
@@ -22,6 +26,12 @@ import { creationFiles } from "../../../../src/store/creation-folder.ts";
 import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
 import { wireKey } from "../../../support/ssh-options.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+
+/** Why this computer can't run these machines; undefined if it can. */
+export const qemuLack =
+  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
+    ? undefined
+    : "no QEMU for this processor here";
 
 /** xor ax, ax; mov ds, ax; sti; then, 18 times a second: hlt; inc dword [0x1000]; jmp back. */
 const counting = [0x31, 0xc0, 0x8e, 0xd8, 0xfb, 0xf4, 0x66, 0xff, 0x06, 0x00, 0x10, 0xeb, 0xf8];
@@ -52,8 +62,7 @@ export async function startCountingMachines(
     await mkdir(files.seed, { recursive: true });
     await Bun.$`qemu-img create -q -f qcow2 -b ${image} -F raw ${files.disk}`.quiet();
   }
-  const sockets = { folder: join(folder, "sockets"), count: facts.nodes.length };
-  await mkdir(sockets.folder);
+  const sockets = { folder: await makeSocketsFolder(directory), count: facts.nodes.length };
   const qemu = openQemu(runtime, hostArchitecture());
   const plan = {
     directory,
@@ -67,10 +76,18 @@ export async function startCountingMachines(
   try {
     await startMachines(qemu, plan, {}, neverAborted);
   } catch (error) {
-    await endMachines(await allProcessFiles(directory), systemClock, neverAborted);
+    await endCountingMachines({ directory });
     throw error;
   }
   return { directory, facts };
+}
+
+/** Ends its machines as they are. */
+export async function endCountingMachines({
+  directory,
+}: Pick<StoredCluster, "directory">): Promise<void> {
+  await endMachines(await allProcessFiles(directory), systemClock, neverAborted);
+  await removeSockets(directory);
 }
 
 /** Gives the cluster keys that nobody accepts. */

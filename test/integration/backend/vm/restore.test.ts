@@ -10,7 +10,6 @@ import {
   endMachines,
   machineFiles,
 } from "../../../../src/backend/vm/machines/machine-process.ts";
-import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { queryRunState } from "../../../../src/backend/vm/qemu/monitor.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
@@ -20,15 +19,13 @@ import { type Runtime, silentProgress, systemClock } from "../../../../src/syste
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { wireKey } from "../../../support/ssh-options.ts";
-import { startCountingMachines } from "./counting-machines.ts";
+import { endCountingMachines, qemuLack, startCountingMachines } from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
-    ? undefined
-    : "no QEMU for this processor here";
 const mountLack =
-  process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
+  process.getuid?.() === 0 && process.platform === "linux"
+    ? qemuLack
+    : "nothing can be mounted here";
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
 const cluster = (): StoredCluster => state.cluster!;
 const nodes = () => cluster().facts.nodes;
@@ -46,17 +43,14 @@ const states = async () =>
   );
 
 beforeAll(async () => {
-  if (lack !== undefined) return;
+  if (qemuLack !== undefined) return;
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await snapshots().create(await record(), "counted", neverAborted);
 });
 
 afterAll(async () => {
-  if (state.cluster !== undefined) {
-    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
-    await removeSockets(cluster().directory);
-  }
+  if (state.cluster !== undefined) await endCountingMachines(state.cluster);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
@@ -83,7 +77,7 @@ test.skipIf(mountLack !== undefined)(
   },
 );
 
-test.skipIf(lack !== undefined)(
+test.skipIf(qemuLack !== undefined)(
   "machines whose ports are taken get other ports, and keep their host keys",
   async () => {
     const knownHosts = () => createKnownHosts(creationFiles(cluster().directory).knownHosts);

@@ -5,7 +5,6 @@ import { appendFile, mkdir, readFile, readdir, rm, stat, writeFile } from "node:
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Snapshots } from "../../../../src/backend/contract.ts";
-import { removeSockets } from "../../../../src/backend/vm/machines/private-network.ts";
 import { lockMachines } from "../../../../src/backend/shared/lock-machines.ts";
 import type { StoredCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {
@@ -22,13 +21,14 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
-import { readCount, startCountingMachines } from "./counting-machines.ts";
+import {
+  endCountingMachines,
+  qemuLack,
+  readCount,
+  startCountingMachines,
+} from "./counting-machines.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
-const lack =
-  process.arch === "x64" && Bun.which("qemu-system-x86_64") !== null
-    ? undefined
-    : "no QEMU for this processor here";
 /** How the steps of all commands ended. */
 const { progress, steps } = recordingProgress();
 const state: { folder?: Awaited<ReturnType<typeof scratchFolder>>; cluster?: StoredCluster } = {};
@@ -62,7 +62,7 @@ async function untilCounting(): Promise<void> {
 }
 
 beforeAll(async () => {
-  if (lack !== undefined) return;
+  if (qemuLack !== undefined) return;
   state.folder = await scratchFolder();
   state.cluster = await startCountingMachines(state.folder.path, runtime());
   await untilCounting();
@@ -70,17 +70,14 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (state.cluster !== undefined) {
-    await endMachines(await allProcessFiles(cluster().directory), systemClock, neverAborted);
-    await removeSockets(cluster().directory);
-  }
+  if (state.cluster !== undefined) await endCountingMachines(state.cluster);
   await state.folder?.[Symbol.asyncDispose]();
 });
 
-const checks = test.skipIf(lack !== undefined);
+const checks = test.skipIf(qemuLack !== undefined);
 
 checks(
-  `machines continue after a snapshot, and a restore takes them back to it (${lack ?? "here"})`,
+  `machines continue after a snapshot, and a restore takes them back to it (${qemuLack ?? "here"})`,
   async () => {
     const before = await counts();
     await snapshots().create(await record(), "own", neverAborted);
@@ -121,18 +118,6 @@ checks("a restore also starts machines that have ended", async () => {
   expect(refused).toMatchObject({ id: "machine-failed" });
   await snapshots().restore(await record(), "counted", neverAborted);
   await untilCounting();
-});
-
-checks("a name can't be used twice, and an unknown name is not found", async () => {
-  expect(
-    await failureOf(snapshots().create(await record(), "counted", neverAborted)),
-  ).toMatchObject({
-    id: "snapshot-exists",
-  });
-  for (const act of ["restore", "delete"] as const) {
-    const missing = await failureOf(snapshots()[act](await record(), "other", neverAborted));
-    expect(missing).toMatchObject({ id: "snapshot-not-found", hint: "It has: counted." });
-  }
 });
 
 checks(
@@ -256,7 +241,9 @@ checks.each([
 );
 
 const mountLack =
-  process.getuid?.() === 0 && process.platform === "linux" ? lack : "nothing can be mounted here";
+  process.getuid?.() === 0 && process.platform === "linux"
+    ? qemuLack
+    : "nothing can be mounted here";
 
 test.skipIf(mountLack !== undefined)(
   `a full disk ends a snapshot with a clear error, leaves nothing behind, and the machines continue (${mountLack ?? "here"})`,
@@ -355,16 +342,3 @@ checks(
     await snapshots().delete(await record(), "cut", neverAborted);
   },
 );
-
-checks("removing the cluster removes its snapshots", async () => {
-  await using folder = await scratchFolder();
-  const own = runtime(undefined, folder.path);
-  const { directory, facts } = await startCountingMachines(folder.path, own);
-  const backend = createVmBackend(own);
-  const found = (await backend.find("counting", neverAborted))!;
-  await backend.local.snapshots.create(found, "counted", neverAborted);
-  await backend.remove(found, neverAborted);
-  expect(await stat(snapshotsFolder(directory)).catch(() => "gone")).toBe("gone");
-  for (const node of facts.nodes)
-    expect(await isRunning(machineFiles(directory, node))).toBe(false);
-});
