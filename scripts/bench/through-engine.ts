@@ -40,12 +40,16 @@ export async function measureThroughEngine(executable: string): Promise<readonly
     );
   };
   try {
-    await inTurn((way) => create(way).finally(destroy), rounds.create);
+    await inTurn(async (way) => {
+      await create(way);
+      await destroy();
+    }, rounds.create);
     await create("direct");
     await inTurn(logIn, rounds.login);
     await closeMasters({ folder });
   } finally {
-    await destroy();
+    // A creation that failed has left nothing.
+    await destroy().catch(() => {});
     await rm(folder, { recursive: true, force: true });
   }
   return [
