@@ -10,6 +10,14 @@ import { scratchFolder } from "../../support/scratch-folder.ts";
 
 const root = join(import.meta.dir, "../../../src/platform/examples");
 
+test.each(["galera", "glusterfs", "patroni", "rabbitmq"])(
+  "%s, with which slow tests begin, is a platform's folder",
+  async (name) => {
+    const folder = join(import.meta.dir, "../../platforms", name);
+    expect((await readPlatformFolder(folder, neverAborted)).problems).toBeUndefined();
+  },
+);
+
 test("the names are those of the folders", async () => {
   const entries = await readdir(root, { withFileTypes: true });
   const folders = entries.filter((each) => each.isDirectory()).map(({ name }) => name);
