@@ -152,11 +152,9 @@ describe("a release of DC/OS", () => {
       "--node-image",
       await dcosNodeImage(),
     ];
-    const created = await containers().run(["create", "--wait", "-c", id(), ...words, old!], {
-      limitMs: 200_000,
-    });
+    const created = await containers().run(["create", "--wait", "-c", id(), ...words, old!]);
     expect(created.status, created.stderr).toBe(0);
-    const upgraded = await containers().run(["upgrade", "-c", id(), next!], { limitMs: 200_000 });
+    const upgraded = await containers().run(["upgrade", "-c", id(), next!]);
     expect(upgraded.status, upgraded.stderr).toBe(0);
     expect(upgraded.stderr).toContain(
       `Cluster "${id()}" now has version 1.13.9: 2 nodes upgraded in `,
