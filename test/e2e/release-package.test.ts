@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { commitAndTag } from "../../scripts/release/checkout.ts";
+import { findNode } from "../support/find-node.ts";
+import { repository } from "./support/executable.ts";
 import { readmeExample } from "./support/readme.ts";
 import { commitOfThis, serveFolder } from "./support/release.ts";
 import { shell, tryShell } from "./support/shell.ts";
@@ -134,10 +136,22 @@ async function expectLibraryForNode(home: string, version: string): Promise<void
     const cancelSignal = AbortSignal.abort(new Error("no longer wanted"));
     await Cluster.create(backend, { variant: "oss", cancelSignal }).catch((error) => console.log(error.message));
     console.log(typeof ClusterError);`;
-  await Bun.write(join(folder, "use.mjs"), script);
-  expect(await shell("env -i PATH=/usr/bin:/bin HOME=$PWD node use.mjs", [], folder)).toBe(
-    "no longer wanted\nfunction\n",
-  );
+  await Bun.write(join(folder, "use.mts"), script.replace("(error)", "(error: Error)"));
+  const compilerOptions = {
+    strict: true,
+    module: "nodenext",
+    target: "es2022",
+    lib: ["es2022", "esnext.disposable"],
+    types: ["node"],
+    typeRoots: [join(repository, "node_modules", "@types")],
+  };
+  await Bun.write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  await shell('exec "$0" --project .', [join(repository, "node_modules/.bin/tsc")], folder);
+  const node = await findNode();
+  if (node !== undefined)
+    expect(await shell('env -i PATH=/usr/bin:/bin HOME=$PWD "$0" use.mjs', [node], folder)).toBe(
+      "no longer wanted\nfunction\n",
+    );
   const library = join(folder, "node_modules", "cluster-e2e", "dist", "library");
   expect(await Bun.file(join(library, "version.js")).text()).toContain(`"${version}"`);
   expect(await Bun.file(join(library, "index.d.ts")).exists()).toBe(true);
