@@ -183,7 +183,8 @@ export const runWords = (line: string): readonly string[] =>
     .split(" ")
     .filter(
       (word) =>
-        word.startsWith("--") && !/^--(?:name|label|hostname|network|network-alias|ip|entrypoint)=/.test(word),
+        word.startsWith("--") &&
+        !/^--(?:name|label|hostname|network|network-alias|ip|entrypoint)=/.test(word),
     );
 
 /** All at once, as quickly as Docker can. */

@@ -2,7 +2,7 @@
 import { type ErrorId } from "../../src/errors.ts";
 import { assertVariant } from "../../src/platform/artifact/artifact-head.ts";
 import { artifactUnreachable, unreachable } from "../../src/platform/artifact/artifact-request.ts";
-import { answerFailure } from "../../src/system/download.ts";
+import { answerFailure } from "../../src/system/files/download.ts";
 import { parseArtifactVersion } from "../../src/platform/artifact/artifact-version.ts";
 import { assertNotFailed } from "../../src/platform/readiness/not-ready.ts";
 import { failed, type Failing, genconf, head, sync } from "./error-causes.ts";

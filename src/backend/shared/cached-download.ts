@@ -2,7 +2,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ClusterError, type ErrorId } from "../../errors.ts";
 import { megabytesText } from "../../system/amounts.ts";
-import { type WebFailure, resumeDownload } from "../../system/download.ts";
+import { type WebFailure, resumeDownload } from "../../system/files/download.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
 import type { Step, Work } from "../../system/runtime.ts";
 

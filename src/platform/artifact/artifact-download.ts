@@ -4,7 +4,12 @@ import { optionName } from "../../references.ts";
 import { type FileFacts, sha256OfListed } from "../../system/files/listed-file.ts";
 import { isDiskFull } from "../../system/files/private-file.ts";
 import { ownedFolder } from "../../system/files/owned-folder.ts";
-import { type DiskSpace, type Download, diskFull, resumeDownload } from "../../system/download.ts";
+import {
+  type DiskSpace,
+  type Download,
+  diskFull,
+  resumeDownload,
+} from "../../system/files/download.ts";
 import { mostBytes } from "../../system/network.ts";
 import { writeArtifact } from "../folder/pack.ts";
 import { parseHead, readFileStart } from "./artifact-head.ts";

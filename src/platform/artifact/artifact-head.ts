@@ -5,7 +5,7 @@ import { commandName, optionName } from "../../references.ts";
 import type { Variant } from "../../model/cluster-record.ts";
 import { problem } from "../../model/checked.ts";
 import { type FileFacts, factsOf } from "../../system/files/listed-file.ts";
-import { requestPart } from "../../system/download.ts";
+import { requestPart } from "../../system/files/download.ts";
 import { errorCode } from "../../system/files/private-file.ts";
 import { unreadableReason } from "../../system/files/read-text.ts";
 import { outsideLine } from "../../system/printable.ts";

@@ -4,7 +4,7 @@ import { ClusterError, type ErrorDetail, quoted } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { didYouMean, nearest } from "../../model/rule.ts";
 import { type Checked, problem } from "../../model/checked.ts";
-import type { WebFailure, WebFile } from "../../system/download.ts";
+import type { WebFailure, WebFile } from "../../system/files/download.ts";
 import { isLoopback } from "../../system/network.ts";
 import type { FileFacts } from "../../system/files/listed-file.ts";
 import { isAccessible, isFolder } from "../../system/files/private-file.ts";

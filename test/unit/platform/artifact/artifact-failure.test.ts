@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { unreachable } from "../../../../src/platform/artifact/artifact-request.ts";
-import { answerFailure } from "../../../../src/system/download.ts";
+import { answerFailure } from "../../../../src/system/files/download.ts";
 
 const usual = "Check ARTIFACT_URL, or download the file yourself and pass its path.";
 const signed =

@@ -1,13 +1,13 @@
 import { open, rm, stat } from "node:fs/promises";
-import { ClusterError, messageOf } from "../errors.ts";
-import { freeSpaceProblem, isDiskFull, writeAll } from "./files/private-file.ts";
-import { networkFailure } from "./network-failure.ts";
-import { RefusedAnswer, bodyLength, isEncoded, requestFile } from "./network.ts";
-import { throughProxy } from "./proxy.ts";
-import { retry } from "./retry.ts";
-import type { Clock } from "./runtime.ts";
-import { type Watchdog, watchdog } from "./time-limit.ts";
-import { waits } from "./waits.ts";
+import { ClusterError, messageOf } from "../../errors.ts";
+import { freeSpaceProblem, isDiskFull, writeAll } from "./private-file.ts";
+import { networkFailure } from "../network-failure.ts";
+import { RefusedAnswer, bodyLength, isEncoded, requestFile } from "../network.ts";
+import { throughProxy } from "../proxy.ts";
+import { retry } from "../retry.ts";
+import type { Clock } from "../runtime.ts";
+import { type Watchdog, watchdog } from "../time-limit.ts";
+import { waits } from "../waits.ts";
 
 /** A file on the web, and the errors for what goes wrong with it. */
 export interface WebFile {

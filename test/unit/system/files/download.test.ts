@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readPart } from "../../../src/system/download.ts";
+import { readPart } from "../../../../src/system/files/download.ts";
 
 const extent = (status: number, headers: Record<string, string>) =>
   readPart(new Response(null, { status, headers }));

@@ -5,13 +5,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { ClusterError } from "../../../src/errors.ts";
-import { type WebFailure, resumeDownload } from "../../../src/system/download.ts";
-import { failureOf } from "../../support/failure-of.ts";
-import { scratchFolder } from "../../support/scratch-folder.ts";
-import { scriptedClock } from "../../support/scripted-clock.ts";
-import { until } from "../../support/until.ts";
-import { neverAborted } from "../../support/never-aborted.ts";
+import { ClusterError } from "../../../../src/errors.ts";
+import { type WebFailure, resumeDownload } from "../../../../src/system/files/download.ts";
+import { failureOf } from "../../../support/failure-of.ts";
+import { scratchFolder } from "../../../support/scratch-folder.ts";
+import { scriptedClock } from "../../../support/scripted-clock.ts";
+import { until } from "../../../support/until.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const whole = "0123456789";
 /** `hasArrived`: whether the client has received something of this answer. */
