@@ -239,10 +239,12 @@ async function causeOf(
   const tolerates = (problem: unknown): boolean => !hasErrorId(problem, "machine-failed");
   const waitingFor = (): string => "the cause of a lost connection: whether a machine has ended";
   const shows = { progress, waitingFor };
-  return await poll(look, { ...ruleOf(waits.lostMachine, clock), tolerates, shows }, signal).then(
-    () => error,
-    (problem: unknown) => (tolerates(problem) ? error : problem),
-  );
+  try {
+    await poll(look, { ...ruleOf(waits.lostMachine, clock), tolerates, shows }, signal);
+    return error;
+  } catch (problem) {
+    return tolerates(problem) ? error : problem;
+  }
 }
 
 const logsLimitMs = 20_000;

@@ -51,7 +51,7 @@ export const nodeCommand = (kind: BackendKind) =>
       if (isForced === true && action !== undefined && action !== "stop" && action !== "restart")
         problems.add(`--force: ${action} takes no --force`);
     },
-    run: async ({ action, nodes, force: isForced = false, ...input }, context) =>
+    run: async ({ action, nodes, force: isForced, ...input }, context) =>
       change(kind, { action, nodes, isForced, ...input }, context),
   });
 

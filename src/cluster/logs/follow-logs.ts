@@ -140,12 +140,12 @@ const cursorLine = /^cursor ([A-Za-z0-9=;]{1,500})$/;
  */
 function journalPlace() {
   const cursors: string[] = [];
-  const passed: Map<string, number>[] = [new Map()];
+  const passed = [new Map<string, number>()];
   return {
     note: (line: string): void => {
       const [, cursor] = cursorLine.exec(line) ?? [];
       if (cursor === undefined) return;
-      cursors.push(cursor);
+      if (cursors.push(cursor) > 2) cursors.shift();
       passed.push(new Map());
       if (passed.length > 3) passed.shift();
     },

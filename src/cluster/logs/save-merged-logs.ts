@@ -52,7 +52,7 @@ export async function saveMergedLogs(
   ]);
   await writeNamedFile(
     file,
-    [...clocks.map((clock) => `${clockLine(clock)}\n`), ...parts].join(""),
+    [...clocks.map((each) => `${clockLine(each)}\n`), ...parts].join(""),
   );
   step.done(numbered(lines.length, "line"));
   for (const line of silentNodes(texts)) progress.warn(line);

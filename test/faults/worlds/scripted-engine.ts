@@ -291,7 +291,7 @@ export class ScriptedEngine implements AsyncDisposable {
     const ip = option(words, "ip");
     this.#containers.set(id, {
       ...facts,
-      address: /^127\./.test(ip) ? ip : this.#block.next(),
+      address: ip.startsWith("127.") ? ip : this.#block.next(),
       status: "created",
       files: this.images.find((image) => words.includes(image.name))?.files ?? "",
       machine: undefined,
