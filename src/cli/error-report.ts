@@ -1,5 +1,5 @@
 import { ClusterError, type MarkedError, messageOf } from "../errors.ts";
-import { outside } from "../outside-text.ts";
+import { outside, unmarked } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
 import { type Program, Interrupted } from "./command.ts";
@@ -62,7 +62,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
 
 /** Returns the error for stdout that rejects a text such as the version or the help, which is no command's result. */
 export const lostOutputText = (error: unknown): string =>
-  `Error: Cannot write to stdout: ${messageOf(error)}\n[output-lost]`;
+  `Error: Cannot write to stdout: ${unmarked(messageOf(error))}\n[output-lost]`;
 
 interface ErrorSummary extends MarkedError {
   readonly id: string;

@@ -55,7 +55,7 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   const passed = Promise.all([
     pass(stdout, out, to(targets[0], 1), signal).catch((error: unknown) => {
       state.isUnread = true;
-      if (isLoss(error)) state.loss = error;
+      if (!signal.aborted && isLoss(error)) state.loss = error;
     }),
     pass(stderr, err, to(targets[1], 2), signal).catch(() => {}),
   ]);

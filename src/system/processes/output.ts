@@ -47,10 +47,7 @@ export async function openOutput(descriptor: number): Promise<Output> {
 const quietCodes = ["EPIPE", "EIO", "ECONNRESET"];
 
 /** Whether an output was lost, and not because nobody wants it any more. */
-export function isLoss(error: unknown): boolean {
-  const code = errorCode(error);
-  return code !== undefined && !quietCodes.includes(code);
-}
+export const isLoss = (error: unknown): boolean => !quietCodes.includes(errorCode(error) ?? "");
 
 const closedOutput: Output = {
   write: async (bytes) => {
