@@ -6,14 +6,16 @@ import { type Qemu, installation } from "./qemu.ts";
  * knows.
  */
 export async function lackingFeatures(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
-  const formatsHelp = "-display none -machine none -drive format=help".split(" ");
+  // QEMU for ARM has no usual machine, without which it prints nothing.
+  const help = async (...words: readonly string[]): Promise<string> =>
+    (await qemu.system(["-display", "none", "-machine", "none", ...words], signal)).stdout;
   const [networks, formats] = await Promise.all([
-    qemu.system(["-netdev", "help"], signal),
-    qemu.system(formatsHelp, signal),
+    help("-netdev", "help"),
+    help("-drive", "format=help"),
   ]);
   return [
-    ...(/^user$/m.test(networks.stdout) ? [] : ["user networks (slirp)"]),
-    ...(/\bvvfat\b/.test(formats.stdout) ? [] : ["the block driver vvfat"]),
+    ...(/^user$/m.test(networks) ? [] : ["user networks (slirp)"]),
+    ...(/\bvvfat\b/.test(formats) ? [] : ["the block driver vvfat"]),
   ];
 }
 

@@ -15,6 +15,7 @@ import {
 import { endMachines, machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { trialLimitsMs, tryHost } from "../../../../src/backend/vm/qemu/accelerator.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { lackingFeatures } from "../../../../src/backend/vm/qemu/features.ts";
 import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
@@ -37,6 +38,13 @@ test.skipIf(lack !== undefined)(
       accelerator: "tcg",
       problem: undefined,
     });
+  },
+);
+
+test.skipIf(lack !== undefined)(
+  `QEMU for ARM has what every machine needs (${lack ?? "here"})`,
+  async () => {
+    expect(await lackingFeatures(qemu, neverAborted)).toEqual([]);
   },
 );
 

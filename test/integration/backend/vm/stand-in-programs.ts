@@ -38,7 +38,7 @@ export async function standIns(
   } = features;
   const system = `case "$*" in
   --version) echo 'QEMU emulator version ${version} (Debian)' ;;
-  '-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
+  *'-netdev help') printf '%s\\n' ${networks.join(" ")} ;;
   *'format=help') echo 'Supported formats: qcow2 ${hasVvfat ? "vvfat" : ""}' ;;
   *"-cpu ${refuses}"*) echo "qemu-system-x86_64: unable to find CPU model '${refuses}'" >&2; exit 1 ;;
   ${hasSandbox ? "" : "-sandbox*) exit 1 ;;"}
