@@ -1,6 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import type { ImageFacts } from "./image-store.ts";
+import { hasItsEnd } from "./qcow2-end.ts";
 
 const sectorBytes = 512;
 
@@ -15,7 +16,7 @@ export async function assertWhole(
 ): Promise<void> {
   const isWhole =
     format === "qcow2"
-      ? await hasAllClusters(qemu, path, signal)
+      ? (await hasAllClusters(qemu, path, signal)) && (await hasItsEnd({ path, sizeBytes }, signal))
       : lastByteOfPartitions(head) <= sizeBytes;
   if (isWhole) return;
   throw new ClusterError(

@@ -80,6 +80,47 @@ test.skipIf(lack !== undefined)(
   },
 );
 
+/** The number of bytes that the file may lose until it lacks something. */
+const spareBytes = async (path: string): Promise<number> => {
+  const whole = Buffer.from(await Bun.file(path).arrayBuffer());
+  for (const lost of [0, 1, 511, 512, 4_096, 32_768, 65_535]) {
+    await writeFile(path, whole.subarray(0, whole.length - lost));
+    const failure = await check(path).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    await writeFile(path, whole);
+    if (failure === undefined) continue;
+    expect(failure.message).toContain("it is damaged or incomplete");
+    return lost;
+  }
+  return Infinity;
+};
+
+test.skipIf(lack !== undefined).each([
+  ["usual", "", 8 * megabyte, 1],
+  ["with larger clusters", "-o cluster_size=2M", 8 * megabyte, 1],
+  ["with subclusters", "-o extended_l2=on", 8 * megabyte, 1],
+  ["of version 2", "-o compat=0.10", 8 * megabyte, 1],
+  // Of the last cluster, the disk has 512 bytes.
+  ["whose disk ends within a cluster", "", 8 * megabyte + 512, 65_535],
+  // The last sector may have anything from one byte on.
+  ["compressed", "-c", 8 * megabyte, 512],
+])(
+  `a qcow2 image that lacks a part of its last cluster is refused: %s (${lack ?? "here"})`,
+  async (_, options, bytes, lost) => {
+    await using folder = await scratchFolder();
+    const [raw, path] = [join(folder.path, "disk.raw"), join(folder.path, "disk.qcow2")];
+    const disk = Buffer.alloc(bytes, 7);
+    // Compressed, the last cluster still takes some sectors.
+    crypto.getRandomValues(disk.subarray(bytes - 30_000));
+    disk.set(partitionedDisk("GPT").subarray(0, 34 * 512));
+    await writeFile(raw, disk);
+    await Bun.$`qemu-img convert -f raw -O qcow2 ${options.split(" ").filter(Boolean)} ${raw} ${path}`.quiet();
+    expect(await spareBytes(path)).toBe(lost);
+  },
+);
+
 test("a disk without partitions, or with a damaged table, has no size to compare", () => {
   expect(lastByteOfPartitions(Buffer.from(bootableDisk().subarray(0, 34 * 512)))).toBe(0);
   const damaged = partitionedDisk("GPT").subarray(0, 34 * 512);
