@@ -57,24 +57,24 @@ export const waits = {
   /** Services may take 90 s to end, by systemd's default, and translated machines are slow. Each that is off is progress. */
   shutDown: { pauseMs: every(200), limitMs: 4 * 60_000 },
   /** QEMU ends at once, except for data that it still has to write. */
-  machineTerm: { pauseMs: every(50), limitMs: 10_000 },
-  machineKill: { pauseMs: every(50), limitMs: 5_000 },
+  machineTerm: { pauseMs: every(50), limitMs: 60_000 },
+  machineKill: { pauseMs: every(50), limitMs: 60_000 },
   /** QEMU creates its sockets after it has gone to the background: at once, but a busy computer may not let it run. */
   networkSockets: { pauseMs: every(10), limitMs: 120_000 },
-  /** Other clients have the monitor for milliseconds. The signal limits the wait. */
-  monitor: { pauseMs: every(20) },
+  /** QEMU answers in milliseconds, and on a busy computer in seconds. All that it says is progress. Other clients have the monitor for as long. */
+  monitor: { pauseMs: every(20), limitMs: 2 * 60_000 },
   /** A slow disk reads a machine's memory in minutes. */
   memoryLoad: { pauseMs: every(50), limitMs: 10 * 60_000 },
   /** Without progress: a disk may stall, and take any time for the memory of a large machine. */
   memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
   /** The program that QEMU writes to ends a moment after QEMU is done. Each byte is progress. */
-  memoryWritten: { pauseMs: every(50), limitMs: 10_000 },
+  memoryWritten: { pauseMs: every(50), limitMs: 120_000 },
   /** Looks whether a template's machine has ended, and whether its console shows anything new. The caller has a limit. */
   templateBoot: { pauseMs: every(500) },
   /** A copy of a template needs a second, or a minute if many translated machines share a busy computer. Each that becomes a node is progress. */
   becomingNode: { pauseMs: every(500), limitMs: 5 * 60_000 },
   /** QEMU stops writing memory when it has written the current part. */
-  saveCancelled: { pauseMs: every(20), limitMs: 30_000 },
+  saveCancelled: { pauseMs: every(20), limitMs: 5 * 60_000 },
 
   // Nodes
   /** With these pauses, a seventh of the time already spent waiting: a refused connection costs almost nothing. */

@@ -17,13 +17,11 @@ import {
   readCluster,
   removeClusterFacts,
 } from "./cluster-facts.ts";
+import { type Failure, type MachineLife, machineLife } from "./machines/machine-life.ts";
 import {
-  type Failure,
-  type MachineLife,
   allProcessFiles,
   endMachines,
   machineFiles,
-  machineLife,
   machinesFolder,
 } from "./machines/machine-process.ts";
 import { removeSockets } from "./machines/private-network.ts";

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { type NodeRecord, nodeReference } from "../../../model/cluster-record.ts";
-import { errorCode, isAccessible, writePrivateFile } from "../../../system/files/private-file.ts";
+import { errorCode, writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson, readOwnText } from "../../../system/files/read-text.ts";
 import { poll } from "../../../system/retry.ts";
 import {
@@ -15,40 +15,6 @@ import {
 import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
-import { queryRunState } from "../qemu/monitor.ts";
-import { qemuMessage } from "../qemu/qemu.ts";
-
-/** `unstarted`: not started yet. `ended`: its QEMU came to an orderly end. `killed`: it did not. */
-export type MachineLife = "unstarted" | "running" | "paused" | "ended" | "killed" | Failure;
-
-/** A machine that will never run again: its QEMU stopped it and waits, or crashed. */
-export interface Failure {
-  readonly failure: (typeof failedStates)[number] | "crashed";
-  readonly said: string | undefined;
-}
-
-/** Run states of QEMU that a machine leaves only if a user intervenes through the monitor. */
-const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
-const saidLines = 2;
-
-export async function machineLife(files: MachineFiles): Promise<MachineLife> {
-  // Checked first: once this file exists, so do the process and its number. Before that, QEMU may have created its process file but not written it.
-  const isStarted = await isAccessible(files.started);
-  if (await isRunning(files)) {
-    const runState = await queryRunState(files.folder);
-    const failure = failedStates.find((state) => state === runState);
-    if (failure === undefined) return runState === "paused" ? "paused" : "running";
-    return { failure, said: await saidByQemu(files) };
-  }
-  if (!isStarted) return "unstarted";
-  if (!(await isAccessible(files.pid))) return "ended";
-  const said = await saidByQemu(files);
-  return said === undefined ? "killed" : { failure: "crashed", said };
-}
-
-async function saidByQemu({ qemuLog }: MachineFiles): Promise<string | undefined> {
-  return qemuMessage(await readOwnText(qemuLog).catch(() => ""), saidLines);
-}
 
 /** A machine that was started in another container, on another computer, or by another user counts as running: nothing here shows that it has ended. */
 export const isRunning = async (files: ProcessFiles): Promise<boolean> =>

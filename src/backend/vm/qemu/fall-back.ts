@@ -6,13 +6,8 @@ import { creationFiles } from "../../../store/creation-folder.ts";
 import type { Runtime, Work } from "../../../system/runtime.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import { type LaunchPlan, readOwnCluster } from "../machines/launch.ts";
-import {
-  type MachineLife,
-  allProcessFiles,
-  endMachines,
-  machineFiles,
-  machineLife,
-} from "../machines/machine-process.ts";
+import { type MachineLife, machineLife } from "../machines/machine-life.ts";
+import { allProcessFiles, endMachines, machineFiles } from "../machines/machine-process.ts";
 import { type BrokenAccelerator, rememberBrokenAccelerator } from "./broken-accelerator.ts";
 
 /**

@@ -9,14 +9,14 @@ import { parseJson } from "../../../system/files/read-text.ts";
 import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import { poll } from "../../../system/retry.ts";
 import { systemClock } from "../../../system/runtime.ts";
+import { type Watchdog, watchdog } from "../../../system/time-limit.ts";
 import { waits } from "../../../system/waits.ts";
+import { filesIn, isRunning } from "../machines/machine-process.ts";
 
-/** QEMU answers in milliseconds, or in seconds on a busy computer. */
-const limitMs = 5_000;
 const longestAnswer = 1024 * 1024;
 /** The maximum length of a socket's address (macOS: 104 bytes with the NUL, Linux: 108). */
 const longestPathBytes = 103;
-/** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED. */
+/** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED, as if nobody listened. */
 const refusals: ReadonlySet<string> = new Set(["EAGAIN", "ECONNREFUSED"]);
 
 /** The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the whole path may be too long for a socket. */
@@ -32,13 +32,16 @@ export const monitorOptions = [
  * Returns QMP's name for the run state of the machine in this folder, such as `running` or `internal-error`. Returns `undefined` if it didn't answer;
  * QEMUs started by earlier versions of this program have no monitor. https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-RunState
  */
-export async function queryRunState(folder: string): Promise<string | undefined> {
+export const queryRunState = async (folder: string): Promise<string | undefined> =>
+  queryRunStateWithin(folder, waits.monitor.limitMs);
+
+export async function queryRunStateWithin(
+  folder: string,
+  limitMs: number,
+): Promise<string | undefined> {
   try {
-    const [result] = await runOnMonitor(
-      folder,
-      [{ execute: "query-status" }],
-      AbortSignal.timeout(limitMs),
-    );
+    const signal = AbortSignal.timeout(limitMs);
+    const [result] = await runOnMonitor(folder, [{ execute: "query-status" }], signal);
     return statusOf(result);
   } catch {
     return undefined;
@@ -68,14 +71,21 @@ export async function withShortPath<Result>(
   return await work(join(link, name));
 }
 
-/** QEMU talks to one client at a time and lets one more wait; it refuses all others. The signal also closes the connection. */
-export async function openMonitor(path: string, signal: AbortSignal): Promise<Socket> {
-  const tolerates = (error: unknown): boolean => refusals.has(errorCode(error) ?? "");
-  return await poll(
-    async () => connectTo(path, signal),
-    { ...waits.monitor, clock: systemClock, tolerates },
-    signal,
-  );
+/**
+ * Connects to a socket of the QEMU in this folder, which talks to one client at a time and lets one more wait. It refuses all others for as long as it
+ * runs. The signal also closes the connection.
+ */
+export async function openMonitor(
+  { folder, path }: { readonly folder: string; readonly path: string },
+  signal: AbortSignal,
+): Promise<Socket> {
+  const look = async (): Promise<Socket | undefined> =>
+    connectTo(path, signal).catch(async (error: unknown) => {
+      if (refusals.has(errorCode(error) ?? "") && (await isRunning(filesIn(folder))))
+        return undefined;
+      throw error;
+    });
+  return await poll(look, { pauseMs: waits.monitor.pauseMs, clock: systemClock }, signal);
 }
 
 async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {
@@ -89,25 +99,26 @@ async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {
 }
 
 /**
- * Runs commands of QMP on the machine in this folder, in turn, and resolves with their results. Throws `engine-failed` if QEMU refuses one, doesn't
- * answer, or is gone.
+ * Runs commands of QMP on the machine in this folder, in turn, and resolves with their results. Throws `engine-failed` if QEMU refuses one, says
+ * nothing for so long, or is gone.
  */
 export async function runOnMonitor(
   folder: string,
   commands: readonly MonitorCommand[],
   signal: AbortSignal,
+  quietMs: number = waits.monitor.limitMs,
 ): Promise<readonly unknown[]> {
-  const limit = AbortSignal.timeout(limitMs);
+  using quiet = watchdog(quietMs, signal);
   try {
     return await withShortPath(folder, monitorName, async (path) =>
-      runAt(path, commands, AbortSignal.any([signal, limit])),
+      runAt({ folder, path }, commands, quiet),
     );
   } catch (error) {
     signal.throwIfAborted();
     const all = commands.map(({ execute }) => execute).join(", ");
     const { command, message } =
       error instanceof Refused ? error : { command: all, message: messageOf(error) };
-    const why = limit.aborted ? "it does not answer" : message;
+    const why = quiet.hasExpired() ? "it does not answer" : message;
     throw new ClusterError(
       "engine-failed",
       `QEMU did not do "${command}" for ${basename(folder)}: ${why}.`,
@@ -124,15 +135,15 @@ export interface MonitorCommand {
 }
 
 async function runAt(
-  path: string,
+  at: Parameters<typeof openMonitor>[0],
   commands: readonly MonitorCommand[],
-  signal: AbortSignal,
+  { signal, feed }: Watchdog,
 ): Promise<unknown[]> {
-  const socket = await openMonitor(path, signal);
+  const socket = await openMonitor(at, signal);
   try {
     const all = [{ execute: "qmp_capabilities" }, ...commands];
     socket.write(all.map((command, id) => `${JSON.stringify({ ...command, id })}\n`).join(""));
-    return (await readAnswers(socket, all)).slice(1);
+    return (await readAnswers(socket, all, feed)).slice(1);
   } finally {
     socket.destroy();
   }
@@ -142,9 +153,11 @@ async function runAt(
 async function readAnswers(
   socket: Socket,
   commands: readonly MonitorCommand[],
+  onLine: () => void,
 ): Promise<unknown[]> {
   const results: unknown[] = [];
   for await (const line of linesOf(socket)) {
+    onLine();
     const answer: unknown = parseJson(line);
     if (!read.isMapping(answer) || answer["id"] !== results.length) continue;
     const { error } = answer;

@@ -12,6 +12,7 @@ import {
   type MachineFiles,
   endMachines,
   filesIn,
+  isRunning,
   machineFiles,
   machinesFolder,
 } from "../machines/machine-process.ts";
@@ -70,13 +71,19 @@ export async function resumeForgotten(machines: Machines): Promise<void> {
 
 /** Throws `engine-failed` if a machine did not continue. If that one is still there, `resumeForgotten` tries again. */
 export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
-  const folders = nodes.map((node) => machineFiles(directory, node).folder);
-  const results = await Promise.allSettled(folders.map(resume));
+  const machines = nodes.map((node) => machineFiles(directory, node));
+  const results = await Promise.allSettled(machines.map(async ({ folder }) => resume(folder)));
   const failed = results.find((result) => result.status === "rejected");
   const arePaused =
-    failed !== undefined && (await Promise.all(folders.map(queryRunState))).includes("paused");
+    failed !== undefined && (await Promise.all(machines.map(mayBePaused))).includes(true);
   if (!arePaused) await rm(notePath(directory), { force: true });
   if (failed !== undefined) throw failed.reason;
+}
+
+/** One that runs and doesn't answer may be. */
+async function mayBePaused(files: MachineFiles): Promise<boolean> {
+  const state = await queryRunState(files.folder);
+  return state === "paused" || (state === undefined && (await isRunning(files)));
 }
 
 /** A machine whose memory is still being written would stop again at the end of that. */

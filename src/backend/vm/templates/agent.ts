@@ -29,7 +29,7 @@ export async function askAgent(
   signal: AbortSignal,
 ): Promise<Report> {
   return await withShortPath(folder, portName, async (path) => {
-    const socket = await openMonitor(path, signal).catch((error: unknown) => {
+    const socket = await openMonitor({ folder, path }, signal).catch((error: unknown) => {
       // QEMU ended while it was connected to.
       throw errorCode(error) === "ECONNRESET" ? new Error("it ended") : error;
     });

@@ -12,11 +12,11 @@ import { assertBoots } from "../machines/boot-problem.ts";
 import { usesIpv6 } from "../machines/host-ipv6.ts";
 import { startFailure, startMachine } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
+import { machineLife } from "../machines/machine-life.ts";
 import {
   type MachineFiles,
   endMachines,
   filesIn,
-  machineLife,
   machinesFolder,
 } from "../machines/machine-process.ts";
 import { createFlash } from "../qemu/firmware.ts";

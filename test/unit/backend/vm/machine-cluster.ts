@@ -4,10 +4,8 @@ import {
   type MachinePlan,
   machineArguments,
 } from "../../../../src/backend/vm/machines/machine-arguments.ts";
-import {
-  type MachineLife,
-  machineFiles,
-} from "../../../../src/backend/vm/machines/machine-process.ts";
+import { type MachineLife } from "../../../../src/backend/vm/machines/machine-life.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { toCluster } from "../../../../src/backend/vm/records.ts";
 

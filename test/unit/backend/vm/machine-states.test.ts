@@ -1,9 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { expect, test } from "bun:test";
-import {
-  type MachineLife,
-  machineFiles,
-} from "../../../../src/backend/vm/machines/machine-process.ts";
+import { type MachineLife } from "../../../../src/backend/vm/machines/machine-life.ts";
+import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { observeCluster } from "../../../../src/backend/vm/records.ts";
 import { readBootId } from "../../../../src/system/processes/process-identity.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

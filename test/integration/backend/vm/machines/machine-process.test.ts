@@ -4,11 +4,11 @@ import { writeFileSync } from "node:fs";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
+import { machineLife } from "../../../../../src/backend/vm/machines/machine-life.ts";
 import {
   endMachines,
   isRunning,
   machineFiles,
-  machineLife,
   startQemu,
 } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { readProcessSpace } from "../../../../../src/system/processes/process-identity.ts";
@@ -136,7 +136,7 @@ test("ends all given machines, and no others", async () => {
   await endMachines([one!, two!], systemClock, neverAborted);
 });
 
-test("a machine that ignores TERM for ten seconds is killed, even if another one has ended", async () => {
+test("a machine that ignores TERM for a minute is killed, even if another one has ended", async () => {
   await using folder = await scratchFolder();
   const [files, ended] = [await machine(folder.path, 0), await machine(folder.path, 1)];
   await using process = await startQemuProcess(
@@ -147,12 +147,12 @@ test("a machine that ignores TERM for ten seconds is killed, even if another one
   await until("it ignores TERM", async () => Bun.file(`${files.pid}.ready`).exists());
   const time = { ms: 0 };
   const sleep = async (ms: number): Promise<void> => {
-    if (time.ms === 0) time.ms = 10_000;
+    if (time.ms === 0) time.ms = 60_000;
     else await Bun.sleep(ms);
   };
   await endMachines([files, ended], { now: () => time.ms, sleep }, neverAborted);
   await process.exited;
-  expect([process.signalCode, time.ms]).toEqual(["SIGKILL", 10_000]);
+  expect([process.signalCode, time.ms]).toEqual(["SIGKILL", 60_000]);
 });
 
 test("a machine that is still there after a KILL is an error with its process, because its disk is still in use", async () => {
@@ -171,7 +171,7 @@ test("a machine that is still there after a KILL is an error with its process, b
     writeFileSync(files.pid, `${state.running}\n`);
     return state.ms;
   };
-  const clock: Clock = { now, sleep: async () => void (state.ms += 10_000) };
+  const clock: Clock = { now, sleep: async () => void (state.ms += 60_000) };
   const failure = await failureOf(endMachines([files], clock, neverAborted));
   expect(failure).toMatchObject({
     id: "engine-failed",

@@ -1,13 +1,11 @@
 /** The state of a machine as QEMU's monitor reports it, with real QEMUs that run nothing. */
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { type Socket, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import {
-  machineFiles,
-  machineLife,
-} from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { machineLife } from "../../../../../src/backend/vm/machines/machine-life.ts";
+import { filesIn, machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
   monitorName,
   monitorOptions,
@@ -19,6 +17,7 @@ import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { startMonitor } from "../scripted-monitor.ts";
 
 const qemu = "qemu-system-x86_64";
 const lack = Bun.which(qemu) === null ? `no ${qemu} here` : undefined;
@@ -30,7 +29,16 @@ test.skipIf(lack !== undefined).each([
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, name);
   await mkdir(folder, { recursive: true });
-  const words = ["-nodefaults", "-display", "none", "-machine", "none", ...monitorOptions.flat()];
+  const words = [
+    "-nodefaults",
+    "-display",
+    "none",
+    "-machine",
+    "none",
+    ...monitorOptions.flat(),
+    "-pidfile",
+    "qemu.pid",
+  ];
   await using machine = Bun.spawn([qemu, ...words], {
     cwd: folder,
     stdout: "ignore",
@@ -75,6 +83,36 @@ test.each([
   );
   const [, said] = /^QEMU did not do "cont" for agent_0: (.*)\.$/s.exec(unmarked(message)) ?? [];
   expect([id, said]).toEqual(["engine-failed", quoted]);
+});
+
+test("a QEMU that a busy computer lets answer only after six seconds is waited for", async () => {
+  await using folder = await scratchFolder();
+  await using _ = await startMonitor(folder.path, async () => {
+    await Bun.sleep(6_000);
+    return { status: "running" };
+  });
+  expect(await queryRunState(folder.path)).toBe("running");
+});
+
+test("a QEMU that serves others is waited for as long as it runs, and one that has gone is not", async () => {
+  await using folder = await scratchFolder();
+  const files = filesIn(folder.path);
+  // Nobody listens at the socket, as if too many waited.
+  const server = Bun.listen({ unix: join(folder.path, "other"), socket: { data() {} } });
+  await rename(join(folder.path, "other"), join(folder.path, monitorName));
+  server.stop(true);
+  await using process = await startQemuProcess(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  const ended = { is: false };
+  const asked = failureOf(
+    runOnMonitor(folder.path, [{ execute: "stop" }], neverAborted).finally(() => {
+      ended.is = true;
+    }),
+  );
+  await Bun.sleep(500);
+  expect(ended.is).toBe(false);
+  process.kill("SIGKILL");
+  expect((await asked).message).toContain("ECONNREFUSED");
 });
 
 test("a run state that QEMU cannot have is none", async () => {

@@ -94,6 +94,27 @@ test("a machine that did not continue is tried again", async () => {
   expect([machine.state, await readdir(scratch.path)]).toEqual(["running", ["machines"]]);
 });
 
+test("a machine that runs, and doesn't say whether it is paused, is tried again", async () => {
+  await using scratch = await scratchFolder();
+  const files = machineFiles(scratch.path, node);
+  const asked: string[] = [];
+  const state = { says: "" };
+  await using _monitor = await startMonitor(files.folder, async ({ execute }) => {
+    asked.push(execute);
+    return execute === "cont" && state.says === "" ? new Error("not now") : { status: state.says };
+  });
+  await using process = await startQemuProcess(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  const machines = { directory: scratch.path, nodes: [node] };
+  const paused = await pauseMachines(machines, neverAborted);
+  await failureOf(Promise.resolve(paused[Symbol.asyncDispose]()));
+  state.says = "running";
+  asked.length = 0;
+  await resumeForgotten(machines);
+  expect(asked).toContain("cont");
+  expect(await readdir(scratch.path)).toEqual(["machines"]);
+});
+
 test("what a killed program saved machines with is ended and removed, but not while another program works on them", async () => {
   await using scratch = await scratchFolder();
   const directory = join(scratch.path, "cluster");

@@ -153,7 +153,7 @@ test("a monitor that never answers is an error that says so", async () => {
   await using scratch = await scratchFolder();
   const folder = join(scratch.path, "agent_0");
   await using _ = await startMonitor(folder, async () => undefined);
-  const failure = await failureOf(runOnMonitor(folder, [{ execute: "stop" }], neverAborted));
+  const failure = await failureOf(runOnMonitor(folder, [{ execute: "stop" }], neverAborted, 100));
   expect(failure).toMatchObject({ id: "engine-failed" });
   expect(failure.message).toBe('QEMU did not do "stop" for agent_0: it does not answer.');
 });

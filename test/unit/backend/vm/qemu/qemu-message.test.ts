@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Failure } from "../../../../../src/backend/vm/machines/machine-process.ts";
+import { type Failure } from "../../../../../src/backend/vm/machines/machine-life.ts";
 import { qemuMessage } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { observed } from "../machine-cluster.ts";
