@@ -154,13 +154,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     { image, template }: ClaimedCreation,
     signal: AbortSignal,
   ): Promise<readonly BaseLayer[]> {
-    const { firmware } = this.#plan.resolved;
     const saved = template && templateFiles(template.folder);
-    const paths = [
-      image.path,
-      ...(saved === undefined ? [] : [saved.disk]),
-      ...(firmware === undefined ? [] : [firmware.program.path, firmware.variables.path]),
-    ];
+    const paths = [image.path, ...(saved === undefined ? [] : [saved.disk])];
     return describeLayers(paths, this.runtime.environment, signal);
   }
 

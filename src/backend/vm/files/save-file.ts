@@ -163,7 +163,7 @@ async function readLayers(
   return { list, below };
 }
 
-/** The layers below all others of the nodes' disks. Firmware has such layers too, but they are not kept among the images. */
+/** The layers below all others of the nodes' disks. Firmware of earlier versions has such layers too, but they are not kept among the images. */
 function imagesOf({ list, below }: Layers): ReadonlySet<number> {
   const bottomOf = (number: number): number => {
     const under = list[number]?.below;

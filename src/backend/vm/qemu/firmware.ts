@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
 import type { Architecture } from "./architecture.ts";
-import { createDisk, type LayeredImage } from "../images/image-store.ts";
+import type { LayeredImage } from "../images/image-store.ts";
 import type { MachineFiles } from "../machines/machine-process.ts";
-import type { Qemu } from "./qemu.ts";
+import { type Qemu, qemuFailure } from "./qemu.ts";
 import { readOwnText, parseJson } from "../../../system/files/read-text.ts";
 
 /** The two halves of UEFI: its program, and the initial variables of a machine. */
@@ -98,21 +98,24 @@ function imageOf(value: unknown): LayeredImage | undefined {
 const mappingOf = read.withDefault(read.anyMapping, {});
 const listOf = read.withDefault(read.list(read.anything), []);
 
-/** Creates a machine's own flash memory, again as layers, since the machine writes its variables. */
+/** Creates a machine's own flash memory. It is a copy, because an upgrade of this computer replaces the firmware below machines that live on. */
 export async function createFlash(
   qemu: Qemu,
   { program, variables }: Firmware,
   { flash }: Pick<MachineFiles, "flash">,
   signal: AbortSignal,
 ): Promise<void> {
-  await createDisk(
-    qemu,
-    { path: flash.program, image: program, megabytes: flashMegabytes },
-    signal,
-  );
-  await createDisk(
-    qemu,
-    { path: flash.variables, image: variables, megabytes: flashMegabytes },
-    signal,
-  );
+  for (const [{ path, format }, copy] of [
+    [program, flash.program],
+    [variables, flash.variables],
+  ] as const) {
+    const steps = [
+      ["convert", "-f", format, "-O", "qcow2", path, copy],
+      ["resize", "-q", "-f", "qcow2", copy, `${flashMegabytes}M`],
+    ];
+    for (const words of steps) {
+      const end = await qemu.image(words, signal);
+      if (end.status !== 0) throw qemuFailure(`qemu-img ${words[0]}`, end);
+    }
+  }
 }

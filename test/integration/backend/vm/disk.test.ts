@@ -8,6 +8,7 @@ import {
   createDisk,
   readImageFacts,
 } from "../../../../src/backend/vm/images/image-store.ts";
+import { createFlash } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -93,3 +94,30 @@ test("a disk must be as large as its image, and the error names the least size",
     }),
   );
 });
+
+test.skipIf(!isHere)(
+  "a machine keeps its firmware when an upgrade replaces that of this computer",
+  async () => {
+    await using folder = await scratchFolder();
+    const at = (name: string): string => join(folder.path, name);
+    const flash = { program: at("own-program.qcow2"), variables: at("own-variables.qcow2") };
+    const image = (name: string) => ({ path: at(name), format: "raw" }) as const;
+    const firmware = { program: image("program"), variables: image("variables") };
+    for (const { path } of Object.values(firmware)) await writeFile(path, `former ${path}`);
+    await createFlash(qemu, firmware, { flash }, neverAborted);
+    for (const { path } of Object.values(firmware)) await writeFile(path, "newer");
+    for (const [own, { path }] of [
+      [flash.program, firmware.program],
+      [flash.variables, firmware.variables],
+    ] as const) {
+      expect(
+        await qemu.image(["convert", "-O", "raw", own, at("read")], neverAborted),
+      ).toMatchObject({
+        status: 0,
+      });
+      const bytes = Buffer.from(await Bun.file(at("read")).arrayBuffer());
+      expect(bytes.length).toBe(64 * 1024 ** 2);
+      expect(bytes.toString("latin1")).toStartWith(`former ${path}\0`);
+    }
+  },
+);
