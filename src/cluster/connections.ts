@@ -24,13 +24,16 @@ import {
 } from "../store/creation-folder.ts";
 import { isAccessible } from "../system/files/private-file.ts";
 import { readOwnText } from "../system/files/read-text.ts";
+import { once } from "../system/concurrency.ts";
 import type { Environment, Runtime, Work } from "../system/runtime.ts";
 import { orAborted } from "../system/time-limit.ts";
 
 export interface MaskedConnections extends ConnectionPool {
+  /** Connects in the same way, but reads the secrets only once a node's text is going to be shown. */
+  readonly forQuestions: Pick<ConnectionPool, "connect">;
   /** Reads the secrets again, as far as possible, because an error may quote secrets that the platform has created since. */
   readAgain(): Promise<void>;
-  /** Does that unless the installation has ended: until then, a text that a node sends after a while may quote new secrets. */
+  /** Does that unless they are all known: until the installation has ended, a text that a node sends after a while may quote new secrets. */
   readNew(): Promise<void>;
   /** Why the cluster's secrets could not be read; undefined if they are hidden, or if the cluster has none yet. */
   problem(): string | undefined;
@@ -67,32 +70,33 @@ export function openMaskedConnections(
   runtime: Omit<Runtime, "environment">,
   pool: ConnectionPool = openConnections(cluster.directory, runtime),
 ): MaskedConnections {
-  const { state, untilMasked, readAgain, end } = maskBySecrets(
-    firstMasterOf(cluster),
-    pool,
-    runtime,
-  );
+  const secrets = maskBySecrets(firstMasterOf(cluster), pool, runtime);
+  const { state, untilMasked, readAgain, readNew } = secrets;
   const clocks: { set?: Promise<void> } = {};
-  return {
-    adopt: (node, connection) => pool.adopt(node, connection),
-    connect: async (node, signal) => {
+  const masking =
+    (when: "now" | "needed"): ConnectionPool["connect"] =>
+    async (node, signal) => {
       clocks.set ??= correctSleptClocks(cluster, pool, runtime, signal).catch(() => {});
       await orAborted(clocks.set, signal);
-      const masked = untilMasked(node, signal);
-      masked.catch(() => {});
+      const masked = once(async () => untilMasked(node, signal));
+      if (when === "now") masked().catch(() => {});
       try {
         return withheld(await pool.connect(node, signal), masked);
       } catch (error) {
-        await masked.catch(() => {});
+        if (when === "now") await masked().catch(() => {});
         throw error;
       }
-    },
+    };
+  return {
+    adopt: (node, connection) => pool.adopt(node, connection),
+    connect: masking("now"),
+    forQuestions: { connect: masking("needed") },
     readAgain,
-    readNew: async () => (state.isKnown ? undefined : readAgain()),
+    readNew,
     problem: () => state.problem,
     refusal: () => state.refusal,
     [Symbol.asyncDispose]: async () => {
-      end();
+      secrets.end();
       await pool[Symbol.asyncDispose]();
     },
   };
@@ -107,10 +111,7 @@ function maskBySecrets(
   const state: Masking = { isKnown: false, unmasked: new Set() };
   const { read, end } = secretsReader(pool, runtime, state);
   const readFirst = async (limitMs: number): Promise<void> => {
-    if ("problem" in firstMaster) {
-      state.problem = firstMaster.problem;
-      return;
-    }
+    if ("problem" in firstMaster) return void (state.problem = firstMaster.problem);
     try {
       await read(firstMaster, AbortSignal.timeout(limitMs));
     } catch (error) {
@@ -129,12 +130,17 @@ function maskBySecrets(
     if (!state.isKnown && !hasJustBeenRead && node.id === firstMaster.id) await read(node, signal);
   };
 
-  const readAgain = async (): Promise<void> => {
-    await readFirst(rereadLimitMs);
+  const readWithin = async (limitMs: number): Promise<void> => {
+    await readFirst(limitMs);
     if (state.refusal !== undefined) throw state.refusal;
   };
+  const readAgain = async (): Promise<void> => readWithin(rereadLimitMs);
+  const readNew = async (): Promise<void> => {
+    if (state.first === undefined) await (state.first = readWithin(readLimitMs));
+    else if (!state.isKnown) await readAgain();
+  };
 
-  return { state, untilMasked, readAgain, end };
+  return { state, untilMasked, readAgain, readNew, end };
 }
 
 /**
@@ -186,18 +192,23 @@ function firstMasterOf({ nodes }: ClusterRecord): FirstMaster {
 export const secretsWarning = (what: string, problem: string): string =>
   `${what} may show secrets: cannot read from the first master what to mask (${problem})`;
 
-/** Like `connection`, but delivers and shows no text from the node before `masked` resolves. */
-function withheld(connection: Connection, masked: Promise<void>): Connection {
+/** Like `connection`, but delivers and shows no text from the node before `masked` resolves. An answer of which nothing is shown needs no masks. */
+function withheld(connection: Connection, masked: () => Promise<void>): Connection {
   return {
     get isOpen() {
       return connection.isOpen;
     },
     run: async (command, signal) => {
-      const { isOutputHidden = false, onOutput, receive } = command;
+      const { isOutputHidden = false, isQuoted, onOutput, receive } = command;
       if (!isOutputHidden || onOutput !== undefined || receive !== undefined)
-        await orAborted(masked, signal);
+        await orAborted(masked(), signal);
+      if (isQuoted !== undefined) {
+        const answer = await connection.run(command, signal);
+        if (isQuoted(answer)) await orAborted(masked(), signal);
+        return answer;
+      }
       const [masking, result] = await Promise.allSettled([
-        orAborted(masked, signal),
+        orAborted(masked(), signal),
         connection.run(command, signal),
       ]);
       if (masking.status === "rejected") throw masking.reason;
@@ -205,11 +216,11 @@ function withheld(connection: Connection, masked: Promise<void>): Connection {
       return result.value;
     },
     upload: async (source, target, signal) => {
-      await orAborted(masked, signal);
+      await orAborted(masked(), signal);
       await connection.upload(source, target, signal);
     },
     openPort: async (address, signal) => {
-      await orAborted(masked, signal);
+      await orAborted(masked(), signal);
       return await connection.openPort(address, signal);
     },
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),

@@ -47,7 +47,7 @@ export async function waitForCluster(
     {
       describe: async (inner) => findCluster(backend, request.clusterId, inner),
       cluster,
-      connections,
+      connections: connections.forQuestions,
       untilMasked: async () => connections.readNew(),
       login: cluster.variant === "enterprise" ? request.login : undefined,
       skipHttpChecks: request.skipHttpChecks,

@@ -1,6 +1,8 @@
 import { mayPass, messageOf } from "../../errors.ts";
 import type { NodeRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
+import type { RemoteResult } from "../../ssh/connection/connection.ts";
+import { isMarked } from "../../outside-text.ts";
 import { outsideReason } from "../../system/printable.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import {
@@ -20,8 +22,12 @@ export interface NodeAnswer {
   readonly report: NodeReport | undefined;
 }
 
+/** Whether the answer has words of the node that users will see. */
+export const quotesNode = ({ verdict }: Pick<NodeAnswer, "verdict">): boolean =>
+  verdict.kind === "failed" || (verdict.kind === "waiting" && isMarked(verdict.reason));
+
 interface NodeQuestion {
-  readonly connections: ConnectionPool;
+  readonly connections: Pick<ConnectionPool, "connect">;
   /** How often to run a check that passes. */
   readonly looks: number;
   /** The `seen` of an answer that is known already. The node answers once it has another, but at the latest after a minute. */
@@ -72,6 +78,12 @@ async function askWithin(
     verdict: { kind: "waiting", reason },
     report: undefined,
   });
+  const answerOf = ({ status, stdout, stderr }: RemoteResult): NodeAnswer => {
+    if (status !== 0) return unanswered(`the check failed: ${outsideReason(stderr)}`);
+    if (!isAnswer(stdout)) return unanswered("the check failed: its answer is empty");
+    const report = parseNodeReport(stdout);
+    return { node, verdict: judgeNode(report), report };
+  };
   if (node.state === "starting") return unanswered("the machine is starting");
   if (node.ssh.host === "") return unanswered("the machine has no address");
   const seconds = known === undefined ? 0 : waitSeconds;
@@ -88,14 +100,12 @@ async function askWithin(
         limitMs,
         task: "checking its readiness",
         // The platform may have created secrets since the node was asked, which are masked only later.
-        isOutputHidden: known !== undefined,
+        isOutputHidden: true,
+        isQuoted: (one) => quotesNode(answerOf(one)),
       },
       limit.signal,
     );
-    if (result.status !== 0) return unanswered(`the check failed: ${outsideReason(result.stderr)}`);
-    if (!isAnswer(result.stdout)) return unanswered("the check failed: its answer is empty");
-    const report = parseNodeReport(result.stdout);
-    return { node, verdict: judgeNode(report), report };
+    return answerOf(result);
   } catch (error) {
     signal.throwIfAborted();
     if (limit.hasExpired()) return unanswered("it does not answer");

@@ -166,7 +166,7 @@ const mostSuperuserBytes = 3_000_000;
 export async function askOnMaster(
   master: NodeRecord,
   question: SuperuserQuestion,
-  connections: ConnectionPool,
+  connections: Pick<ConnectionPool, "connect">,
   signal: AbortSignal,
 ): Promise<SuperuserAnswers> {
   const failed = (problem: string): SuperuserAnswers => ({ login: { problem }, agents: undefined });

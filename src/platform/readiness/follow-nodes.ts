@@ -9,7 +9,7 @@ import { hasTls, reportedLayout } from "./node-question.ts";
 
 /** How a cluster is asked. */
 export interface Questions {
-  readonly connections: ConnectionPool;
+  readonly connections: Pick<ConnectionPool, "connect">;
   /** The superuser; undefined if no login should be tried, as on an open source cluster. */
   readonly login: Superuser | undefined;
   /** Skips all requests that this machine sends to the masters' web servers. */
@@ -53,9 +53,8 @@ export function createWaitState(cluster: ClusterRecord): WaitState {
 export const answersOf = ({ cluster, answers }: WaitState): readonly NodeAnswer[] =>
   cluster.nodes.flatMap(({ id }) => answers.get(id) ?? []);
 
-interface Following {
+interface Following extends Pick<Questions, "connections"> {
   readonly state: WaitState;
-  readonly connections: ConnectionPool;
   readonly clock: Clock;
 }
 

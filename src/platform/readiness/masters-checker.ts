@@ -34,7 +34,7 @@ export interface MastersCheck {
   readonly agentCount: number;
   /** Undefined: try no login. */
   readonly login: Superuser | undefined;
-  readonly connections: ConnectionPool;
+  readonly connections: Pick<ConnectionPool, "connect">;
 }
 
 /** A condition that isn't met yet. */

@@ -1,7 +1,8 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import { mapConcurrently, withTasks } from "../../system/concurrency.ts";
 import type { Progress } from "../../system/runtime.ts";
-import { type NodeAnswer, askNode } from "./ask-node.ts";
+import { isMarked } from "../../outside-text.ts";
+import { type NodeAnswer, askNode, quotesNode } from "./ask-node.ts";
 import {
   type Questions,
   type WaitState,
@@ -125,7 +126,9 @@ function createJudge(
       assertNotFailed(answersOf(state));
     }
     // Our own texts need no masks.
-    if (answersOf(state).some(isWaiting)) await request.untilMasked?.();
+    const isMarkedWait = ({ reason }: Wait): boolean => isMarked(reason);
+    if (answersOf(state).some(quotesNode) || state.ofMasters?.some(isMarkedWait) === true)
+      await request.untilMasked?.();
     const answers = answersOf(state);
     if (answers.length < state.cluster.nodes.length) return false;
     request.onAnswers?.(answers);

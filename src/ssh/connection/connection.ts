@@ -40,6 +40,8 @@ export interface RemoteCommand {
   readonly task?: string;
   /** Never shows the output, at any verbosity, because it holds secrets or is encoded. */
   readonly isOutputHidden?: boolean;
+  /** Of a command whose output is hidden: whether the caller will show any of this result. Default: it will. */
+  readonly isQuoted?: (result: RemoteResult) => boolean;
   /**
    * Receives stdout as bytes, no faster than it reads them; `stdout` of the result is then empty, and no output is shown. The stream ends with the
    * command. If this rejects, the command is ended, and `run` rejects with the same error.

@@ -127,6 +127,53 @@ describe.skipIf(machinesLack !== undefined)("before the secrets are known", () =
   });
 });
 
+describe.skipIf(machinesLack !== undefined)("a question", () => {
+  const asked = async (given: Awaited<ReturnType<typeof start>>, isQuoted: boolean) => {
+    const connection = await given.connections.forQuestions.connect(given.master.node, signal);
+    const hidden = { ...saying("asked"), isOutputHidden: true, isQuoted: () => isQuoted };
+    return (await connection.run(hidden, signal)).stdout.trim();
+  };
+
+  test("whose answer nobody will see reads no secrets", async () => {
+    await using given = await start();
+    expect(await asked(given, false)).toBe(hash);
+    expect(secretsRead(given.master)).toBe(0);
+  });
+
+  test("whose answer users will see is answered only once the secrets are known, which are read afterwards", async () => {
+    await using given = await start();
+    await given.master.write("run/go", "");
+    await given.master.write(status, "running\n");
+    for (const reads of [1, 2]) {
+      await rm(join(given.master.folder, "run/asked"), { force: true });
+      expect(await asked(given, true)).toBe(hash);
+      expect(secretsRead(given.master)).toBe(reads);
+      expect(given.progress.mask(hash)).toBe("***");
+    }
+  });
+
+  test("that shows its output waits for the secrets first", async () => {
+    await using given = await start();
+    const connection = await given.connections.forQuestions.connect(given.agent.node, signal);
+    const shown = connection.run(saying("shown"), signal);
+    await until("the secrets are asked for", () => secretsRead(given.master) === 1);
+    expect(given.hasRun(given.agent, "shown")).toBe(false);
+    await given.master.write("run/go", "");
+    await shown;
+    expect(given.lines.join("\n")).not.toContain("0123456789abcdefghij");
+  });
+
+  test("is followed by the secrets that are new where something else will be seen", async () => {
+    await using given = await start();
+    await given.master.write("run/go", "");
+    await asked(given, false);
+    await given.connections.readNew();
+    expect(given.progress.mask(hash)).toBe("***");
+    await given.connections.readNew();
+    expect(secretsRead(given.master)).toBe(1);
+  });
+});
+
 test.skipIf(machinesLack !== undefined)(
   "closing the connections ends a command that waits for the secrets",
   async () => {
@@ -267,7 +314,7 @@ test.skipIf(machinesLack !== undefined)(
     await using given = await start();
     const { master, connections, progress } = given;
     // Both give up after five seconds.
-    await Promise.all([connections.readNew(), connections.readNew()]);
+    await Promise.all([connections.readAgain(), connections.readAgain()]);
     expect(secretsRead(master)).toBe(1);
     expect(progress.mask(hash)).toBe(hash);
     await master.write("run/go", "");

@@ -10,8 +10,20 @@ import { runCommandLine } from "../../support/run-command.ts";
 
 const facts = '{"name": "meter", "version": "1.0"}';
 
-/** Nodes on which such a platform is installed at once. */
-const answers: readonly ScriptedAnswer[] = [
+const isReady: ScriptedAnswer = {
+  pattern: "e2e-readiness",
+  readsStdin: true,
+  stdout: `layout=folder\nstatus=exit 0\nunit=active\ncheck.status=0\nfacts=${facts}\n`,
+};
+
+/** The first answer is another one than that to the next question, which names it. */
+const isReadyLater = (text: string): readonly ScriptedAnswer[] => [
+  { ...isReady, pattern: "e2e-readiness 3 -", stdout: `seen=7-75\nlayout=folder\n${text}` },
+  { ...isReady, delayMs: 300 },
+];
+
+/** Nodes on which such a platform is installed. */
+const answers = (readiness: readonly ScriptedAnswer[]): readonly ScriptedAnswer[] => [
   { pattern: "e2e-first-contact", replaceHostKey: true },
   {
     pattern: "artifact\\.sh --version",
@@ -19,11 +31,7 @@ const answers: readonly ScriptedAnswer[] = [
   },
   { pattern: "artifact\\.sh --genconf", stdout: "platform_install.sh\n" },
   { pattern: "resolv\\.conf", stdout: "10.0.0.2\n" },
-  {
-    pattern: "e2e-readiness",
-    readsStdin: true,
-    stdout: `layout=folder\nstatus=exit 0\nunit=active\ncheck.status=0\nfacts=${facts}\n`,
-  },
+  ...readiness,
   { pattern: "", readsStdin: true },
 ];
 
@@ -50,25 +58,31 @@ const sessionsOf = (sessions: readonly Session[], id: string): readonly (string 
 const masterOf = ({ cloud }: CloudFixture): string =>
   cloud.instances().find(({ tags }) => tags["cluster-e2e:role"] === "master")!.instanceId;
 
-test("create --wait of a folder starts two sessions as root on the first master: for its host key, and for all else", async () => {
-  const sessions: Session[] = [];
-  const onSession = (session: Session): void => void sessions.push(session);
-  await using fixture = await openFixture({}, { rootShellBreaks: () => () => false, onSession });
-  const { cloud, runtime } = fixture;
-  cloud.answers.replace(answers);
-  const cwd = runtime.environment["HOME"]!;
-  await writeMeter(join(cwd, "meter"));
-  const line = `create --wait --cloud-region ${region} --linux-distribution debian-12 --masters 1 --agents 1 --public-agents 0 -c mine meter`;
-  await writeFile(join(cwd, "ssh"), "#!/bin/sh\n", { mode: 0o755 });
-  const environment = { ...(runtime.environment as Record<string, string>), PATH: cwd };
-  await runCommandLine(line, {
-    kind: cloudKind,
-    backend: await fixture.open(region),
-    nowMs: 0,
-    clock: systemClock,
-    cwd,
-    environment,
-  });
-  const ofMaster = sessionsOf(sessions, masterOf(fixture));
-  expect(ofMaster).toEqual(["e2e-first-contact", "e2e-root-shell"]);
-});
+test.each([
+  ["is installed at once", [isReady]],
+  ["takes a while to install", isReadyLater("status=running\nunit=active\n")],
+])(
+  "create --wait of a folder that %s starts two sessions as root on the first master: for its host key, and for all else",
+  async (_, readiness) => {
+    const sessions: Session[] = [];
+    const onSession = (session: Session): void => void sessions.push(session);
+    await using fixture = await openFixture({}, { rootShellBreaks: () => () => false, onSession });
+    const { cloud, runtime } = fixture;
+    cloud.answers.replace(answers(readiness));
+    const cwd = runtime.environment["HOME"]!;
+    await writeMeter(join(cwd, "meter"));
+    const line = `create --wait --cloud-region ${region} --linux-distribution debian-12 --masters 1 --agents 1 --public-agents 0 -c mine meter`;
+    await writeFile(join(cwd, "ssh"), "#!/bin/sh\n", { mode: 0o755 });
+    const environment = { ...(runtime.environment as Record<string, string>), PATH: cwd };
+    await runCommandLine(line, {
+      kind: cloudKind,
+      backend: await fixture.open(region),
+      nowMs: 0,
+      clock: systemClock,
+      cwd,
+      environment,
+    });
+    const ofMaster = sessionsOf(sessions, masterOf(fixture));
+    expect(ofMaster).toEqual(["e2e-first-contact", "e2e-root-shell"]);
+  },
+);

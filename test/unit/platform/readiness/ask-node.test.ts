@@ -85,7 +85,7 @@ describe("a node whose check may take longer than usual", () => {
   });
 });
 
-test("a node is told which answer is known, and how long it may wait; such an answer is shown nowhere before the secrets are known", async () => {
+test("a node is told which answer is known, and how long it may wait; its whole answer is never shown", async () => {
   const asked: RemoteCommand[] = [];
   const run: Connection["run"] = async (command) => {
     asked.push(command);
@@ -98,7 +98,28 @@ test("a node is told which answer is known, and how long it may wait; such an an
     ["2", "-", "0", "20"],
     ["2", "7-75", "60", "20"],
   ]);
-  expect(asked.map(({ isOutputHidden }) => isOutputHidden)).toEqual([false, true]);
+  expect(asked.map(({ isOutputHidden }) => isOutputHidden)).toEqual([true, true]);
+});
+
+test.each([
+  ["", false],
+  ["layout=folder\nstatus=running\nunit=active\n", false],
+  ["layout=folder\nstatus=exit 0\nunit=inactive\ncheck.status=0\ncheck=fine\n", false],
+  ["layout=folder\nstatus=exit 0\nunit=inactive\ncheck.status=1\ncheck=no leader\n", true],
+  ["layout=folder\nstatus=exit 1\nunit=failed\nlog=smoke\n", true],
+])("whether users see words of the node in its answer %j: %p", async (stdout, isQuoted) => {
+  const seen: unknown[] = [];
+  const run: Connection["run"] = async (command) => {
+    const result = { status: 0, stdout, stderr: "" };
+    seen.push(
+      command.isQuoted?.(result),
+      command.isQuoted?.({ ...result, status: 1, stderr: "no" }),
+    );
+    return result;
+  };
+  const connections = { connect: async () => ({ run }) as Connection } as never;
+  await askNode(node, { connections, looks: 1 }, neverAborted);
+  expect(seen).toEqual([isQuoted, true]);
 });
 
 test.each(["1-75; reboot", "$(reboot)", "1", "-", "12345678901-1", "1-2-3"])(

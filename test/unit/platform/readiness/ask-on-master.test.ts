@@ -36,7 +36,7 @@ test("after an interruption, a lost connection is no answer", async () => {
   const asking = askOnMaster(
     {} as NodeRecord,
     question,
-    { connect } as unknown as ConnectionPool,
+    { connect },
     stop.signal,
   );
   expect((await failureOf(asking)).message).toBe("interrupted");
