@@ -38,7 +38,7 @@ export async function uploadOver(
       ],
       sudo: target.sudo ?? false,
       stdin: counted(content, target),
-      isStdinShort: content.size <= shortStdinBytes,
+      stdinKind: content.size <= shortStdinBytes ? "short" : undefined,
     },
     signal,
   );
