@@ -50,10 +50,7 @@ export async function saveMergedLogs(
   const parts = await inTurns([...partsOf(lines)], work.signal, (part) => [
     part.map((line) => `${lineText(line, width)}\n`).join(""),
   ]);
-  await writeNamedFile(
-    file,
-    [...clocks.map((each) => `${clockLine(each)}\n`), ...parts].join(""),
-  );
+  await writeNamedFile(file, [...clocks.map((each) => `${clockLine(each)}\n`), ...parts].join(""));
   step.done(numbered(lines.length, "line"));
   for (const line of silentNodes(texts)) progress.warn(line);
   warnOfSecrets(connections.problem(), texts, progress);

@@ -1,7 +1,7 @@
 import { ClusterError } from "../../../errors.ts";
 import type { Qemu } from "../qemu/qemu.ts";
 import type { ImageFacts } from "./image-store.ts";
-import { hasItsEnd } from "./qcow2-end.ts";
+import { hasItsEnd } from "./has-its-end.ts";
 
 const sectorBytes = 512;
 

@@ -8,6 +8,7 @@ import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { silentProgress } from "../../../../../src/system/runtime.ts";
 import { bootableDisk } from "../../../../support/bootable-disk.ts";
+import { messageOf } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
@@ -87,11 +88,11 @@ const spareBytes = async (path: string): Promise<number> => {
     await writeFile(path, whole.subarray(0, whole.length - lost));
     const failure = await check(path).then(
       () => undefined,
-      (error: Error) => error,
+      (error: unknown) => messageOf(error),
     );
     await writeFile(path, whole);
     if (failure === undefined) continue;
-    expect(failure.message).toContain("it is damaged or incomplete");
+    expect(failure).toContain("it is damaged or incomplete");
     return lost;
   }
   return Infinity;
