@@ -57,4 +57,4 @@ test("a platform for which a fault is found is in no file of the release, and th
   expect(output).toEndWith(`release ${release.tag} does not support darwin-x64, only: linux-x64\n`);
   expect(status).toBe(1);
   expect(await readdir(folder.path)).not.toContain("there");
-}, 1_000_000);
+}, 3_600_000);

@@ -17,7 +17,7 @@ beforeAll(async () => {
   made.push(
     await makeRelease(["--platform", "linux-x64", "--platform", "linux-arm64"], {}, "linux-arm64"),
   );
-}, 1_000_000);
+}, 3_600_000);
 afterAll(async () => {
   for (const each of made) await each[Symbol.asyncDispose]();
 });

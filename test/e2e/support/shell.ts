@@ -24,7 +24,6 @@ export async function tryShell(
   const child = Bun.spawn(["sh", "-c", `exec 2>&1\n${lines}`, ...words], {
     cwd,
     stdout: "pipe",
-    timeout: 900_000,
   });
   const output = await new Response(child.stdout).text();
   return { status: await child.exited, output };
