@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { chmod, link, mkdir, symlink, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { unmarked } from "../../../../src/outside-text.ts";
 import {
   platformFolderOf,
@@ -9,6 +9,8 @@ import {
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { smallPlatform, writePlatform } from "../../../support/platform-folder.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
+
+const testPlatforms = join(import.meta.dir, "../../../platforms");
 
 async function problemsOf(
   changes: Readonly<Record<string, string | undefined>>,
@@ -22,6 +24,14 @@ async function problemsOf(
 }
 
 describe("a platform's folder", () => {
+  test.each([...new Bun.Glob("*/platform.yaml").scanSync(testPlatforms)])(
+    "the tests' own %s is one",
+    async (file) => {
+      const folder = join(testPlatforms, dirname(file));
+      expect((await readPlatformFolder(folder, neverAborted)).problems).toBeUndefined();
+    },
+  );
+
   test("its files are sorted, and their modes have only the run bit", async () => {
     await using scratch = await scratchFolder();
     const folder = await writePlatform(scratch.path, {
