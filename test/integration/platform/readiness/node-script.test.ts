@@ -14,8 +14,16 @@ import { until } from "../../../support/until.ts";
 
 const manyCommas =
   '{"name": "meter", "version": "1.0",\n "ports": [1, 2, 3], "description": "a, b"}\n';
-/** Checks have a second here. */
-const script = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=1");
+const groupsLack =
+  await Bun.$`group=/sys/fs/cgroup$([ -e /sys/fs/cgroup/cgroup.controllers ] || echo /systemd)/e2e-$$
+    mkdir $group && rmdir $group`
+    .quiet()
+    .nothrow()
+    .then(({ exitCode }) =>
+      exitCode === 0 ? undefined : "skipped: no control groups to write to",
+    );
+/** Checks have three seconds here. */
+const script = nodeScript.replace(/^CHECK_SECONDS=.*$/m, "CHECK_SECONDS=3");
 
 /** A node with this check. */
 async function startNode(check: string, facts = manyCommas) {
@@ -90,6 +98,20 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
     expect(report).toMatchObject({ checkStatus: 3, checkOutput: "started" });
   });
 
+  test.skipIf(groupsLack !== undefined).each([
+    ["a daemon", "sleep 300"],
+    ["a daemon in another session", "setsid sleep 300"],
+    ["a daemon that nobody waits for", "(setsid sleep 300 &)"],
+    ["a daemon that ignores TERM", "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done'"],
+  ])(`ends %s that a check leaves (${groupsLack ?? "here"})`, async (_what, daemon) => {
+    const mark = `LEFT=${crypto.randomUUID()}`;
+    await using node = await startNode(`export ${mark}; ${daemon} & sleep 0.5; echo started`);
+    const report = await node.ask(["1", "-", "0"]);
+    expect(report).toMatchObject({ checkStatus: 0, checkOutput: "started" });
+    const left = await Bun.$`grep -l ${mark} /proc/[0-9]*/environ`.quiet().nothrow().text();
+    expect(left).toBe("");
+  });
+
   test.each([
     ["without end", "echo begin; exec yes", 124, /^\n?(?:y\n)+y?$/],
     ["10 MB", "yes '0123456789' | head -c 10000000; echo; echo end; exit 1", 1, /end$/],
@@ -101,6 +123,14 @@ describe.skipIf(machinesLack !== undefined)("the question to a node", () => {
     const report = await node.ask(["1", "-", "0"]);
     expect(report.checkStatus).toBe(status);
     expect(report.checkOutput).toMatch(output);
+    expect(report.checkOutput.length).toBeLessThan(17_000);
+  });
+
+  test("needs little memory for a check that prints one line without end", async () => {
+    const check = "exec tr '\\0' y </dev/zero";
+    const report = await answerWith(check, manyCommas, [], `ulimit -v 100000\n${script}`);
+    expect(report).toMatchObject({ checkStatus: 124 });
+    expect(report.checkOutput).toMatch(/^y+\n?y+$/);
     expect(report.checkOutput.length).toBeLessThan(17_000);
   });
 
