@@ -39,6 +39,15 @@ test("where no distribution is named, the one that suits this computer's cgroups
   );
 });
 
+test("a node is a machine: mounts that services see, programs in memory, a kernel's log, and a loop device where one is given", async () => {
+  const programs = "for each in /run /dev/shm; do cp /bin/true $each/own; $each/own || exit; done";
+  const loop = "[ ! -e /dev/loop-control ] || losetup --find >/dev/null";
+  const mounts = "findmnt --noheadings --output PROPAGATION /";
+  expect(await on("agent_0", `${programs}; ${loop} && : </dev/kmsg && ${mounts}`)).toContain(
+    "shared",
+  );
+});
+
 test("a node is a machine: shared memory, ports, names in both directions, IPv6 on loopback, packets that get out", async () => {
   const run = async (line: string) => on("agent_0", line);
   expect(await run("df --output=size -B1M /dev/shm | tail -n 1")).toBe("512");
@@ -115,19 +124,21 @@ test("a console keeps 4 MB of each node at most, with the newest lines, whatever
 });
 
 test.each(["systemctl reboot", "systemctl reboot --force", "reboot -ff"])(
-  "a node that reboots itself with %s comes back by itself at its address, without what was in memory",
+  "a node that reboots itself with %s comes back by itself at its address, without what was in memory, with its kernel settings",
   async (reboot) => {
     const before = await nodeOf("agent_1");
     const bootOf = async () =>
       docker(["inspect", "--format={{.State.StartedAt}} {{.State.Status}}", before.id]);
     const firstBoot = await bootOf();
-    await ask(["run", "--node", "agent_1", `touch /run/mark /var/mark; ${reboot}`]);
+    const settings = "echo net.ipv4.ip_nonlocal_bind=1 >/etc/sysctl.d/own.conf; sync;";
+    await ask(["run", "--node", "agent_1", `${settings} touch /run/mark /var/mark; ${reboot}`]);
     await until("the engine has started it again", async () => {
       const now = await bootOf();
       return now !== firstBoot && now.endsWith(" running");
     });
     await until("it accepts a login", async () => {
-      const marks = "[ ! -e /run/mark ] && cat /var/mark";
+      const marks =
+        "[ ! -e /run/mark ] && cat /var/mark && sysctl net.ipv4.ip_nonlocal_bind | grep 1";
       return (await ask(["run", "--node", "agent_1", marks])).status === 0;
     });
     expect(await nodeOf("agent_1")).toEqual(before);

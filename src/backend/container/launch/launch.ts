@@ -219,9 +219,16 @@ export const hostsFiles = (
   },
 ];
 
-/** In a privileged container, systemd-sysctl would change the host's settings. Root's service manager would delay each login. */
-const skippedUnits = ["systemd-sysctl.service", "user@0.service"];
-const neverInContainers = "[Unit]\nConditionVirtualization=!container\n";
+/** What `/etc/sysctl.d` may set when a node boots. The rest belongs to the computer, whose settings a privileged container would change. */
+const ownSettings =
+  "net fs/mqueue kernel/domainname kernel/msgmax kernel/msgmnb kernel/msgmni kernel/sem kernel/shmall kernel/shmmax kernel/shmmni";
+const sysctl = `/lib/systemd/systemd-sysctl ${ownSettings.replaceAll(/\S+/g, "--prefix=$&")}`;
+
+/** Root's service manager would delay each login. */
+const unitChanges = {
+  "systemd-sysctl.service": `[Service]\nExecStart=\nExecStart=-${sysctl}\n`,
+  "user@0.service": "[Unit]\nConditionVirtualization=!container\n",
+};
 
 const dropIn = (unit: string, text: string): readonly IdentityFile[] => [
   { name: `etc/systemd/system/${unit}.d/`, mode: 0o755, text: "" },
@@ -242,7 +249,7 @@ export async function identityArchive(
     { name: "root/.ssh/", mode: 0o700, text: "" },
     { name: "root/.ssh/authorized_keys", mode: 0o600, text: `${publicKey.trim()}\n` },
     { name: "etc/cloud/cloud-init.disabled", mode: 0o644, text: "" },
-    ...skippedUnits.flatMap((unit) => dropIn(unit, neverInContainers)),
+    ...Object.entries(unitChanges).flatMap(([unit, text]) => dropIn(unit, text)),
     ...Object.entries(endStatus).flatMap(([unit, status]) =>
       dropIn(unit, endSettings(unit, status)),
     ),

@@ -37,9 +37,10 @@ echo "$boot" >"$STATE/ran"
 # Unless the container is privileged, the engine leaves these unwritable. Both belong to the node alone. The tree of
 # control groups 1 is this computer's. Rootless, only the mount may become writable, not the file system.
 [ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ -w /sys/fs/cgroup ] || mount -o remount,bind,rw /sys/fs/cgroup || exit
-[ -w /proc/sys/net/ipv4/ip_forward ] || {
-  mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net
-}
+[ -w /proc/sys/net/ipv4/ip_forward ] ||
+  for each in /proc/sys/net /proc/sys/fs/mqueue /proc/sys/kernel/*name /proc/sys/kernel/msg* /proc/sys/kernel/sem* /proc/sys/kernel/shm*; do
+    mount --bind "$each" "$each" && mount -o remount,bind,rw "$each"
+  done
 
 # In a privileged container, this file would reboot this computer.
 sysrq=/proc/sysrq-trigger
@@ -67,6 +68,23 @@ cut_off() {
   echo 'This node can not be offline: that needs ip (iproute2) in its image, and IPsec policies in the kernel (modprobe xfrm_user)'
   exit 1
 }
+
+# A node has no udev that would make devices. What the engine refuses can't be opened. Without a kernel's log, programs that
+# follow it get the console, which says nothing.
+[ -e /dev/kmsg ] || ln -s console /dev/kmsg
+control=/dev/loop-control
+[ -e "$control" ] || mknod "$control" c 10 237 2>/dev/null
+if (: <>"$control") 2>/dev/null; then
+  for number in $(seq 0 $(($(grep -c " loop[0-9]*\$" /proc/partitions) + 15))); do
+    [ -e "/dev/loop$number" ] || mknod -m 660 "/dev/loop$number" b 7 "$number"
+  done
+else
+  rm -f "$control"
+fi
+
+# On a machine, services see what is mounted later, and programs run from memory.
+mount --make-rshared /
+for each in /run /dev/shm; do mount -o remount,bind,exec "$each"; done
 
 first_text() {
   case $1 in

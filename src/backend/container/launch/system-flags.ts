@@ -81,12 +81,15 @@ export function possibleRights(
     limits.map((limit) => ({ isPrivileged, words: [...words, ...limit] }));
   // Privileged nodes have every device. These two are for file systems and tunnels of programs, such as GlusterFS's.
   const devices = ["--device=/dev/fuse", "--device=/dev/net/tun"];
+  // start-system.sh makes them.
+  const loops = ["--device-cgroup-rule=b 7:* rmw", "--device-cgroup-rule=c 10:237 rmw"];
   // Without it, the engine can't tell a reboot by force from a power-off.
   const reboot = "--cap-add=SYS_BOOT";
   // Docker gives these anyway. Without the first, `ping` doesn't even start.
   const usual = ["NET_RAW", "MKNOD", "AUDIT_WRITE"].map((name) => `--cap-add=${name}`);
   return [
     ...limited(true, ["--privileged"]),
+    ...limited(false, [...named, ...usual, reboot, ...devices, ...loops]),
     ...limited(false, [...named, ...usual, reboot, ...devices]),
     ...limited(false, [...named, ...usual, ...devices]),
     ...limited(false, [...named, ...usual]),

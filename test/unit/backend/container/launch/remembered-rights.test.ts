@@ -67,7 +67,12 @@ test("what containers are allowed is tried once for each start of the engine", a
     expect.stringMatching(
       /^run --rm --init=false \S+ --privileged --network=none --entrypoint=\/bin\/sh debian -c .*uid_map/,
     ),
-    expect.stringContaining(" --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun "),
+    expect.stringContaining(
+      " --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun --device-cgroup-rule=b 7:* rmw ",
+    ),
+    expect.stringContaining(
+      " --cap-add=SYS_BOOT --device=/dev/fuse --device=/dev/net/tun --network",
+    ),
     expect.stringMatching(/^(?!.*SYS_BOOT).* --device=\/dev\/fuse --device=\/dev\/net\/tun /),
     expect.stringMatching(/^(?!.*(?:SYS_BOOT|--device)).* --cap-add=NET_RAW /),
     expect.stringMatching(/^(?!.*NET_RAW).* --cap-add=NET_ADMIN /),
