@@ -1,6 +1,9 @@
 import { platform } from "node:os";
 import { type Check, type Outcome, pass, skip, warn, isOlder } from "../../model/check.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
+import { parseCreationId } from "../../model/parse-values.ts";
+import * as read from "../../model/reader.ts";
+import { numbered } from "../../system/amounts.ts";
 import { outsideLine } from "../../system/printable.ts";
 import type { Clock, Work } from "../../system/runtime.ts";
 import { leftovers, withFinding, withForeignResources } from "../shared/foreign-resource.ts";
@@ -15,6 +18,8 @@ import {
   volumeChecks,
 } from "./host-checks.ts";
 import { passageThrough } from "./engine/passage.ts";
+import { nodeVolumeLabel } from "./records/labels.ts";
+import { describeEach } from "./records/read-containers.ts";
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
@@ -60,6 +65,7 @@ export function leftoversCheck(facts: ContainerFacts, clock: Clock, signal: Abor
   return checkOfEngine("leftovers", facts, async (_, engine) => {
     const [root, inventory] = await Promise.all([facts.root(), facts.inventory()]);
     const snapshots = await readSnapshots(engine, "all", signal);
+    const volumes = await readNodeVolumes(engine, signal);
     const clusters = toClusters(inventory, { root, passageTo: passageThrough(engine.kind, {}) });
     const outcome = await leftovers({
       clusters,
@@ -69,8 +75,9 @@ export function leftoversCheck(facts: ContainerFacts, clock: Clock, signal: Abor
       troubleOf: async () => Promise.resolve(undefined),
     });
     const { name } = engine.kind;
+    const found = { snapshots, clusters, engine };
     return withForeignResources(
-      withSnapshots(outcome, { snapshots, clusters, engine }),
+      withVolumes(withSnapshots(outcome, found), volumes, found),
       inventory.foreignResources,
       `If nobody needs them, remove them with ${name} rm or ${name} network rm`,
     );
@@ -97,6 +104,42 @@ function withSnapshots(outcome: Outcome, { snapshots, clusters, engine }: Found)
   });
   return findings.reduce((sum, { message, remedy }) => withFinding(sum, message, remedy), outcome);
 }
+
+/** Reports the volumes of nodes whose cluster is gone without them, as after `system prune`. */
+function withVolumes(
+  outcome: Outcome,
+  volumes: readonly NodeVolume[],
+  { clusters, engine: { kind } }: Pick<Found, "clusters" | "engine">,
+): Outcome {
+  const names = volumes.flatMap(({ name, creationId }) =>
+    clusters.some((cluster) => cluster.creationId === creationId) ? [] : [name],
+  );
+  if (names.length === 0) return outcome;
+  const message = `${numbered(names.length, "volume")} of nodes that are gone.`;
+  return withFinding(outcome, message, `${kind.name} volume rm ${names.join(" ")}`);
+}
+
+interface NodeVolume {
+  readonly name: string;
+  readonly creationId: string;
+}
+
+async function readNodeVolumes(
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<readonly NodeVolume[]> {
+  const words = ["volume", "ls", "--quiet", `--filter=label=${nodeVolumeLabel}`];
+  const described = await describeEach(engine, { words, kind: "volume" }, signal);
+  return described.flatMap((volume) => readNodeVolume(volume) ?? []);
+}
+
+const readNodeVolume = read.refined(
+  read.object({
+    Name: read.matching(/^[0-9a-f]{64}$/),
+    Labels: read.object({ [nodeVolumeLabel]: parseCreationId }),
+  }),
+  ({ Name: name, Labels }): NodeVolume => ({ name, creationId: Labels[nodeVolumeLabel] }),
+);
 
 /** Returns the engine's commands that remove the snapshot: its cluster is gone, so no command of ours can find it. */
 function removalWords({ images, volumes }: SavedSnapshot, { kind }: Engine): string {

@@ -4,7 +4,7 @@ import type { Clock } from "../../system/runtime.ts";
 import { waits } from "../../system/waits.ts";
 import { indicates } from "./engine/engine-errors.ts";
 import type { Engine } from "./engine/engine.ts";
-import type { CreationName } from "./records/labels.ts";
+import { type CreationName, nodeVolumeLabel } from "./records/labels.ts";
 import {
   type ClusterNetwork,
   type ContainerReading,
@@ -70,6 +70,13 @@ export async function removeCreation(
       signal,
     );
     // Without its network, a container can no longer be recognized as ours, so the network goes last.
+    if (problems.size === 0 && !keepsNetworks)
+      await mapConcurrently(
+        await ownerlessVolumes(engine, name, signal),
+        atOnce,
+        async (volume) => remove(["volume", "rm", volume]),
+        signal,
+      );
     if (problems.size === 0)
       await mapConcurrently(
         networks,
@@ -79,6 +86,16 @@ export async function removeCreation(
       );
     if (problems.size > 0) await clock.sleep(pauseMs(), signal);
   }
+}
+
+/** Returns the volumes of nodes that are gone without them, as after `container prune`. */
+async function ownerlessVolumes(
+  engine: Engine,
+  { creationId }: Pick<CreationName, "creationId">,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const words = ["volume", "ls", "--quiet", `--filter=label=${nodeVolumeLabel}=${creationId}`];
+  return (await engine.ask({ words }, signal)).match(/^[0-9a-f]{64}$/gm) ?? [];
 }
 
 /**

@@ -35,6 +35,8 @@ export interface EngineKind {
   readonly restartWords: readonly string[] | undefined;
   /** Options that remove a container at once, running or not. */
   readonly removeWords: readonly string[];
+  /** An option for a volume that goes with its container, and has the label if the engine can. */
+  ownVolumeWord(path: string, label: string): string;
   /** Takes this name, and no other, from an image, which containers may still use. */
   untagWords(name: string): readonly string[];
   /** A command that writes images as one archive to its output, before their names. */

@@ -80,6 +80,7 @@ const docker: EngineKind = {
   runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   restartWords: ["update", "--restart=on-failure"],
   removeWords: ["rm", "--force", "--volumes"],
+  ownVolumeWord: (path, label) => `--mount=type=volume,target=${path},volume-label=${label}`,
   untagWords: (name) => ["image", "rm", "--force", "--no-prune", name],
   saveWords: ["save"],
   litteredFolder: undefined,
@@ -162,6 +163,8 @@ const podman: EngineKind = {
   restartWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.
   removeWords: ["rm", "--force", "--volumes", "--time=0"],
+  // It has no labels for such a volume.
+  ownVolumeWord: (path) => `--volume=${path}`,
   // With --force, `image rm` would remove the containers too. Without the second word, `untag` takes all names.
   untagWords: (name) => ["untag", name, name],
   knowsLayers: () => false,

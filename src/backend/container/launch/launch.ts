@@ -15,6 +15,7 @@ import {
   type LabelValues,
   containerName,
   labelArguments,
+  nodeVolumeLabel,
   settingsText,
   type NodeSettings,
 } from "../records/labels.ts";
@@ -109,7 +110,7 @@ export async function createNode(
 }
 
 function createWords(
-  { consoleWords }: EngineKind,
+  { consoleWords, ownVolumeWord }: EngineKind,
   plan: LaunchPlan,
   { role, index }: NodeName,
 ): readonly string[] {
@@ -137,6 +138,8 @@ function createWords(
     "--user=0:0",
     `--entrypoint=${program}`,
     ...system.words,
+    // A container engine inside a node can't put its overlay layers on top of ours.
+    ownVolumeWord("/var/lib/docker", `${nodeVolumeLabel}=${plan.labels.creationId}`),
     ...consoleWords,
     ...options.customVolumes.map((volume) => `--volume=${volume}`),
     ...sharedMemory(options.limits, system),

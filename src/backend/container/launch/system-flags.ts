@@ -33,8 +33,6 @@ const everywhere = [
   "--tty",
   "--tmpfs=/run",
   "--tmpfs=/run/lock",
-  // A container engine inside a node can't put its overlay layers on top of ours.
-  "--volume=/var/lib/docker",
   "--stop-signal=SIGRTMIN+3",
 ];
 

@@ -44,6 +44,9 @@ export const labelNames = {
   copiedFrom: "cluster-e2e.copied-from",
 } as const;
 
+/** The creation whose node a volume belongs to. Not every engine keeps it. */
+export const nodeVolumeLabel = "cluster-e2e.node-volume";
+
 export type LabelValues = Readonly<Partial<Record<keyof typeof labelNames, string>>>;
 
 /** Returns the labels as arguments for the engine's command line. Throws if no command could read the values back. */

@@ -2,7 +2,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { expect } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
-import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { labelNames, nodeVolumeLabel } from "../../../../src/backend/container/records/labels.ts";
 import {
   beginCreation,
   creationFiles,
@@ -24,7 +24,10 @@ checks(
     const orphan = describeSnapshot("fedcba9876543210", "master");
     const torn = describeSnapshot(creationId, "agent");
     const ids = [orphan, torn].map(({ Id }) => `${Id}\n`).join("");
+    const [lost, own] = [describeVolume("fedcba9876543210", "a"), describeVolume(creationId, "b")];
     await using _ = world.strike(
+      { call: "volume ls", when: "before", answer: printed(`${lost.Name}\n${own.Name}\n`) },
+      { call: "volume inspect", when: "before", answer: printed(JSON.stringify([lost, own])) },
       { call: "images", when: "before", answer: printed(ids) },
       { call: "image inspect", when: "before", answer: printed(JSON.stringify([orphan, torn])) },
     );
@@ -36,6 +39,9 @@ checks(
     expect(told).toContain('The snapshot "installed" of cluster "own" has outlived it.');
     expect(told).toContain(`docker image rm ${orphan.RepoTags[0]}`);
     expect(told).toContain('The snapshot "installed" of cluster "own" is incomplete.');
+    expect(told).toContain("1 volume of nodes that are gone.");
+    expect(told).toContain(`docker volume rm ${lost.Name}`);
+    expect(told).not.toContain(own.Name);
     expect(told).toMatch(
       /cluster-container snapshot --cluster-id own (?:--engine docker )?delete installed/,
     );
@@ -71,6 +77,12 @@ checks(
     expect(await finding(images)).toBeUndefined();
   },
 );
+
+/** A volume of a node. */
+const describeVolume = (creation: string, digit: string) => ({
+  Name: digit.repeat(64),
+  Labels: { [nodeVolumeLabel]: creation },
+});
 
 /** The image of one node, of a cluster of two. */
 const describeSnapshot = (creation: string, role: string) => ({

@@ -2,7 +2,7 @@ import { unmarked } from "../../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
-import { labelNames } from "../../../../src/backend/container/records/labels.ts";
+import { labelNames, nodeVolumeLabel } from "../../../../src/backend/container/records/labels.ts";
 import {
   removeCreation,
   removeWithSnapshots,
@@ -16,6 +16,8 @@ const networkName = `cluster-e2e-default-${creation.creationId}`;
 /** The creation that it is a copy of. */
 const source = "fedcba9876543210";
 const networkId = "ab".repeat(32);
+const volumeName = "ef".repeat(32);
+const ownVolumes = `--filter=label=${nodeVolumeLabel}=${creation.creationId}`;
 const idOf = (index: number): string => `c${index}`.padEnd(64, "0");
 
 const labels = {
@@ -40,11 +42,14 @@ function openEngine(
     states.map((status, index) => [idOf(index), describeContainer(index, status)]),
   );
   const networks = new Set([networkId]);
+  const volumes = new Set<string>();
   const networkLabels = { ...labels, [labelNames.copiedFrom]: source };
   const changes: string[] = [];
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     if (words[0] === "ps") return [...containers.keys()].join("\n");
     if (words[0] === "container") return JSON.stringify([...containers.values()]);
+    if (words[0] === "volume")
+      return words.includes(ownVolumes) && containers.size === 0 ? [...volumes].join("\n") : "";
     if (words[1] === "ls") return [...networks].join("\n");
     return JSON.stringify(
       [...networks].map((Id) => ({ Id, Name: networkName, Labels: networkLabels })),
@@ -57,10 +62,11 @@ function openEngine(
     if (isBusy(id, attempt)) throw new Error(`busy, attempt ${attempt}`);
     if (words[0] !== "kill") containers.delete(id);
     networks.delete(id);
+    volumes.delete(id);
     return "";
   };
   const engine = { kind: engineKinds.docker, option: "", ask, change } as unknown as Engine;
-  return { engine, changes, containers, networks };
+  return { engine, changes, containers, networks, volumes };
 }
 
 test("containers go first, their network last", async () => {
@@ -74,6 +80,13 @@ test("containers go first, their network last", async () => {
     ["network", "rm", networkId],
   ]);
   expect(clock.pauses).toEqual([]);
+});
+
+test("the volumes of nodes that somebody else has removed go before the network", async () => {
+  const { engine, changes, volumes } = openEngine([]);
+  volumes.add(volumeName).add("a-name-that-we-never-give");
+  expect(await removeCreation(engine, creation, scriptedClock(), signal)).toBeUndefined();
+  expect(changes).toEqual([`volume rm ${volumeName}`, `network rm ${networkId}`]);
 });
 
 test.each([

@@ -52,6 +52,7 @@ const usual = [
   "--user=0:0",
   "--entrypoint=/bin/sh",
   "--tty",
+  "--mount=type=volume,target=/var/lib/docker,volume-label=cluster-e2e.node-volume=0123456789abcdef",
   "--log-driver=json-file",
   "--log-opt=max-size=2m",
   "--log-opt=max-file=2",
