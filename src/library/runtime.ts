@@ -37,15 +37,10 @@ export interface RuntimeOptions {
 
 type Warn = (text: string) => void;
 
-interface CallingProcess {
-  readonly env: Environment;
-  readonly emitWarning: Warn;
-}
-
 /** Splits the options of a backend's constructor into those of the runtime and the backend's own. Throws `bad-usage`. */
 export function splitRuntimeOptions<Own extends object>(
   given: Own & RuntimeOptions,
-  { env, emitWarning }: CallingProcess,
+  { env, emitWarning }: { readonly env: Environment; readonly emitWarning: Warn },
 ): { readonly runtime: Runtime; readonly own: Own } {
   // The reader of the backend's own options reports what isn't an object.
   if (Object(given) !== given) return { runtime: libraryRuntime({}, env), own: given };

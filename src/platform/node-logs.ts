@@ -193,14 +193,12 @@ export function readClock(text: string): number | undefined {
   return Math.abs(offsetMs) <= mostOffsetMs ? offsetMs : undefined;
 }
 
-interface NodeRequest {
-  readonly connections: ConnectionPool;
-  readonly selection: LogsSelection;
-}
-
 async function logsOf(
   node: NodeRecord,
-  { connections, selection }: NodeRequest,
+  {
+    connections,
+    selection,
+  }: { readonly connections: ConnectionPool; readonly selection: LogsSelection },
   signal: AbortSignal,
 ): Promise<readonly NodeLog[]> {
   const reference = nodeReference(node);

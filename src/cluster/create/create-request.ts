@@ -34,7 +34,10 @@ export interface CreateRequest<Options> {
   /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */
   readonly onAbandon: (describe: () => string) => Disposable;
   /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */
-  readonly readFacts?: (nodes: ReachableNodes, signal: AbortSignal) => Promise<void>;
+  readonly readFacts?: (
+    nodes: { readonly cluster: ClusterRecord; readonly connections: ConnectionPool },
+    signal: AbortSignal,
+  ) => Promise<void>;
   /** Uses the cluster, which is removed afterwards. A failure counts as a failure of the creation. */
   readonly use?: (cluster: ClusterRecord) => Promise<void>;
   /** Where the logs go after a failure; absent: the creation's folder on this machine. */
@@ -68,11 +71,6 @@ export interface InstallationRequest extends Omit<
 interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
   /** Path of the license file; undefined: the file that the environment names, if any. */
   readonly licenseFile: string | undefined;
-}
-
-interface ReachableNodes {
-  readonly cluster: ClusterRecord;
-  readonly connections: ConnectionPool;
 }
 
 /**

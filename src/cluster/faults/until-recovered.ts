@@ -7,16 +7,14 @@ import { waitForCluster } from "../wait-for-cluster.ts";
 /** A cluster elects leaders and copies data after a fault. */
 const usualLimitMs = 10 * 60_000;
 
-interface Recovery {
-  readonly clusterId: string;
-  readonly limitMs?: number | undefined;
-}
-
 /** Resolves when every node's check passes. Throws `deadline-passed` after the limit, and as waiting for a cluster does. */
 export async function untilRecovered(
   work: Work,
   backend: Backend<unknown>,
-  { clusterId, limitMs = usualLimitMs }: Recovery,
+  {
+    clusterId,
+    limitMs = usualLimitMs,
+  }: { readonly clusterId: string; readonly limitMs?: number | undefined },
 ): Promise<void> {
   const deadlineMs = work.clock.now() + limitMs;
   const wait = { clusterId, login: undefined, skipHttpChecks: true, deadlineMs };

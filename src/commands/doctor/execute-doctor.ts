@@ -49,15 +49,10 @@ function withFlags(result: CheckResult, { nameFlags }: Context): CheckResult {
 const marks = { pass: "✔", warn: "!", fail: "✖", skip: "–" } as const;
 const paints = { pass: "green", warn: "yellow", fail: "red", skip: "dim" } as const;
 
-interface Display {
-  readonly isVerbose: boolean;
-  readonly columns: number;
-}
-
 /** One row per check, with the fix below it. Checks that were skipped for the same reason share a row. */
 export function reportText(
   found: readonly CheckResult[],
-  { isVerbose, columns: width }: Display,
+  { isVerbose, columns: width }: { readonly isVerbose: boolean; readonly columns: number },
 ): string {
   const rows = merged(found).map((result): readonly [string, string] => {
     const took = isVerbose ? ` (${timeText(result.ms)})` : "";

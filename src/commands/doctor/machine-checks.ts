@@ -21,13 +21,11 @@ import type { Environment } from "../../system/runtime.ts";
 import { variable } from "../../system/variable.ts";
 import { stateFolderCheck } from "./state-folder.ts";
 
-interface Start {
-  readonly environment: Environment;
-  readonly runtimeVariables: readonly string[];
-}
-
 export function machineChecks(
-  { environment, runtimeVariables }: Start,
+  {
+    environment,
+    runtimeVariables,
+  }: { readonly environment: Environment; readonly runtimeVariables: readonly string[] },
   own: readonly Check[],
 ): readonly Check[] {
   return [

@@ -89,16 +89,11 @@ function notAnswered(node: NodeRecord): ClusterError {
   );
 }
 
-interface Holding {
-  readonly onHeld: () => void;
-  readonly done: AbortSignal;
-}
-
 /** Resolves soon after it is done. */
 async function hold(
   { connections, clock, signal }: LockWork,
   { cluster, firstMaster }: LockRequest,
-  { onHeld, done }: Holding,
+  { onHeld, done }: { readonly onHeld: () => void; readonly done: AbortSignal },
 ): Promise<void> {
   const owner = randomUUID();
   const state = { wasHeld: false };

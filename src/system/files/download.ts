@@ -223,15 +223,10 @@ async function tryDownload(
   }
 }
 
-interface Receiver {
-  readonly file: Parameters<typeof writeAll>[0];
-  readonly limit: Watchdog;
-}
-
 async function receive(
   download: Download,
   { offset, totalBytes, body }: FilePart,
-  { file, limit }: Receiver,
+  { file, limit }: { readonly file: Parameters<typeof writeAll>[0]; readonly limit: Watchdog },
 ): Promise<void> {
   const lack = await freeSpaceProblem(download.space.folder, (totalBytes ?? 0) - offset);
   if (lack !== undefined) throw noSpace(download.space, lack);

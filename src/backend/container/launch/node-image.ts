@@ -173,15 +173,10 @@ function notKept(
   );
 }
 
-interface FailedBuild {
-  readonly output: string;
-  readonly logFile: string | undefined;
-}
-
 function notBuilt(
   { kind }: Engine,
   image: NodeImage,
-  { output, logFile }: FailedBuild,
+  { output, logFile }: { readonly output: string; readonly logFile: string | undefined },
   error: unknown,
 ): unknown {
   if (!(error instanceof ClusterError) || error.id !== "engine-failed") return error;
