@@ -30,16 +30,10 @@ import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
-import {
-  assertLimitsWork,
-  findReach,
-  labelledReach,
-  reachText,
-  readEngineFacts,
-  type Way,
-} from "./engine/choose-engine.ts";
+import { assertLimitsWork } from "./engine/assert-usable.ts";
+import { findReach, labelledReach, reachText, type Way } from "./engine/find-reach.ts";
 import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
-import type { Engine } from "./engine/engine.ts";
+import { type Engine, readEngineFacts } from "./engine/engine.ts";
 
 export interface ContainerPlan extends MachinesPlan {
   readonly request: CreationRequest<ContainerOptions>;

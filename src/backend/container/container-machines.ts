@@ -17,7 +17,7 @@ import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import { runCommand } from "../../references.ts";
 import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
-import { reachText } from "./engine/choose-engine.ts";
+import { reachText } from "./engine/find-reach.ts";
 import { engineAddress, ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
 import { allowReboots } from "./launch/self-reboot.ts";

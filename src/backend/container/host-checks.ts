@@ -14,18 +14,13 @@ import type { Environment, Work } from "../../system/runtime.ts";
 import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
-import type { Engine } from "./engine/engine.ts";
+import { type Engine, readEngineFacts } from "./engine/engine.ts";
 import { runBriefly } from "./engine/run-briefly.ts";
 import { findRights } from "./launch/system-flags.ts";
 import { type EngineMachine, lookAtMachine, ownImage } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
-import {
-  type Way,
-  chooseEngine,
-  findReach,
-  reachText,
-  readEngineFacts,
-} from "./engine/choose-engine.ts";
+import { type Way, findReach, reachText } from "./engine/find-reach.ts";
+import { chooseEngine } from "./engine/choose-engine.ts";
 import { creationsRoot, readInventory } from "./records/records.ts";
 
 const neededBytes = 5e9;

@@ -154,7 +154,7 @@ test.skipIf(node === undefined)(
     const program = `
     const { LineProgress } = await import(${from("library/runtime.js")});
     const { outside } = await import(${from("outside-text.js")});
-    const { findReach } = await import(${from("backend/container/engine/choose-engine.js")});
+    const { findReach } = await import(${from("backend/container/engine/find-reach.js")});
     const lines = [];
     const progress = new LineProgress((line) => lines.push(line));
     for (const secret of ["ab", "a longer secret", "\\ud800 half"]) progress.hide(secret);

@@ -7,13 +7,8 @@ import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../..
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import {
-  type Way,
-  assertLimitsWork,
-  findReach,
-  labelledReach,
-  reachText,
-} from "../engine/choose-engine.ts";
+import { type Way, findReach, labelledReach, reachText } from "../engine/find-reach.ts";
+import { assertLimitsWork } from "../engine/assert-usable.ts";
 import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";

@@ -20,7 +20,7 @@ import { variable } from "../../../system/variable.ts";
 import { watchdog, whileWaitingFor } from "../../../system/time-limit.ts";
 import { engineFailure, engineMissing } from "./engine-errors.ts";
 import { byHand } from "./connection-failure.ts";
-import type { EngineKind } from "./engine-kind.ts";
+import type { EngineFacts, EngineKind } from "./engine-kind.ts";
 import { engineAddress } from "./passage.ts";
 
 /** Questions are answered in milliseconds, or in seconds under load. */
@@ -245,5 +245,11 @@ function tooSlow(
           : ` ${title} ${way} reached over SSH (${address}): ${byHand}`),
       facts: { command: words[0] },
     },
+  );
+}
+
+export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
+  return engine.kind.readFacts(
+    await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal),
   );
 }

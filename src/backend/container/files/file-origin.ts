@@ -24,9 +24,9 @@ import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { obtainFile } from "../../shared/obtain-file.ts";
 import type { CopiedNode, CopiedNodes, CopyOrigin, OpenOrigin } from "../copies/copy-origin.ts";
 import { sources } from "../distributions.ts";
-import { findReach, readEngineFacts } from "../engine/choose-engine.ts";
+import { findReach } from "../engine/find-reach.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
-import type { Engine } from "../engine/engine.ts";
+import { type Engine, readEngineFacts } from "../engine/engine.ts";
 import {
   type CreationName,
   draftImage,

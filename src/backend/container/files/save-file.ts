@@ -13,9 +13,8 @@ import {
   writeClusterFile,
 } from "../../shared/write-cluster-file.ts";
 import type { CopiedNodes } from "../copies/copy-origin.ts";
-import { readEngineFacts } from "../engine/choose-engine.ts";
 import type { EngineFacts } from "../engine/engine-kind.ts";
-import type { Engine } from "../engine/engine.ts";
+import { type Engine, readEngineFacts } from "../engine/engine.ts";
 import { snapshotImages } from "../records/labels.ts";
 import { createdAt } from "../snapshots/read-snapshots.ts";
 import { nodeRights } from "../snapshots/saved-nodes.ts";

@@ -1,5 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
-import { assertEnoughUsers } from "../engine/choose-engine.ts";
+import { assertEnoughUsers } from "../engine/assert-usable.ts";
 import type { Engine } from "../engine/engine.ts";
 import { runBriefly } from "../engine/run-briefly.ts";
 import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";

@@ -1,7 +1,7 @@
 import { mkdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { Way } from "../../../../src/backend/container/engine/choose-engine.ts";
+import type { Way } from "../../../../src/backend/container/engine/find-reach.ts";
 import type { EngineFacts } from "../../../../src/backend/container/engine/engine-kind.ts";
 import type { Engine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";

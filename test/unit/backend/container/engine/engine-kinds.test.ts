@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "bun:test";
 import { hostname, platform as thisPlatform, release } from "node:os";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { assertLimitsWork } from "../../../../../src/backend/container/engine/assert-usable.ts";
 import {
-  assertLimitsWork,
   findReach,
   labelledReach,
-} from "../../../../../src/backend/container/engine/choose-engine.ts";
+} from "../../../../../src/backend/container/engine/find-reach.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { engineAddress } from "../../../../../src/backend/container/engine/passage.ts";
 import { failureOf } from "../../../../support/failure-of.ts";

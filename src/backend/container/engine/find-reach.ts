@@ -1,0 +1,63 @@
+import { describeEach } from "../records/read-containers.ts";
+import { assertUsable } from "./assert-usable.ts";
+import type { EngineFacts, EngineKind, Reach } from "./engine-kind.ts";
+import type { Engine } from "./engine.ts";
+import { ownInterfaces } from "./passage.ts";
+
+/** How nodes will be reached, and why in that way, for people. `unknown`: the cluster's own network will show it. */
+export interface Way {
+  readonly reach: Reach | "unknown";
+  readonly why: string;
+}
+
+export function reachText(reach: Way["reach"], { title }: Pick<EngineKind, "title">): string {
+  if (reach === "engine") return `through ${title}`;
+  const direct = "at the containers' own addresses";
+  return reach === "direct"
+    ? direct
+    : `${direct} if ${title} runs on this computer, else through it`;
+}
+
+/** What the label of a cluster says: each command proves `direct` by the bridge of the cluster's network before it relies on it. */
+export const labelledReach = ({ reach }: Pick<Way, "reach">): Reach =>
+  reach === "unknown" ? "direct" : reach;
+
+/**
+ * Expects nodes at their own addresses only where a network of the engine is proved to be this computer's. Each command uses these addresses only if it also
+ * finds the bridge of the cluster's network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't usable.
+ */
+export async function findReach(
+  engine: Engine,
+  facts: EngineFacts,
+  platform: NodeJS.Platform,
+  signal: AbortSignal,
+): Promise<Way> {
+  assertUsable(engine.kind, facts);
+  const { title } = engine.kind;
+  const throughEngine = (why: string): Way => ({ reach: "engine", why });
+  if (facts.isRootless) return throughEngine(`${title} runs rootless, with a network of its own`);
+  if (platform !== "linux" || facts.location === "virtual-machine")
+    return throughEngine(`${title} runs in a virtual machine`);
+  if (facts.location === "elsewhere") return throughEngine(`${title} runs on another computer`);
+  if (facts.location === "service") return throughEngine(`${title} is used through its service`);
+  if (facts.location === "here") return { reach: "direct", why: `${title} runs on this computer` };
+  const bridges = await randomBridges(engine, signal);
+  const own = ownInterfaces();
+  const shared = bridges.find((bridge) => own.has(bridge));
+  if (shared !== undefined)
+    return { reach: "direct", why: `${title}'s bridge ${shared} is on this computer` };
+  if (bridges.length > 0) return throughEngine(`${title}'s bridges are not on this computer`);
+  return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
+}
+
+/** The bridges that Docker named after the random ids of their networks, so that no other computer has one of that name. */
+async function randomBridges(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
+  const custom = ["--filter=type=custom", "--filter=driver=bridge"];
+  const words = ["network", "ls", "--quiet", "--no-trunc", ...custom];
+  const networks = await describeEach(engine, { words, kind: "network" }, signal);
+  return networks.flatMap((network) => {
+    const { id, bridge } = engine.kind.readNetwork(network);
+    const isRandom = typeof id === "string" && bridge === `br-${id.slice(0, 12)}`;
+    return isRandom && /^br-[0-9a-f]{12}$/.test(bridge) ? [bridge] : [];
+  });
+}
