@@ -98,17 +98,3 @@ export interface Step extends Disposable {
   update(text: string): void;
   done(text?: string): void;
 }
-
-const silentStep: Step = { update: () => {}, done: () => {}, [Symbol.dispose]: () => {} };
-
-export const silentProgress: Progress = {
-  start: () => silentStep,
-  waiting: () => {},
-  note: () => {},
-  warn: () => {},
-  detail: () => {},
-  hide: () => {},
-  mask: (text) => text,
-  logTo: () => {},
-  timings: () => [],
-};

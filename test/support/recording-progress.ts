@@ -1,5 +1,6 @@
 import { unmarked } from "../../src/outside-text.ts";
-import { type Progress, silentProgress } from "../../src/system/runtime.ts";
+import type { Progress } from "../../src/system/runtime.ts";
+import { silentProgress } from "./silent-progress.ts";
 
 export interface RecordingProgress {
   readonly progress: Progress;

@@ -5,7 +5,8 @@ import { withoutHabits } from "../../src/cli/habits.ts";
 import { flagNames, Problems } from "../../src/cli/options/problems.ts";
 import { parseCommandLine } from "../../src/cli/options/parse.ts";
 import { programFor } from "../../src/commands/program.ts";
-import { type Clock, silentProgress } from "../../src/system/runtime.ts";
+import type { Clock } from "../../src/system/runtime.ts";
+import { silentProgress } from "./silent-progress.ts";
 import { neverAborted } from "./never-aborted.ts";
 import { assertInSchema } from "./results-schema.ts";
 

@@ -7,7 +7,8 @@ import {
 } from "../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts, renderSshConfig } from "../../src/ssh/openssh-files.ts";
 import type { TemporaryFolder } from "../../src/system/files/private-file.ts";
-import { silentProgress, systemClock } from "../../src/system/runtime.ts";
+import { systemClock } from "../../src/system/runtime.ts";
+import { silentProgress } from "./silent-progress.ts";
 import { type OpensshServer, startOpensshServer } from "./openssh-server.ts";
 import { scratchFolder } from "./scratch-folder.ts";
 import { destinationOf, wireKey } from "./ssh-options.ts";

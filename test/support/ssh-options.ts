@@ -4,7 +4,8 @@ import {
   openConnection,
 } from "../../src/ssh/connection/open-connection.ts";
 import { readPublicKey } from "../../src/ssh/keys.ts";
-import { silentProgress, systemClock } from "../../src/system/runtime.ts";
+import { systemClock } from "../../src/system/runtime.ts";
+import { silentProgress } from "./silent-progress.ts";
 import type { OpensshServer } from "./openssh-server.ts";
 
 export const { signal } = new AbortController();

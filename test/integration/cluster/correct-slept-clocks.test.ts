@@ -6,7 +6,7 @@ import { correctSleptClocks } from "../../../src/cluster/correct-slept-clocks.ts
 import { ClusterError } from "../../../src/errors.ts";
 import type { ClusterRecord, NodeRecord, NodeState } from "../../../src/model/cluster-record.ts";
 import type { Connection } from "../../../src/ssh/connection/connection.ts";
-import { silentProgress } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

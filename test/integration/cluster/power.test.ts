@@ -13,7 +13,8 @@ import {
 } from "../../../src/model/cluster-record.ts";
 import { readEvents } from "../../../src/store/events.ts";
 import { keepLastRecord } from "../../../src/store/last-record.ts";
-import { type Clock, silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { type Clock, systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { openFixture, region } from "../../support/cloud-fixture.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";

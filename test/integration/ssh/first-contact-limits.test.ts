@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { silentProgress } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
 import { neverAborted } from "../../support/never-aborted.ts";

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { makeFirstContact, type FirstContact } from "../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts, type KnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { freePort } from "../../support/free-port.ts";
 import {
   opensshLack,

@@ -4,7 +4,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import {
   opensshLack,

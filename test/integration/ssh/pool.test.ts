@@ -8,7 +8,8 @@ import {
 } from "../../../src/ssh/connection/connection-pool.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startGate } from "../../support/ssh-gate.ts";

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { createConnectionPool } from "../../../src/ssh/connection/connection-pool.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { startSession } from "../../../src/ssh/session/session.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { destinationOf, signal } from "../../support/ssh-options.ts";
 
 const request = JSON.parse(process.argv[2] ?? "") as {

@@ -9,7 +9,8 @@ import {
   endCreation,
   endRemovedCreation,
 } from "../../../src/store/creation-folder.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

@@ -10,7 +10,8 @@ import {
 } from "../../../src/cluster/plan-installation.ts";
 import { checkedHead } from "../../../src/cluster/upgrade/plan-upgrade.ts";
 import { platformHead } from "../../../src/platform/folder/platform-file.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { examplePlan } from "../../support/install-example.ts";
 import { leastFacts } from "../../support/platform-facts.ts";

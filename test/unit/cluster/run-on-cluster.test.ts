@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { runOnCluster } from "../../../src/cluster/run-on-cluster.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 
 test("an interrupt ends the wait for the backend", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { runOnNode, type RunRequest } from "../../../src/cluster/run-on-node.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 

@@ -15,7 +15,8 @@ import {
   saveSnapshot,
 } from "../../../src/cluster/snapshots.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { recordingProgress } from "../../support/recording-progress.ts";

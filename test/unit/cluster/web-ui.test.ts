@@ -6,7 +6,8 @@ import { type PlatformFacts, platformHead } from "../../../src/platform/folder/p
 import { parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
-import { silentProgress, systemClock } from "../../../src/system/runtime.ts";
+import { systemClock } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
 import { leastFacts } from "../../support/platform-facts.ts";

@@ -5,7 +5,7 @@ import correctClockFile from "../../../src/ssh/correct-clock.sh" with { type: "t
 import { correctClock } from "../../../src/ssh/correct-clock.ts";
 import type { Connection } from "../../../src/ssh/connection/connection.ts";
 import { shellText } from "../../../src/ssh/shell-text.ts";
-import { silentProgress } from "../../../src/system/runtime.ts";
+import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";

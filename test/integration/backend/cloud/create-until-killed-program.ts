@@ -1,6 +1,7 @@
 /** Creates a cluster in the cloud that the environment names, then stays in the last step of the creation until its parent kills it. */
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { createTestCluster, newRequest, region } from "../../../support/cloud-fixture.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 

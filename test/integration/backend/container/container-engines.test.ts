@@ -11,7 +11,8 @@ import { type EngineName } from "../../../../src/backend/container/engine/engine
 import { findInOtherEngines } from "../../../../src/backend/container/container-backend.ts";
 import { findCluster } from "../../../../src/cluster/find-cluster.ts";
 import { runChecks } from "../../../../src/commands/doctor/execute-doctor.ts";
-import { type Progress, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { type Progress, systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

@@ -4,7 +4,8 @@ import { expect, test } from "bun:test";
 import { containerChecks } from "../../../../src/backend/container/checks.ts";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import type { Runtime } from "../../../../src/system/runtime.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
 const ofContainers = (runtime: Runtime) =>

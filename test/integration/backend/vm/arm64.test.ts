@@ -18,7 +18,8 @@ import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts"
 import { lackingFeatures } from "../../../../src/backend/vm/qemu/features.ts";
 import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -12,7 +12,8 @@ import type {
   RemoteResult,
 } from "../../../../src/ssh/connection/connection.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

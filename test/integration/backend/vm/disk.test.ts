@@ -10,7 +10,7 @@ import {
 } from "../../../../src/backend/vm/images/image-store.ts";
 import { createFlash } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

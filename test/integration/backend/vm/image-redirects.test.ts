@@ -64,7 +64,8 @@ const redirect = (location: string): Response =>
 /** Uses a child process, because the runtime reads NODE_EXTRA_CA_CERTS only when it starts. */
 const obtainInChild = `
   const { obtainImage } = await import("${import.meta.dir}/../../../../src/backend/vm/images/image-store.ts");
-  const { silentProgress, systemClock } = await import("${import.meta.dir}/../../../../src/system/runtime.ts");
+  const { systemClock } = await import("${import.meta.dir}/../../../../src/system/runtime.ts");
+  const { silentProgress } = await import("${import.meta.dir}/../../../support/silent-progress.ts");
   const [cache, listUrl, url] = process.argv.slice(-3);
   const image = { name: "it", path: undefined, source: { url, prefix: "own", sums: { listUrl } } };
   const runtime = { environment: { XDG_CACHE_HOME: cache }, clock: systemClock, progress: silentProgress };

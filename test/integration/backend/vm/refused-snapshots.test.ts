@@ -6,7 +6,8 @@ import { type ClusterFacts, writeClusterFacts } from "../../../../src/backend/vm
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { snapshotsFolder } from "../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machineNodes } from "../../../support/machine-node.ts";
 import { startQemuProcess } from "../../../support/qemu-process.ts";

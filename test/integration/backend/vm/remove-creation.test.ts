@@ -11,7 +11,8 @@ import { snapshotFolder } from "../../../../src/backend/vm/snapshots/snapshot-fi
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import { lookAtMachines } from "../../../../src/backend/vm/machines/launch.ts";
 import { destroyCluster } from "../../../../src/cluster/destroy-clusters.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { startQemuProcess } from "../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

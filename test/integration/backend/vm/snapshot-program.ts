@@ -3,7 +3,8 @@
  * snapshot-program.ts create|restore CLUSTER_ID NAME
  */
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { systemClock, silentProgress } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 
 const [deed = "", clusterId = "", name = ""] = process.argv.slice(2);
 const { signal } = new AbortController();

@@ -2,7 +2,8 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 

@@ -6,7 +6,8 @@ import { openConsoleSink, readConsole } from "../../../../src/backend/vm/machine
 import { machineFiles } from "../../../../src/backend/vm/machines/machine-process.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
 import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-record.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { machineNodes } from "../../../support/machine-node.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

@@ -11,7 +11,7 @@ import {
 import type { NewEvent } from "../../../../src/model/event.ts";
 import { outside } from "../../../../src/outside-text.ts";
 import { eventsFile, readEvents } from "../../../../src/store/events.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

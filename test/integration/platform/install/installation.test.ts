@@ -10,7 +10,8 @@ import type { InstallPlan } from "../../../../src/platform/install/install-plan.
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { layouts } from "../../../../src/platform/layouts/find-layout.ts";
 import type { TemporaryFolder } from "../../../../src/system/files/private-file.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { factsOfFile } from "../../../support/facts-of-file.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import {

@@ -7,7 +7,8 @@ import { launchedMachines } from "../../../../src/library/install-from-path.ts";
 import type { InstallPlan } from "../../../../src/platform/install/install-plan.ts";
 import { openInstallation } from "../../../../src/platform/install/steps.ts";
 import { dcosLayout } from "../../../../src/platform/layouts/dcos.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import {
   added,

@@ -9,7 +9,8 @@ import {
   createMastersChecker,
 } from "../../../../src/platform/readiness/masters-checker.ts";
 import { waitUntilReady } from "../../../../src/platform/readiness/readiness.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { machinesLack, startMachines } from "../../../support/install-machine.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -8,7 +8,8 @@ import {
   waitUntilReady,
 } from "../../../../src/platform/readiness/readiness.ts";
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
-import { type Clock, silentProgress } from "../../../../src/system/runtime.ts";
+import type { Clock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import {

@@ -8,7 +8,8 @@ import {
   type ReadinessRequest,
   waitUntilReady,
 } from "../../../../src/platform/readiness/readiness.ts";
-import { type Clock, silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import {

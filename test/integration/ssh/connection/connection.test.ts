@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { unmarked } from "../../../../src/outside-text.ts";
 import { openConnection } from "../../../../src/ssh/connection/open-connection.ts";
 import { fingerprint, generateKeyPair } from "../../../../src/ssh/keys.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import {

@@ -15,7 +15,8 @@ import {
 } from "../../../../src/ssh/session/master-connection.ts";
 import { startSession } from "../../../../src/ssh/session/session.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { argumentLists } from "../../../support/argument-lists.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import {

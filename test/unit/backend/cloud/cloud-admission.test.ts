@@ -9,7 +9,7 @@ import { cloudAdmission } from "../../../../src/backend/cloud/admission.ts";
 import type { CloudApi } from "../../../../src/backend/cloud/api/api.ts";
 import { toTags } from "../../../../src/backend/cloud/tags.ts";
 import { ClusterError } from "../../../../src/errors.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../../../../src/backend/cloud/plan.ts";
 import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import { newRequest } from "../../../support/cloud-fixture.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scriptedCloud } from "../../../support/scripted-cloud.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openEngine } from "../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../src/backend/container/engine/engine-kinds.ts";
 import { readHostKey } from "../../../../src/backend/container/container-power.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 

@@ -3,7 +3,8 @@ import type { CreationRequest } from "../../../../src/backend/contract.ts";
 import type { VmOptions } from "../../../../src/backend/vm/options.ts";
 import { type ResolvedCreation, describePlan } from "../../../../src/backend/vm/plan.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 
 const request = {
   clusterId: "own",

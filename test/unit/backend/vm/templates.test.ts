@@ -27,7 +27,8 @@ import {
 import { vmChecks } from "../../../../src/backend/vm/checks.ts";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
 import { vmTemplates } from "../../../../src/backend/vm/templates/vm-templates.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

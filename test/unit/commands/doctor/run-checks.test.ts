@@ -3,7 +3,8 @@ import { runChecks } from "../../../../src/commands/doctor/execute-doctor.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { type Check, type Outcome, pass, skip, warn } from "../../../../src/model/check.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 

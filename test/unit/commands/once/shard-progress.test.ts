@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { ShardProgress } from "../../../../src/commands/once/shard-progress.ts";
 import { outside } from "../../../../src/outside-text.ts";
-import { type Progress, silentProgress } from "../../../../src/system/runtime.ts";
+import type { Progress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 /** Two shards, and what all of them report. */

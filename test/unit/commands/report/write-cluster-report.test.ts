@@ -4,7 +4,8 @@ import type { Backend } from "../../../../src/backend/contract.ts";
 import type { Context } from "../../../../src/cli/command.ts";
 import { tryToReport } from "../../../../src/commands/report/write-cluster-report.ts";
 import type { ClusterRecord } from "../../../../src/model/cluster-record.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 test("an interrupted command waits for no more logs for its report", async () => {

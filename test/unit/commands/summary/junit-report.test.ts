@@ -7,7 +7,7 @@ import { junitReport } from "../../../../src/commands/summary/junit-report.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import { outside } from "../../../../src/outside-text.ts";
-import { silentProgress } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { hostileTexts } from "../../../support/hostile-text.ts";
 import { readJunit } from "../../../support/junit.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";

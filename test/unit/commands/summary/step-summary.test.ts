@@ -8,7 +8,8 @@ import { appendSummary, checkSummary } from "../../../../src/commands/summary/st
 import { waitCommand } from "../../../../src/commands/wait.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { outside } from "../../../../src/outside-text.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

@@ -12,7 +12,8 @@ import {
 } from "../../../../src/platform/install/steps.ts";
 import type { NodeRecord } from "../../../../src/model/cluster-record.ts";
 import type { ConnectionPool } from "../../../../src/ssh/connection/connection-pool.ts";
-import { silentProgress, systemClock } from "../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../support/silent-progress.ts";
 import { examplePlan, exampleTraits } from "../../../support/install-example.ts";
 import { installWork } from "../../../../src/platform/install-paths.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";

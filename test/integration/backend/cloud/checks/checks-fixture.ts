@@ -1,7 +1,8 @@
 import { unmarked } from "../../../../../src/outside-text.ts";
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import { silentProgress, type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
+import { type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { cloudChecks } from "../../../../../src/backend/cloud/checks/checks.ts";
 import type { CheckedDefaults } from "../../../../../src/backend/cloud/checks/facts.ts";
 import type { CheckResult } from "../../../../../src/model/check.ts";

@@ -10,7 +10,8 @@ import {
   makePrivateFolder,
   writePrivateFile,
 } from "../../../../../src/system/files/private-file.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { until } from "../../../../support/until.ts";
 import { shareDoctorFixture } from "./checks-fixture.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";

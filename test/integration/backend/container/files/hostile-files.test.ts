@@ -9,7 +9,8 @@ import type { OpenOrigin } from "../../../../../src/backend/container/copies/cop
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import { fileOrigin } from "../../../../../src/backend/container/files/file-origin.ts";
-import { type Runtime, silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { type Runtime, systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { ContainerWorld } from "../../../../faults/worlds/container-world.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";

@@ -12,7 +12,8 @@ import { openConnection } from "../../../../../src/ssh/connection/open-connectio
 import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { opensshLack, startOpensshServer } from "../../../../support/openssh-server.ts";

@@ -11,7 +11,8 @@ import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.
 import type { Qemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { isAccessible } from "../../../../../src/system/files/private-file.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { machineNodes } from "../../../../support/machine-node.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";

@@ -56,7 +56,8 @@ test("while another process unpacks the same layer, it waits and says so", async
 const code = `
 const { storeLayer } = await import(process.argv[1]);
 const { store, wanted } = JSON.parse(process.argv[2]);
-const { systemClock: clock, silentProgress: progress } = await import(process.argv[3]);
+const { systemClock: clock } = await import(process.argv[3]);
+const { silentProgress: progress } = await import(process.argv[4]);
 async function* chunks() {
   yield Buffer.from("begun");
   console.log("begun");
@@ -71,7 +72,8 @@ test("what a killed program had unpacked is removed by the next one that unpacks
   const store = storeIn(scratch.path);
   const source = (path: string): string => join(import.meta.dir, "../../../../../src", path);
   const given = JSON.stringify({ store: { ...store, qemu: {} }, wanted: layerOf("another one") });
-  const words = [source("backend/vm/files/layers.ts"), given, source("system/runtime.ts")];
+  const silence = join(import.meta.dir, "../../../../support/silent-progress.ts");
+  const words = [source("backend/vm/files/layers.ts"), given, source("system/runtime.ts"), silence];
   const killed = Bun.spawn(["bun", "-e", code, ...words], { stdout: "pipe", stderr: "inherit" });
   await killed.stdout.getReader().read();
   killed.kill("SIGKILL");

@@ -6,7 +6,7 @@ import { assertIsDisk, checkImage } from "../../../../../src/backend/vm/images/a
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { bootSector } from "../../../../../src/backend/vm/qemu/x86-probe.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";

@@ -6,7 +6,7 @@ import { checkImage } from "../../../../../src/backend/vm/images/assert-bootable
 import { lastByteOfPartitions } from "../../../../../src/backend/vm/images/assert-whole.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { bootableDisk } from "../../../../support/bootable-disk.ts";
 import { messageOf } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";

@@ -11,7 +11,8 @@ import {
   obtainImage,
 } from "../../../../../src/backend/vm/images/image-store.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";

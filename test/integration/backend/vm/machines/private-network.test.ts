@@ -19,7 +19,8 @@ import { hostArchitecture } from "../../../../../src/backend/vm/qemu/architectur
 import { withShortPath } from "../../../../../src/backend/vm/qemu/monitor.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { removeCreation } from "../../../../../src/backend/vm/records.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 

@@ -19,7 +19,7 @@ import {
 } from "../../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import { openQemu } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { outside, unmarked } from "../../../../../src/outside-text.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { outcomeText } from "../../../../support/outcome-text.ts";

@@ -7,7 +7,8 @@ import { acceleratorCheck, vmChecks } from "../../../../../src/backend/vm/checks
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
 import { openQemu, qemuFailure } from "../../../../../src/backend/vm/qemu/qemu.ts";
 import { outside } from "../../../../../src/outside-text.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 

@@ -12,7 +12,8 @@ import {
   resumeForgotten,
   resumeMachines,
 } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { startQemuProcess } from "../../../../support/qemu-process.ts";

@@ -9,7 +9,7 @@ import {
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { ClusterError, messageOf } from "../../../../../src/errors.ts";
 import { outside, unmarked } from "../../../../../src/outside-text.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 

@@ -4,7 +4,7 @@ import { engineKinds } from "../../../../../src/backend/container/engine/engine-
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { assertFileSpace } from "../../../../../src/backend/container/files/file-origin.ts";
 import type { ClusterFile } from "../../../../../src/backend/shared/cluster-file.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../../../../src/backend/container/launch/node-image.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { unmarked } from "../../../../../src/outside-text.ts";
-import { silentProgress } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";

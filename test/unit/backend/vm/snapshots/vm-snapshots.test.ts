@@ -11,7 +11,8 @@ import {
 } from "../../../../../src/backend/vm/snapshots/snapshot-files.ts";
 import { createVmBackend } from "../../../../../src/backend/vm/vm-backend.ts";
 import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
-import { silentProgress, systemClock } from "../../../../../src/system/runtime.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
