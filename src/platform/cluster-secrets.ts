@@ -4,11 +4,12 @@ import type { Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { outsideLine } from "../system/printable.ts";
 import type { Work } from "../system/runtime.ts";
+import { utf8Text } from "../system/utf8.ts";
 import secretsFile from "./cluster-secrets.sh" with { type: "text" };
 import { searchableMapping } from "./configuration/configuration-file.ts";
 import { configurationSecrets } from "./configuration/configuration.ts";
 import { mostSecretFiles } from "./folder/platform-file.ts";
-import { frameFunction, parseFrames } from "./node-logs.ts";
+import { frameFunction, parseBytes } from "./node-logs.ts";
 import { installPaths } from "./install-paths.ts";
 import { layouts } from "./layouts/find-layout.ts";
 
@@ -16,7 +17,9 @@ import { layouts } from "./layouts/find-layout.ts";
 const mostBytes = 64_000;
 /** Limits for the secrets from a node, which may be hostile. Real clusters have about ten: a license, keys, and a few passwords. */
 const mostSecrets = 500;
-const mostCharacters = 32_000;
+const mostCharacters = 64_000;
+/** Of all files that aren't text, which are masked in hexadecimal and base64 too. Real ones are keys of a kilobyte. */
+const mostBinaryBytes = 4_000;
 const limitMs = 60_000;
 
 const configuration = `${installPaths.genconf}/config.yaml`;
@@ -123,20 +126,33 @@ export class TooManySecrets extends ClusterError {
 export async function parseSecrets(stdout: string): Promise<ClusterSecrets | undefined> {
   // Base64 needs four characters for three bytes.
   if (stdout.length > names.length * mostBytes * 1.4) return undefined;
-  const texts = parseFrames(stdout, names);
-  const secret = [...texts]
+  const found = parseBytes(stdout, names);
+  const secret = [...found]
     .filter(([name]) => name !== "status" && name !== unmaskedName)
-    .map(([, text]) => text);
+    .map(([, bytes]) => bytes);
   const values = await Promise.all(secret.map(secretsIn));
   const unique = [...new Set(values.flat())];
   const characters = unique.reduce((sum, value) => sum + value.length, 0);
   if (unique.length > mostSecrets || characters > mostCharacters) return undefined;
-  const hasEnded = texts.get("status")?.startsWith("exit ") === true;
+  const textOf = (name: string): string => found.get(name)?.toString("utf8") ?? "";
+  const binary = secret.filter((bytes) => utf8Text(bytes) === undefined);
+  const areShort = binary.reduce((sum, { length }) => sum + length, 0) <= mostBinaryBytes;
   return {
-    values: unique,
-    areComplete: texts.has("configuration") && hasEnded,
-    unmasked: unmaskedFiles(texts.get(unmaskedName) ?? ""),
+    values: [...unique, ...(areShort ? binary.map(encodedText) : [])],
+    areComplete: found.has("configuration") && textOf("status").startsWith("exit "),
+    unmasked: [...unmaskedFiles(textOf(unmaskedName)), ...(areShort ? [] : [longBinary])],
   };
+}
+
+const longBinary = `the secrets on the first master that are not text are not masked in hexadecimal and base64: they have more than ${mostBinaryBytes / 1000} kB`;
+
+/** How programs print bytes: in hexadecimal, and in base64 with and without breaks. Each line is masked. */
+function encodedText(bytes: Buffer): string {
+  const [hex, base64] = [bytes.toString("hex"), bytes.toString("base64")];
+  const wrapped = [64, 76].flatMap(
+    (width) => base64.match(new RegExp(`.{16,${width}}`, "g")) ?? [],
+  );
+  return [hex, hex.toUpperCase(), base64.replaceAll("=", ""), ...wrapped].join("\n");
 }
 
 const reasons = {
@@ -157,7 +173,8 @@ function unmaskedFiles(text: string): readonly string[] {
 }
 
 /** Returns the secret values of a mapping (YAML or JSON), or the whole text if it is something else, such as a key. */
-async function secretsIn(text: string): Promise<readonly string[]> {
+async function secretsIn(bytes: Buffer): Promise<readonly string[]> {
+  const text = bytes.toString("utf8");
   try {
     const found = await searchableMapping(text);
     // A key may begin like a comment.

@@ -21,19 +21,26 @@ export const frameFunction = shellText(frameFile);
 const frameLine = /^([\w.-]+) ([A-Za-z0-9+/]*={0,2})$/;
 
 /** Returns the texts by name, in the order of `names`. Skips unknown names, malformed lines and empty texts. */
-export function parseFrames<Name extends string>(
+export const parseFrames = <Name extends string>(
   stdout: string,
   names: readonly Name[],
-): ReadonlyMap<Name, string> {
+): ReadonlyMap<Name, string> =>
+  new Map([...parseBytes(stdout, names)].map(([name, bytes]) => [name, bytes.toString("utf8")]));
+
+/** The same of texts that may be none. */
+export function parseBytes<Name extends string>(
+  stdout: string,
+  names: readonly Name[],
+): ReadonlyMap<Name, Buffer> {
   const found = new Map<string, string>();
   for (const line of stdout.split("\n")) {
     const [, name, encoded] = frameLine.exec(line) ?? [];
     if (name !== undefined && encoded !== undefined && !found.has(name)) found.set(name, encoded);
   }
   return new Map(
-    names.flatMap((name): (readonly [Name, string])[] => {
+    names.flatMap((name): (readonly [Name, Buffer])[] => {
       const encoded = found.get(name) ?? "";
-      return encoded === "" ? [] : [[name, Buffer.from(encoded, "base64").toString("utf8")]];
+      return encoded === "" ? [] : [[name, Buffer.from(encoded, "base64")]];
     }),
   );
 }

@@ -20,7 +20,8 @@ export class Masker {
       secret.trim(),
       ...lines.filter((line) => line.length >= shortestInsideWords),
     ])) {
-      for (const shape of shapesOf(part)) this.#shapes.add(shape);
+      const isLong = part.length > longWhole && part.includes("\n");
+      for (const shape of isLong ? shapesOfWhole(part) : shapesOf(part)) this.#shapes.add(shape);
     }
     this.#prepared.automaton = undefined;
   }
@@ -72,6 +73,16 @@ export class Masker {
 const isWhole = (text: string, start: number, end: number): boolean =>
   !/[\p{L}\p{N}_]$/u.test(text.slice(Math.max(0, start - 2), start)) &&
   !/^[\p{L}\p{N}_]/u.test(text.slice(end, end + 2));
+
+/** Of a longer secret with several lines, each line is masked in all shapes, and the whole in those that hide the ends of lines. */
+const longWhole = 1_000;
+
+const shapesOfWhole = (secret: string): readonly string[] => [
+  secret,
+  ...jsonShapes(secret),
+  ...base64Shapes(secret),
+  ...wrappedBase64Shapes(secret),
+];
 
 function shapesOf(secret: string): readonly string[] {
   if (secret.length < shortestInsideWords) return [secret];

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { unmarked } from "../../../src/outside-text.ts";
 import { parseSecrets } from "../../../src/platform/cluster-secrets.ts";
+import { Masker } from "../../../src/system/masker.ts";
 import { hostileOutputs } from "../../support/hostile-output.ts";
 
 /** Those of a text that is within the limits. */
@@ -91,21 +93,46 @@ const numbered = (count: number, prefix: string): readonly string[] =>
 
 test.each([
   ["500 secrets", numbered(500, "secret-")],
-  ["a license of 30 kB", ["license ".repeat(3750)]],
+  ["a license of 60 kB", ["license ".repeat(7500)]],
 ])("%s are accepted", async (_, secrets) => {
   expect((await secretsIn(configurationOf(secrets))).values).toEqual(secrets);
 });
 
 test.each([
   ["more secrets", configurationOf(numbered(501, "secret-"))],
-  ["longer secrets", configurationOf(["license ".repeat(4001)])],
+  ["longer secrets", configurationOf(["license ".repeat(8001)])],
   [
     "secrets in several files",
-    frame("secret-0", "x".repeat(20_000)) + frame("secret-1", "y".repeat(20_000)),
+    frame("secret-0", "x".repeat(40_000)) + frame("secret-1", "y".repeat(40_000)),
   ],
   ["20,000 secrets that begin alike", configurationOf(numbered(20_000, "secret-"))],
   ["10 MB", frame("configuration", "x".repeat(10_000_000))],
   ["10 MB without any file", "x\n".repeat(5_000_000)],
 ])("%s, which is more than a cluster has, are refused", async (_, stdout) => {
   expect(await parseSecrets(stdout)).toBeUndefined();
+});
+
+/** A key of random bytes, such as that of munge, as the frame of a file. */
+const keyFrame = (name: string, bytes: Buffer): string => `${name} ${bytes.toString("base64")}\n`;
+
+test("a key that is not text is masked in hexadecimal and base64, with breaks or without", async () => {
+  const key = randomBytes(1024);
+  const masker = new Masker();
+  for (const value of (await secretsIn(keyFrame("secret-0", key))).values) masker.hide(value);
+  const hex = key.toString("hex");
+  for (const text of [hex, hex.toUpperCase(), key.toString("utf8")])
+    expect(masker.text(`key=${text};`)).toBe("key=***;");
+  expect(masker.text(`key=${key.toString("base64")};`)).toMatch(/^key=\*\*\*={0,2};$/);
+  for (const width of [64, 76]) {
+    const lines = key.toString("base64").match(new RegExp(`.{1,${width}}`, "g"))!;
+    const masked = masker.text(lines.join("\n")).split("\n");
+    expect(masked.slice(0, -1)).toEqual(lines.slice(1).map(() => "***"));
+  }
+});
+
+test("keys that are not text and too long for that are named", async () => {
+  const long = [0, 1].map((number) => keyFrame(`secret-${number}`, randomBytes(3_000))).join("");
+  const { values, unmasked } = await secretsIn(long);
+  expect(values).toHaveLength(2);
+  expect(unmasked).toEqual([expect.stringContaining("not masked in hexadecimal and base64")]);
 });
