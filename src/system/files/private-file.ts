@@ -53,6 +53,8 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   try {
     {
       await using file = await open(draft, "wx", 0o600);
+      // A umask may take rights from this user too.
+      await file.chmod(0o600);
       await file.writeFile(text);
       await file.sync();
     }
@@ -138,6 +140,7 @@ export async function holdOwnTemporaryFolder(path: string): Promise<HeldFolder |
 /** Creates a temporary folder inside `parent`, which must exist. */
 export async function temporaryFolder(parent: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, prefix));
+  await chmod(path, 0o700);
   const made = await lstat(path);
   return {
     path,

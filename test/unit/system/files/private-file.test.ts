@@ -193,3 +193,16 @@ test.each([
 ])("an error with the code %s shows that the disk is full: %p", (code, isFull) => {
   expect(isDiskFull(Object.assign(new Error("x"), { code }))).toBe(isFull);
 });
+
+test("a umask that takes rights from this user takes none from its own files", async () => {
+  await using scratch = await scratchFolder();
+  const umask = process.umask(0o777);
+  const made = temporaryFolder(scratch.path).finally(() => process.umask(umask));
+  await using folder = await made;
+  process.umask(0o777);
+  await writePrivateFileIn(scratch.path, "key", "secret").finally(() => process.umask(umask));
+  const modes = [folder.path, join(scratch.path, "key")].map(
+    async (path) => (await stat(path)).mode & 0o777,
+  );
+  expect(await Promise.all(modes)).toEqual([0o700, 0o600]);
+});
