@@ -1,8 +1,9 @@
 /** A Docker that is reached over TCP, and whose containers' addresses lead nowhere from here. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
-import { type AddressInfo, type Server, createConnection, createServer } from "node:net";
 import { join } from "node:path";
+import { freePort } from "../support/free-port.ts";
+import { type Relay, relayTo } from "../support/relay.ts";
 import { nodeImage } from "./support/container-engine.ts";
 import { type Ended, type Running, run, start } from "./support/executable.ts";
 import { type SecondDocker, computerLack, startSecondDocker } from "./support/second-computer.ts";
@@ -11,7 +12,7 @@ import { temporaryFolder } from "./support/temporary-folder.ts";
 interface Elsewhere {
   readonly folder: Awaited<ReturnType<typeof temporaryFolder>>;
   readonly engine: SecondDocker;
-  readonly relay: Server;
+  readonly relay: Relay;
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -23,14 +24,6 @@ const ask = (line: string): Promise<Ended> =>
   run("cluster-container", words(line), { environment: here().environment });
 const begin = (line: string): Running =>
   start("cluster-container", words(line), { environment: here().environment });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** A platform with a web server on the address of its master. */
 async function writePlatform(folder: string): Promise<string> {
@@ -76,15 +69,9 @@ beforeAll(async () => {
   const engine = await startSecondDocker(folder.path);
   const image = await Bun.$`docker save ${nodeImage} | docker --host unix://${engine.socket} load`;
   if (image.exitCode !== 0) throw new Error("the second Docker did not get the image");
-  const relay = createServer({ allowHalfOpen: true }, (client) => {
-    const daemon = createConnection({ path: engine.socket, allowHalfOpen: true });
-    client.on("error", () => daemon.destroy());
-    daemon.on("error", () => client.destroy());
-    client.pipe(daemon).pipe(client);
-  });
-  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const relay = await relayTo(engine.socket);
   const environment = {
-    DOCKER_HOST: `tcp://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    DOCKER_HOST: `tcp://127.0.0.1:${relay.port}`,
     XDG_STATE_HOME: join(folder.path, "state"),
     TMPDIR: folder.path,
     CI: "true",
@@ -99,7 +86,7 @@ afterAll(async () => {
   for (const container of left.split("\n").filter(Boolean))
     await elsewhere.engine.docker(["rm", "--force", "--volumes", container]);
   await elsewhere.engine[Symbol.asyncDispose]();
-  elsewhere.relay.close();
+  await elsewhere.relay[Symbol.asyncDispose]();
   await elsewhere.folder[Symbol.asyncDispose]();
 });
 

@@ -2,7 +2,7 @@
  * A computer with rootless engines of a release of Debian: a container with a systemd and the cgroups 2 of this computer, without their controllers where this
  * computer has them in cgroups 1.
  */
-import { chmod, copyFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import { filesIn, type LifePlace, thingsIn, unlimitedOptions } from "./cluster-life.ts";
@@ -45,7 +45,9 @@ const variables = ["CI=true", "COLUMNS=10000", "HOME=/home/e2e", "XDG_RUNTIME_DI
 
 export async function startRootlessComputer(release: "12" | "13"): Promise<RootlessComputer> {
   await using stack = new AsyncDisposableStack();
-  const { path } = stack.use(await temporaryFolder());
+  // Its user writes to it, who has another number here. Nobody else here gets through the folder above.
+  const path = join(stack.use(await temporaryFolder()).path, "shared");
+  await mkdir(path);
   const build = join(repository, "test/machine-image/rootless");
   const [image, nodes] = [
     await Bun.$`${build} ${release}`.text(),

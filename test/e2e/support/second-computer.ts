@@ -9,7 +9,15 @@ import { temporaryFolder } from "./temporary-folder.ts";
 /** Debian's `nobody` and `nogroup`. */
 export const user = 65_534;
 /** Begins a command of theirs. */
-export const asUser = ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
+const asUserWith = (groups: string): readonly string[] => [
+  "setpriv",
+  `--reuid=${user}`,
+  `--regid=${user}`,
+  groups,
+];
+export const asUser = asUserWith("--clear-groups");
+/** Nobody here is in it: whoever may open a Docker's socket can become root. */
+const socketGroup = 54_321;
 const needed = ["dockerd", "unshare", "nsenter", "setpriv", "ip"];
 
 /** Why there can be none here; undefined where there can. */
@@ -59,7 +67,7 @@ export async function startSecondDocker(
     `--pidfile=${at("pid")}`,
     `--host=${host}`,
   ];
-  const daemon = ["dockerd", ...places, "--group=nogroup", "--shutdown-timeout=1", ...more];
+  const daemon = ["dockerd", ...places, `--group=${socketGroup}`, "--shutdown-timeout=1", ...more];
   const log = Bun.file(at("log"));
   const child = Bun.spawn(
     ["unshare", "--net", "--mount", "sh", "-c", surroundings, at("ids"), ...daemon],
@@ -105,7 +113,8 @@ export async function startSecondComputer(): Promise<SecondComputer> {
   await copyFile(executablePath("cluster-container"), at("cluster-container"));
   const { docker, processId, socket } = stack.use(await startSecondDocker(folder.path));
   const network = `--net=/proc/${processId}/ns/net`;
-  const command = ["nsenter", network, ...asUser, at("cluster-container")];
+  const itsUser = asUserWith(`--groups=${socketGroup}`);
+  const command = ["nsenter", network, ...itsUser, at("cluster-container")];
   const own = {
     DOCKER_HOST: `unix://${socket}`,
     HOME: home,

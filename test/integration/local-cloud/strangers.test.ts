@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { Client } from "ssh2";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { startCloud } from "../../local-cloud/support/sdk.ts";
+import { relayTo } from "../../support/relay.ts";
+import { scratchFolder } from "../../support/scratch-folder.ts";
 import { machinesLack, startMachines } from "../../support/install-machine.ts";
 
 const opened: { current?: Awaited<ReturnType<typeof startCloud>> } = {};
@@ -109,5 +111,26 @@ test.skipIf(machinesLack !== undefined)(
       });
     for (const way of [{}, { password: "" }, { privateKey: generateKeyPair("another").privateKey }])
       expect(await login(way)).toBe("client-authentication");
+  },
+);
+
+const userLack =
+  process.getuid?.() === 0 && Bun.which("setpriv") !== null ? undefined : "needs root and setpriv";
+
+test.skipIf(userLack !== undefined)(
+  `a port that leads to a Docker's socket leads no other user there (${userLack ?? "here"})`,
+  async () => {
+    await using folder = await scratchFolder();
+    const socket = join(folder.path, "docker.sock");
+    using _docker = Bun.serve({ unix: socket, fetch: () => new Response("root's") });
+    await using relay = await relayTo(socket);
+    const get = `exec 3<>/dev/tcp/127.0.0.1/${relay.port}; printf 'GET / HTTP/1.0\r\n\r\n' >&3; cat <&3`;
+    const stranger = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    const answers = [[], stranger].map((as) =>
+      Bun.spawn([...as, "bash", "-c", get], { cwd: "/", stdout: "pipe", stderr: "ignore" }),
+    );
+    const [own = "", other] = await Promise.all(answers.map(({ stdout }) => stdout.text()));
+    expect(own).toContain("root's");
+    expect(other).toBe("");
   },
 );
