@@ -87,7 +87,7 @@ async function troubleOf({ nodes, directory }: ClusterRecord): Promise<string | 
 
 const limitMs = 20_000;
 /** Longer than any trial. */
-const acceleratorLimitMs = 40_000;
+const acceleratorLimitMs = 310_000;
 
 function qemuCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {

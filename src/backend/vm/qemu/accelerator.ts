@@ -11,11 +11,14 @@ import type { Architecture } from "./architecture.ts";
 import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import { type Qemu, qemuMessage } from "./qemu.ts";
 
-/** How long each trial may take. It takes a few tenths of a second if nothing is wrong; a busy computer slows translation down. */
+/**
+ * How long each trial may take. It takes a few tenths of a second if nothing is wrong, and a minute on a very busy computer. Translation works
+ * everywhere; each creation waits so long for another accelerator that hangs.
+ */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = {
-  kvm: 10_000,
-  hvf: 10_000,
-  tcg: 30_000,
+  kvm: 30_000,
+  hvf: 30_000,
+  tcg: 300_000,
 };
 
 export interface AcceleratorTrial {

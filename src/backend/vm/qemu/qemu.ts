@@ -11,7 +11,8 @@ import {
 import type { Runtime } from "../../../system/runtime.ts";
 import type { Architecture } from "./architecture.ts";
 
-const limitMs = 60_000;
+/** A busy computer, or one with a slow disk, takes a minute for what usually takes a moment. */
+const limitMs = 10 * 60_000;
 
 /** QEMU's programs. The methods resolve with any exit status. A missing program, and one that doesn't end, are ClusterErrors. */
 export interface Qemu {
