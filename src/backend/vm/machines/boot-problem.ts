@@ -79,6 +79,13 @@ const signs: readonly Sign[] = [
     problem: (found) => ({ what: `its system is in ${found} mode`, hint: damaged }),
   },
   {
+    pattern: /^\[ *\d+\.\d+\] systemd\[1\]: Freezing execution/m,
+    problem: () => ({
+      what: "its systemd has given up",
+      hint: "Check the image, or try again when this computer has less to do: on a very busy one, systemd waits in vain for its own parts.",
+    }),
+  },
+  {
     pattern:
       /\bCloud-init v\. \S{1,40} finished at [^\r\n]{0,80}\bDatasource DataSource(?!NoCloud)([A-Za-z]{1,40})/m,
     problem: (found) => ({

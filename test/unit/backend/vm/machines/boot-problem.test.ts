@@ -48,6 +48,11 @@ test.each([
     "its kernel panicked (No working init found)",
   ],
   [
+    "a systemd whose generators take too long",
+    `${linux}[  242.624762] systemd[1]: Failed to fork off sandboxing environment for executing generators: Protocol error\r\n[\u001b[0;1;31m!!!!!!\u001b[0m] Failed to start up manager.\r\n[  245.774416] systemd[1]: Freezing execution.\r\n`,
+    "its systemd has given up",
+  ],
+  [
     "an initramfs without a root",
     `${linux}ALERT!  LABEL=rootfs does not exist.  Dropping to a shell!\r\n(initramfs) `,
     "it does not find its root file system (LABEL=rootfs does not exist. Dropping to a shell)",
