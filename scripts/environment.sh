@@ -50,11 +50,19 @@ networks_of() { # FOLDER
   docker network ls --format '{{.ID}} {{.Label "cluster-e2e.local-cloud"}}' 2>/dev/null | grep -F " $1/" | cut -d ' ' -f 1
 }
 
+# Every user may write to the temporary folder of scripts/test. What others have put there names no cluster to remove, and no
+# Podman, whose configuration names programs to run.
+own_folders() { # FOLDER TEST...
+  folder=$1
+  shift
+  find "$folder" -type d -user "$(id -u)" "$@" 2>/dev/null
+}
+
 # Prints the creation ids of container clusters whose state is in FOLDER, in folders named CLUSTER_ID-CREATION_ID.
 creations_of() { # FOLDER
-  find "$1" -type d -path '*/cluster-e2e/container' -prune -print 2>/dev/null |
+  own_folders "$1" -path '*/cluster-e2e/container' -prune -print |
     while read -r folder; do
-      find "$folder" -mindepth 1 -maxdepth 2 -type d -name '*-????????????????' | sed -n 's/.*-\([0-9a-f]\{16\}\)$/\1/p'
+      own_folders "$folder" -mindepth 1 -maxdepth 2 -name '*-????????????????' | sed -n 's/.*-\([0-9a-f]\{16\}\)$/\1/p'
     done
 }
 
@@ -69,7 +77,7 @@ end_creation() { # CREATION ID
 
 # Prints the storage folders of the Podmans whose storage is in FOLDER.
 podmans_of() { # FOLDER
-  find "$1" -maxdepth 4 -path '*/podman/storage.conf' -exec dirname {} \; 2>/dev/null
+  own_folders "$1" -maxdepth 3 -name podman -exec test -f {}/storage.conf \; -print
 }
 
 # Ends a Podman. Its containers and networks are gone when this returns.
