@@ -49,13 +49,9 @@ export function createRootShells(silenceMs: number): RootShells {
       if (state.isGivenUp) shell.close();
       else idle.add(shell);
     };
+    const patienceMs = state.hasProof ? undefined : silenceMs;
     const begin = (channel: CommandChannel): Shell =>
-      startShell(channel, {
-        token,
-        silenceMs: state.hasProof ? undefined : silenceMs,
-        waits,
-        ended,
-      });
+      startShell(channel, { token, silenceMs: patienceMs, waits, ended });
     const shell = await openChannel(link, line, begin, signal).catch(() => {
       state.count -= 1;
       return undefined;
