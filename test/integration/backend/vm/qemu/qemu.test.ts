@@ -34,7 +34,7 @@ async function openPrograms(script: string) {
 }
 
 test.each([["system"], ["image"]] as const)(
-  "a program that hangs is killed after a minute: %s",
+  "a program that hangs is killed after ten minutes: %s",
   async (program) => {
     await using programs = await openPrograms("exec /bin/sleep 600");
     const after = AbortSignal.timeout.bind(AbortSignal);
@@ -43,8 +43,8 @@ test.each([["system"], ["image"]] as const)(
     const error = await failureOf(qemu[program](["--version"], signal));
     const name = program === "system" ? "qemu-system-x86_64" : "qemu-img";
     expect(error.id).toBe("deadline-passed");
-    expect(error.message).toMatch(new RegExp(`^${name} .* 60 s`));
-    expect(limits.mock.calls).toEqual([[60_000]]);
+    expect(error.message).toMatch(new RegExp(`^${name} .* 600 s`));
+    expect(limits.mock.calls).toEqual([[600_000]]);
   },
 );
 
