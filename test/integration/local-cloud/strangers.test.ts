@@ -122,7 +122,10 @@ test.skipIf(userLack !== undefined)(
   async () => {
     await using folder = await scratchFolder();
     const socket = join(folder.path, "docker.sock");
-    using _docker = Bun.serve({ unix: socket, fetch: () => new Response("root's") });
+    using _docker = Bun.listen({
+      unix: socket,
+      socket: { data: (client) => void client.end("root's") },
+    });
     await using relay = await relayTo(socket);
     const get = `exec 3<>/dev/tcp/127.0.0.1/${relay.port}; printf 'GET / HTTP/1.0\r\n\r\n' >&3; cat <&3`;
     const stranger = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
