@@ -133,7 +133,7 @@ function shapeFaults({ path, text }: SourceFile): readonly string[] {
     [/\bsignal\?:\s*AbortSignal\b/.test(code), "an AbortSignal that may be left out"],
     [/\bmock\.module\(/.test(code), "a module mock"],
     [
-      path !== "test/support/loopback-server.ts" && /\bBun\.serve\((?!\{ unix:)/.test(code),
+      path !== "test/support/loopback-server.ts" && /\bBun\.serve\(/.test(code),
       "a web server for everyone on this computer: use serveOnLoopback",
     ],
     [
