@@ -110,8 +110,6 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
 export interface RootShells {
   /** Returns how to run the command's line as root; undefined if it needs a session of its own. Throws the signal's reason. */
   take(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<Link["exec"] | undefined>;
-  /** Called once a command has run on this login. */
-  allow(): void;
   /** Opens no more of them, because the node lacks sessions, and frees those that are held. */
   giveUp(): void;
 }

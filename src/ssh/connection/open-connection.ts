@@ -39,7 +39,7 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   readonly connect?: ((signal: AbortSignal) => Promise<ByteStream>) | undefined;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
-  /** How long the server may be silent during the login; default: 60 s. */
+  /** How long the server may be silent during the login, and the login shell at its start; default: 60 s. */
   readonly silenceMs?: number;
   /** Measures that silence; default: the system's. */
   readonly loginClock?: Clock;
@@ -88,7 +88,7 @@ export async function openConnection(
     lost: lost.signal,
     commandSlots: createSemaphore(commandsAtOnce),
     endingSlots: createSemaphore(endingsAtOnce),
-    rootShells: createRootShells(Math.min(options.silenceMs ?? Infinity, shellSilenceMs)),
+    rootShells: createRootShells(options.silenceMs ?? silenceLimitMs),
     openAnother: async (another) => {
       const hostKeys = (await options.laterHostKeys?.()) ?? options.hostKeys;
       return await openConnection({ ...options, hostKeys }, another);
@@ -283,8 +283,6 @@ async function silence(
 const connectLimitMs = 10_000;
 /** How long an SSH server that has accepted a connection may be silent. */
 const silenceLimitMs = 60_000;
-/** How long the login shell may take to begin before another program is suspected in its place. */
-const shellSilenceMs = 10_000;
 /** Otherwise a server that sends a byte now and then could hold a command for ever. */
 const loginLimitMs = 10 * 60_000;
 

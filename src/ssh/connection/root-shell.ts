@@ -25,18 +25,15 @@ function fitsRootShell(command: RemoteCommand): boolean {
 /** More would leave too few of sshd's ten sessions to others; see `Link.commandSlots`. */
 const shellsAtOnce = 2;
 
-/**
- * Until a command has run on this login, another program may be in place of the login shell, and wait for the end of its stdin. After `silenceMs` it is
- * told that, and the command gets a session of its own.
- */
+/** After `silenceMs` without a sign of the login shell, another program may be in its place, and wait for the end of its stdin. */
 export function createRootShells(silenceMs: number): RootShells {
   const idle = new Set<Shell>();
-  const state = { count: 0, hasProof: false, isGivenUp: false };
+  const state = { count: 0, isGivenUp: false };
   const giveUp = (): void => {
     state.isGivenUp = true;
     for (const shell of idle) shell.close();
   };
-  const open = async (link: Link, signal: AbortSignal): Promise<Shell | "silent" | undefined> => {
+  const open = async (link: Link, signal: AbortSignal): Promise<Shell | undefined> => {
     state.count += 1;
     const token = createToken();
     const argv = ["sh", "-c", shellText(rootShellText), "e2e-root-shell", token];
@@ -49,9 +46,8 @@ export function createRootShells(silenceMs: number): RootShells {
       if (state.isGivenUp) shell.close();
       else idle.add(shell);
     };
-    const patienceMs = state.hasProof ? undefined : silenceMs;
     const begin = (channel: CommandChannel): Shell =>
-      startShell(channel, { token, silenceMs: patienceMs, waits, ended });
+      startShell(channel, { token, silenceMs, waits, ended });
     const shell = await openChannel(link, line, begin, signal).catch(() => {
       state.count -= 1;
       return undefined;
@@ -62,17 +58,14 @@ export function createRootShells(silenceMs: number): RootShells {
       shell.close();
       throw error;
     });
-    if (hasBegun === undefined) return "silent";
     return hasBegun ? shell : undefined;
   };
   return {
     take: async (link, command, signal) => {
       if (state.isGivenUp || !fitsRootShell(command)) return undefined;
-      if (!state.hasProof && (command.limitMs ?? Infinity) < 2 * silenceMs) return undefined;
       const [first] = idle;
       if (first === undefined && state.count >= shellsAtOnce) return undefined;
       const shell = first ?? (await open(link, signal));
-      if (shell === "silent") return undefined;
       // A command in a session of its own explains what keeps it from beginning.
       if (shell === undefined) {
         giveUp();
@@ -81,23 +74,20 @@ export function createRootShells(silenceMs: number): RootShells {
       idle.delete(shell);
       return shell.execOf(command);
     },
-    allow: () => {
-      state.hasProof = true;
-    },
     giveUp,
   };
 }
 
 interface Shell {
-  /** Whether it waits for a first line; false if it has ended instead, undefined if nothing shows that there is a shell. */
-  readonly hasBegun: Promise<boolean | undefined>;
+  /** Whether it waits for a first line; false if it has ended instead, or shows no sign of life. */
+  readonly hasBegun: Promise<boolean>;
   readonly execOf: (command: RemoteCommand) => Link["exec"];
   close(): void;
 }
 
 interface ShellUse {
   readonly token: string;
-  readonly silenceMs: number | undefined;
+  readonly silenceMs: number;
   /** Called when it waits for a further line. */
   readonly waits: (shell: Shell) => void;
   readonly ended: (shell: Shell) => void;
@@ -106,15 +96,14 @@ interface ShellUse {
 type Streams = Readonly<Record<"stdout" | "stderr", Readable>>;
 
 function startShell(channel: CommandChannel, { token, silenceMs, waits, ended }: ShellUse): Shell {
-  const begun = Promise.withResolvers<boolean | undefined>();
+  const begun = Promise.withResolvers<boolean>();
   const state: { running?: CommandView; over: number; isOpen: boolean } = { over: 0, isOpen: true };
   const sources: Streams = { stdout: channel, stderr: channel.stderr };
   const close = (): void => channel.close();
-  const beSilent = (): void => {
+  const silence = setTimeout(() => {
     channel.end();
-    begun.resolve(undefined);
-  };
-  const silence = silenceMs === undefined ? undefined : setTimeout(beSilent, silenceMs);
+    begun.resolve(false);
+  }, silenceMs);
   const shell: Shell = {
     hasBegun: begun.promise,
     execOf:

@@ -73,7 +73,7 @@ async function followCommand(
   const output = collectOutput(link, channel, { ...command, token }, end);
   const ended = exitStatus(link, channel, end);
   // The root shell waits for the end of such a stdin.
-  if (command.stdinKind === "lines") output.ended.then(() => channel.end()).catch(() => {});
+  if (command.stdinKind === "lines") void output.ended.then(() => channel.end());
   using _held =
     command.namesHolders === true
       ? noteHeldOutput({
@@ -92,7 +92,6 @@ async function followCommand(
     ]);
     const noise = output.noise();
     if (noise !== undefined) throw await link.explain(link, { status: exit, output: noise }, end);
-    link.rootShells?.allow();
     // Another program may have run the command, and ended with a status of its own.
     const status = output.status() ?? exit;
     if (output.status() === undefined && exit === 0) throw endUnknown(link.target);
@@ -190,8 +189,7 @@ async function endHere(link: Link, line: string, limit: AbortSignal): Promise<vo
 async function endFromElsewhere(link: Link, processId: number, asRoot: boolean): Promise<void> {
   const grace = AbortSignal.timeout(anotherLoginMs);
   await using connection = await link.openAnother(grace);
-  const end = { argv: endGroupCommand(processId), sudo: asRoot, limitMs: anotherLoginMs };
-  await connection.run(end, grace);
+  await connection.run({ argv: endGroupCommand(processId), sudo: asRoot }, grace);
 }
 
 function limitPassed(link: Link, command: RemoteCommand, limitMs: number): ClusterError {

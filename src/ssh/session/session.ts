@@ -252,8 +252,7 @@ async function whyUnreachable(request: SessionRequest, signal: AbortSignal): Pro
   using grace = eitherSignal([signal, AbortSignal.timeout(answerGraceMs)]);
   try {
     const connection = await request.connect(grace.signal);
-    const probe = { argv: ["true"], sudo: request.sudo, limitMs: answerGraceMs };
-    await connection.run(probe, grace.signal);
+    await connection.run({ argv: ["true"], sudo: request.sudo }, grace.signal);
     return undefined;
   } catch (error) {
     return error;
