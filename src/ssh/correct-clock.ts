@@ -48,7 +48,6 @@ export async function correctClock(
     argv,
     sudo: true,
     stdin: talk.lines(),
-    stdinKind: "lines" as const,
     limitMs,
     task: "setting its clock",
     isOutputHidden: true,

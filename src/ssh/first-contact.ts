@@ -177,7 +177,6 @@ async function replaceHostKey(
       argv: ["sh", "-c", shellText(replaceHostKeyFile), "e2e-first-contact", folder, reload],
       sudo: true,
       stdin: switchOncePinned(),
-      stdinKind: "lines",
       limitMs: replaceLimitMs,
       task: "replacing its host key",
       onOutput: (stream, chunk) => {

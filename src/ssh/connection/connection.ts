@@ -32,11 +32,8 @@ export interface RemoteCommand {
   /** Runs as root (with `sudo -n` if the login user isn't root). */
   readonly sudo?: boolean;
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  /**
-   * Of a stdin that is a stream: whether it has at most 60 KiB and ends by itself, or consists of whole lines that come while the command runs. A text or
-   * an array is measured.
-   */
-  readonly stdinKind?: "short" | "lines" | undefined;
+  /** Says that a stdin that is a stream has at most 60 KiB, and ends. A text or an array is measured. */
+  readonly isStdinShort?: boolean;
   /** Milliseconds after which an unfinished command is given up (`deadline-passed`). */
   readonly limitMs?: number | undefined;
   /** Describes the command in the message that it was given up, such as "replacing its host key"; default: its first words. */

@@ -2,7 +2,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { Semaphore } from "../../system/concurrency.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { type Target, channelRefused, connectionLost } from "./connection-errors.ts";
-import type { Connection, RemoteCommand } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 
 /**
  * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast node can send its answer, even the exit status, in
@@ -108,8 +108,10 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
  * given up is not used again.
  */
 export interface RootShells {
-  /** Returns how to run the command's line as root; undefined if it needs a session of its own. Throws the signal's reason. */
-  take(link: Link, command: RemoteCommand, signal: AbortSignal): Promise<Link["exec"] | undefined>;
+  /** Returns how to run one line as root; undefined if the command needs a session of its own. Throws the signal's reason. */
+  take(link: Link, signal: AbortSignal): Promise<Link["exec"] | undefined>;
+  /** Called once a command has run on this login. Until then, another program in place of the login shell could wait for the end of its stdin. */
+  allow(): void;
   /** Opens no more of them, because the node lacks sessions, and frees those that are held. */
   giveUp(): void;
 }

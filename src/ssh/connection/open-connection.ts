@@ -39,7 +39,7 @@ export interface ConnectionOptions extends Target, Pick<Runtime, "clock" | "prog
   readonly connect?: ((signal: AbortSignal) => Promise<ByteStream>) | undefined;
   /** Time limit for the TCP connection; default: 10 s. */
   readonly connectTimeoutMs?: number;
-  /** How long the server may be silent during the login, and the login shell at its start; default: 60 s. */
+  /** How long the server may be silent during the login; default: 60 s. */
   readonly silenceMs?: number;
   /** Measures that silence; default: the system's. */
   readonly loginClock?: Clock;
@@ -88,7 +88,7 @@ export async function openConnection(
     lost: lost.signal,
     commandSlots: createSemaphore(commandsAtOnce),
     endingSlots: createSemaphore(endingsAtOnce),
-    rootShells: createRootShells(options.silenceMs ?? silenceLimitMs),
+    rootShells: createRootShells(),
     openAnother: async (another) => {
       const hostKeys = (await options.laterHostKeys?.()) ?? options.hostKeys;
       return await openConnection({ ...options, hostKeys }, another);

@@ -12,23 +12,20 @@ import rootShellText from "./root-shell.sh" with { type: "text" };
 export const shortStdinBytes = 60 * 1024;
 
 /** Users' own commands, and those with long streams, get sessions of their own. */
-function fitsRootShell(command: RemoteCommand): boolean {
-  const { stdin = "", stdinKind } = command;
+export function fitsRootShell(command: RemoteCommand): boolean {
+  const { stdin = "", isStdinShort = false } = command;
   if (command.sudo !== true || command.namesHolders === true || command.receive !== undefined)
     return false;
   if (typeof stdin === "string") return Buffer.byteLength(stdin) <= shortStdinBytes;
-  return (
-    stdinKind !== undefined || (stdin instanceof Uint8Array && stdin.length <= shortStdinBytes)
-  );
+  return isStdinShort || (stdin instanceof Uint8Array && stdin.length <= shortStdinBytes);
 }
 
 /** More would leave too few of sshd's ten sessions to others; see `Link.commandSlots`. */
 const shellsAtOnce = 2;
 
-/** After `silenceMs` without a sign of the login shell, another program may be in its place, and wait for the end of its stdin. */
-export function createRootShells(silenceMs: number): RootShells {
+export function createRootShells(): RootShells {
   const idle = new Set<Shell>();
-  const state = { count: 0, isGivenUp: false };
+  const state = { count: 0, hasProof: false, isGivenUp: false };
   const giveUp = (): void => {
     state.isGivenUp = true;
     for (const shell of idle) shell.close();
@@ -46,8 +43,7 @@ export function createRootShells(silenceMs: number): RootShells {
       if (state.isGivenUp) shell.close();
       else idle.add(shell);
     };
-    const begin = (channel: CommandChannel): Shell =>
-      startShell(channel, { token, silenceMs, waits, ended });
+    const begin = (channel: CommandChannel): Shell => startShell(channel, { token, waits, ended });
     const shell = await openChannel(link, line, begin, signal).catch(() => {
       state.count -= 1;
       return undefined;
@@ -61,8 +57,8 @@ export function createRootShells(silenceMs: number): RootShells {
     return hasBegun ? shell : undefined;
   };
   return {
-    take: async (link, command, signal) => {
-      if (state.isGivenUp || !fitsRootShell(command)) return undefined;
+    take: async (link, signal) => {
+      if (!state.hasProof || state.isGivenUp) return undefined;
       const [first] = idle;
       if (first === undefined && state.count >= shellsAtOnce) return undefined;
       const shell = first ?? (await open(link, signal));
@@ -72,22 +68,24 @@ export function createRootShells(silenceMs: number): RootShells {
         return undefined;
       }
       idle.delete(shell);
-      return shell.execOf(command);
+      return shell.exec;
+    },
+    allow: () => {
+      state.hasProof = true;
     },
     giveUp,
   };
 }
 
 interface Shell {
-  /** Whether it waits for a first line; false if it has ended instead, or shows no sign of life. */
+  /** Whether it waits for a first line; false if it has ended instead. */
   readonly hasBegun: Promise<boolean>;
-  readonly execOf: (command: RemoteCommand) => Link["exec"];
+  readonly exec: Link["exec"];
   close(): void;
 }
 
 interface ShellUse {
   readonly token: string;
-  readonly silenceMs: number;
   /** Called when it waits for a further line. */
   readonly waits: (shell: Shell) => void;
   readonly ended: (shell: Shell) => void;
@@ -95,25 +93,24 @@ interface ShellUse {
 
 type Streams = Readonly<Record<"stdout" | "stderr", Readable>>;
 
-function startShell(channel: CommandChannel, { token, silenceMs, waits, ended }: ShellUse): Shell {
+function startShell(channel: CommandChannel, { token, waits, ended }: ShellUse): Shell {
   const begun = Promise.withResolvers<boolean>();
   const state: { running?: CommandView; over: number; isOpen: boolean } = { over: 0, isOpen: true };
   const sources: Streams = { stdout: channel, stderr: channel.stderr };
   const close = (): void => channel.close();
-  const silence = setTimeout(() => {
-    channel.end();
-    begun.resolve(false);
-  }, silenceMs);
   const shell: Shell = {
     hasBegun: begun.promise,
-    execOf:
-      ({ stdinKind }) =>
-      (line, onAnswer) => {
-        if (!state.isOpen) return onAnswer(new Error("the root shell has ended"), undefined);
-        const stdin = (stdinKind === "lines" ? stdinOfLines : wholeStdin)(channel, line, token);
-        state.running = viewOf(sources, stdin, close);
-        return onAnswer(undefined, state.running.channel);
-      },
+    exec: (line, onAnswer) => {
+      if (!state.isOpen) return onAnswer(new Error("the root shell has ended"), undefined);
+      const send = (stdin: Buffer): void => {
+        const text = Buffer.from(sealed(`${line}\n`, token));
+        channel.write(
+          Buffer.concat([Buffer.from(`${text.length} ${stdin.length}\n`), text, stdin]),
+        );
+      };
+      state.running = viewOf(sources, { send, close });
+      return onAnswer(undefined, state.running.channel);
+    },
     close,
   };
   const oneOver = (status: number): void => {
@@ -131,10 +128,7 @@ function startShell(channel: CommandChannel, { token, silenceMs, waits, ended }:
     const reader = createMarkReader({
       token,
       endsAtBegin: false,
-      onMark: (mark) => {
-        clearTimeout(silence);
-        if (mark.kind === "over") oneOver(mark.status);
-      },
+      onMark: (mark) => mark.kind === "over" && oneOver(mark.status),
       onOutput: (text) => state.running?.add(name, Buffer.from(text, "latin1")),
     });
     mergeWaiting(sources[name]);
@@ -142,7 +136,6 @@ function startShell(channel: CommandChannel, { token, silenceMs, waits, ended }:
   }
   channel.on("error", () => {});
   channel.on("close", () => {
-    clearTimeout(silence);
     state.isOpen = false;
     ended(shell);
     begun.resolve(false);
@@ -160,46 +153,20 @@ interface CommandView {
   lose(): void;
 }
 
-/** Sends a line to a shell, and the line's stdin. */
-interface StdinSink {
-  add(chunk: Buffer): void;
-  end(): void;
-}
-
-const sentLine = (line: string, token: string, size: number | "-"): Buffer => {
-  const text = Buffer.from(sealed(`${line}\n`, token));
-  return Buffer.concat([Buffer.from(`${text.length} ${size}\n`), text]);
-};
-
-function wholeStdin(channel: CommandChannel, line: string, token: string): StdinSink {
-  const chunks: Buffer[] = [];
-  return {
-    add: (chunk) => void chunks.push(chunk),
-    end: () => {
-      const stdin = Buffer.concat(chunks);
-      channel.write(Buffer.concat([sentLine(line, token, stdin.length), stdin]));
-    },
-  };
-}
-
-function stdinOfLines(channel: CommandChannel, line: string, token: string): StdinSink {
-  channel.write(sentLine(line, token, "-"));
-  return {
-    add: (chunk) => void channel.write(chunk),
-    end: () => void channel.write(`${token}\n`),
-  };
-}
-
-function viewOf(sources: Streams, stdin: StdinSink, close: () => void): CommandView {
+function viewOf(
+  sources: Streams,
+  { send, close }: { readonly send: (stdin: Buffer) => void; readonly close: () => void },
+): CommandView {
+  const stdin: Buffer[] = [];
   const stderr = new Readable({ read: () => void sources.stderr.resume() });
   const stdout = new Duplex({
     read: () => void sources.stdout.resume(),
     write: (chunk: Buffer, _encoding, done) => {
-      stdin.add(chunk);
+      stdin.push(chunk);
       done();
     },
     final: (done) => {
-      stdin.end();
+      send(Buffer.concat(stdin));
       done();
     },
   });

@@ -15,6 +15,7 @@ import { collectOutput } from "./command-output.ts";
 import { connectionLost, endUnknown } from "./connection-errors.ts";
 import type { RemoteCommand, RemoteResult } from "./connection.ts";
 import { type CommandChannel, type Link, feed, openChannel } from "./exec-channel.ts";
+import { fitsRootShell } from "./root-shell.ts";
 
 const endingGraceMs = 1_000;
 /** Includes the login. */
@@ -40,7 +41,9 @@ export async function runOverLink(
       result: followCommand(link, { command, channel, token }, end.signal),
     });
     const open = async (openSignal: AbortSignal) => {
-      const exec = await link.rootShells?.take(link, command, openSignal);
+      const exec = fitsRootShell(command)
+        ? await link.rootShells?.take(link, openSignal)
+        : undefined;
       if (exec !== undefined)
         return openChannel(
           { ...link, exec },
@@ -72,8 +75,6 @@ async function followCommand(
   const { command, channel, token } = running;
   const output = collectOutput(link, channel, { ...command, token }, end);
   const ended = exitStatus(link, channel, end);
-  // The root shell waits for the end of such a stdin.
-  if (command.stdinKind === "lines") void output.ended.then(() => channel.end());
   using _held =
     command.namesHolders === true
       ? noteHeldOutput({
@@ -92,6 +93,7 @@ async function followCommand(
     ]);
     const noise = output.noise();
     if (noise !== undefined) throw await link.explain(link, { status: exit, output: noise }, end);
+    link.rootShells?.allow();
     // Another program may have run the command, and ended with a status of its own.
     const status = output.status() ?? exit;
     if (output.status() === undefined && exit === 0) throw endUnknown(link.target);

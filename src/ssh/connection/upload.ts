@@ -38,7 +38,7 @@ export async function uploadOver(
       ],
       sudo: target.sudo ?? false,
       stdin: counted(content, target),
-      stdinKind: content.size <= shortStdinBytes ? "short" : undefined,
+      isStdinShort: content.size <= shortStdinBytes,
     },
     signal,
   );

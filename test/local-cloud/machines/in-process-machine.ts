@@ -201,7 +201,7 @@ export class InProcessMachine {
     const gone = new AbortController();
     channel.on("error", () => gone.abort()).on("close", () => gone.abort());
     const execute = async ({ line, stdin }: RootShellLine): Promise<ExecResult> =>
-      this.#execute({ channel, user, command: line, stdin }, gone.signal);
+      this.#execute({ channel, user, command: line, stdin: Promise.resolve(stdin) }, gone.signal);
     await serveRootShell(channel, { token, breaks, execute });
   }
 

@@ -9,8 +9,7 @@ export type RootShellBreaks = (moment: RootShellMoment, line: string) => boolean
 
 export interface RootShellLine {
   readonly line: string;
-  /** Whole once its sender has nothing to say any more. */
-  readonly stdin: Promise<Buffer>;
+  readonly stdin: Buffer;
 }
 
 interface Served {
@@ -35,14 +34,13 @@ export async function serveRootShell(
   };
   print("begun");
   print("over 0");
-  for await (const each of linesOf(channel, token)) {
+  for await (const each of linesOf(channel)) {
     if (breaks("has a line", each.line)) break;
     const result = await execute(each);
     if (breaks("has begun", each.line)) break;
     channel.stderr.write(result.stderr);
     channel.write(result.stdout);
     if (breaks("has ended", each.line)) break;
-    await each.stdin;
     print(`over ${result.status}`);
     if (breaks("waits", each.line)) break;
   }
@@ -50,40 +48,19 @@ export async function serveRootShell(
   channel.close();
 }
 
-async function* linesOf(
-  channel: ServerChannel,
-  token: string,
-): AsyncGenerator<RootShellLine, void, void> {
-  const chunks = (channel as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+async function* linesOf(channel: ServerChannel): AsyncGenerator<RootShellLine, void, void> {
   const state = { rest: Buffer.alloc(0) };
-  /** Takes so many bytes off the front as `find` says, once it does; undefined at the end. */
-  const take = async (find: (rest: Buffer) => number | undefined): Promise<Buffer | undefined> => {
-    for (;;) {
-      const size = find(state.rest);
-      if (size !== undefined) {
-        const taken = state.rest.subarray(0, size);
-        state.rest = state.rest.subarray(size);
-        return taken;
-      }
-      const chunk = await chunks.next();
-      if (chunk.done === true) return undefined;
-      state.rest = Buffer.concat([state.rest, chunk.value]);
-    }
-  };
-  const bytes = (size: number) => take((rest) => (rest.length < size ? undefined : size));
-  const through = (text: string) =>
-    take((rest) => (rest.includes(text) ? rest.indexOf(text) + text.length : undefined));
-  for (;;) {
-    const header = await through("\n");
-    const [lineBytes, stdinBytes] = header?.toString().trim().split(" ") ?? [];
-    const line = header && (await bytes(Number(lineBytes)));
-    if (line === undefined) return;
-    const last = `${token}\n`;
-    const stdin = stdinBytes === "-" ? through(last) : bytes(Number(stdinBytes));
-    const own = stdinBytes === "-" ? -last.length : undefined;
+  for await (const chunk of channel as AsyncIterable<Buffer>) {
+    state.rest = Buffer.concat([state.rest, chunk]);
+    const header = /^(\d+) (\d+)\n/.exec(state.rest.toString("latin1", 0, 30));
+    if (header === null) continue;
+    const [start, lineBytes, stdinBytes] = [header[0].length, Number(header[1]), Number(header[2])];
+    const [lineEnd, end] = [start + lineBytes, start + lineBytes + stdinBytes];
+    if (state.rest.length < end) continue;
     yield {
-      line: line.toString(),
-      stdin: stdin.then((all = Buffer.alloc(0)) => all.subarray(0, own)),
+      line: state.rest.toString("utf8", start, lineEnd),
+      stdin: state.rest.subarray(lineEnd, end),
     };
+    state.rest = state.rest.subarray(end);
   }
 }
