@@ -1,12 +1,11 @@
 /**
  * Images of Debian 13 as people have them, with GRUB and everything that usually runs: each becomes a cluster that uses its whole disk, and that boots
- * again. One is for ARM. They run with CLUSTER_E2E_VM_IMAGES=all only, because each takes about four minutes with a translated processor.
+ * again. They run with CLUSTER_E2E_VM_IMAGES=all only, because each takes about four minutes with a translated processor.
  */
 import { expect, test } from "bun:test";
-import { armLack, armProgram } from "./support/arm-program.ts";
 import { onNodes } from "./support/copies.ts";
 import { writeEmptyPlatform } from "./support/empty-platform.ts";
-import { buildArmImage, buildUsualImage, startTestVms } from "./support/test-vms.ts";
+import { buildUsualImage, startTestVms } from "./support/test-vms.ts";
 
 const active = (...units: readonly string[]): string =>
   `systemctl is-active ${units.join(" ")} | sort -u`;
@@ -63,40 +62,6 @@ test.skipIf(!isChosen).each([
     await done("node", "restart", "-c", id, "master_0");
     await done("wait", "-c", id);
     expect(await onNodes(vms, id, "hostname")).toEqual(names);
-    await done("destroy", "-c", id);
-  },
-);
-
-const lack = armLack();
-
-test.skipIf(!isChosen || lack !== undefined)(
-  `on ARM, nodes boot, have a network and the whole disk, and boot again (${lack ?? "with CLUSTER_E2E_VM_IMAGES=all"})`,
-  async () => {
-    await using vms = await startTestVms();
-    const command = await armProgram("cluster-vm", vms.folder);
-    const done = async (...words: readonly string[]): Promise<string> => {
-      const ran = await vms.run(words, { command });
-      expect(ran.status, ran.stderr).toBe(0);
-      return ran.stdout;
-    };
-    const id = vms.id("arm");
-    const machines = ["--memory", "768", "--cpus", "1", "--disk-size", "4g"];
-    await done(
-      "create",
-      "--wait",
-      "-c",
-      id,
-      ...machines,
-      "--image",
-      await buildArmImage(),
-      "example:bare",
-    );
-    const look = `uname -m && hostname && ${root}`;
-    const found = "aarch64\nmaster-0\next4\n3\n";
-    expect(await done("run", "-c", id, "--no-test-env", "--", "sh", "-c", look)).toBe(found);
-    await done("node", "restart", "-c", id, "master_0");
-    await done("wait", "-c", id);
-    expect(await done("run", "-c", id, "--no-test-env", "--", "sh", "-c", look)).toBe(found);
     await done("destroy", "-c", id);
   },
 );

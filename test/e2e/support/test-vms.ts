@@ -30,9 +30,6 @@ export const buildVmImage = async (
 export const buildUsualImage = async (kind: "netplan" | "lvm" | "btrfs"): Promise<string> =>
   make("test/vm-image/usual", [kind]);
 
-/** Path of a disk image of Debian 13 for ARM. */
-export const buildArmImage = async (): Promise<string> => make("test/vm-image/arm64", []);
-
 /** A folder for the PATH, in which QEMU is that of Debian 13. */
 export const newerQemu = async (): Promise<string> => make("test/vm-image/newer-qemu", []);
 
