@@ -1,6 +1,6 @@
 import { open, rm, stat } from "node:fs/promises";
 import { ClusterError, messageOf } from "../../errors.ts";
-import { freeSpaceProblem, isDiskFull, writeAll } from "./private-file.ts";
+import { errorCode, freeSpaceProblem, isDiskFull, systemReason, writeAll } from "./private-file.ts";
 import { networkFailure } from "../network-failure.ts";
 import { RefusedAnswer, bodyLength, isEncoded, requestFile } from "../network.ts";
 import { throughProxy } from "../proxy.ts";
@@ -217,6 +217,8 @@ async function tryDownload(
     }
   } catch (error) {
     if (isDiskFull(error)) throw diskFull(download.space);
+    if (isFileFailure(error))
+      throw cannotWrite(download.space, `Cannot write ${download.path}: ${systemReason(error)}.`);
     if (!limit.hasExpired()) throw error;
     const reason = `no data arrived for ${download.stallLimitMs / 1000} s.`;
     throw download.failed({ cause: "transfer", reason, transient: true });
@@ -229,7 +231,7 @@ async function receive(
   { file, limit }: { readonly file: Parameters<typeof writeAll>[0]; readonly limit: Watchdog },
 ): Promise<void> {
   const lack = await freeSpaceProblem(download.space.folder, (totalBytes ?? 0) - offset);
-  if (lack !== undefined) throw noSpace(download.space, lack);
+  if (lack !== undefined) throw cannotWrite(download.space, lack);
   const most = Math.min(totalBytes ?? Infinity, download.mostBytes);
   const received = { bytes: offset };
   for await (const chunk of body) {
@@ -251,8 +253,12 @@ async function receive(
   throw download.failed({ cause: "transfer", reason, transient: true });
 }
 
-export const diskFull = (space: DiskSpace): ClusterError =>
-  noSpace(space, `${space.folder} is full.`);
+/** Whether the system refuses to open or change the file. All that the network does has other errors by now. */
+const isFileFailure = (error: unknown): boolean =>
+  !(error instanceof ClusterError) && errorCode(error)?.startsWith("E") === true;
 
-const noSpace = ({ hint }: DiskSpace, problem: string): ClusterError =>
+export const diskFull = (space: DiskSpace): ClusterError =>
+  cannotWrite(space, `${space.folder} is full.`);
+
+const cannotWrite = ({ hint }: DiskSpace, problem: string): ClusterError =>
   new ClusterError("machine-not-set-up", problem, { hint });

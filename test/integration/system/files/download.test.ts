@@ -313,3 +313,27 @@ test.skipIf(process.platform !== "linux")("a full disk is named, with the way ou
     hint: "Free some.",
   });
 });
+
+test("a file that cannot be opened is an error that names it", async () => {
+  await using folder = await scratchFolder();
+  const failure = await failureOf(
+    resumeDownload(
+      {
+        url: "http://127.0.0.1:1/",
+        path: folder.path,
+        clock: scriptedClock(),
+        stallLimitMs: 10_000,
+        mostBytes: 1_000,
+        hasChecksum: true,
+        space: { folder: folder.path, hint: "Free some." },
+        onProgress: () => {},
+        failed: ({ reason }) => new ClusterError("artifact-unreachable", reason),
+      },
+      neverAborted,
+    ),
+  );
+  expect(failure).toMatchObject({
+    id: "machine-not-set-up",
+    message: `Cannot write ${folder.path}: illegal operation on a directory.`,
+  });
+});
