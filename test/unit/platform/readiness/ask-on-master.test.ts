@@ -33,12 +33,7 @@ test("after an interruption, a lost connection is no answer", async () => {
     throw new ClusterError("connection-failed", "It is gone.", { transient: true });
   };
   const question = { release: layouts[0].release!, loginBody: "{}" };
-  const asking = askOnMaster(
-    {} as NodeRecord,
-    question,
-    { connect },
-    stop.signal,
-  );
+  const asking = askOnMaster({} as NodeRecord, question, { connect }, stop.signal);
   expect((await failureOf(asking)).message).toBe("interrupted");
 });
 
