@@ -2,7 +2,13 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ClusterError } from "../../errors.ts";
 import { ownedFolder } from "./owned-folder.ts";
-import { isDiskFull, statIfPresent, systemReason, writePrivateFile } from "./private-file.ts";
+import {
+  errorCode,
+  isDiskFull,
+  statIfPresent,
+  systemReason,
+  writePrivateFile,
+} from "./private-file.ts";
 
 /** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
 export interface Draft extends AsyncDisposable {
@@ -30,7 +36,8 @@ export async function writeNamedFile(path: string, text: string): Promise<void> 
     await mkdir(dirname(path), { recursive: true });
     await writePrivateFile(path, text);
   } catch (error) {
-    throw cannotWrite(path, error);
+    const isInFile = errorCode(error) === "EEXIST";
+    throw cannotWrite(path, isInFile ? "a file is in the place of one of its folders" : error);
   }
 }
 

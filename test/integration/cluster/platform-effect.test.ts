@@ -43,9 +43,7 @@ describe.skipIf(machinesLack !== undefined)("what the platform makes of a fault"
     expect(await list()).toMatchObject([{ id: fault.id, awaitsCheck: true }]);
     expect(await coursesOf()).toEqual(["begun", "shown"]);
     const ending = end();
-    await until("the checks fail", () =>
-      told.some((line) => line.includes("check=a member is missing")),
-    );
+    await until("the checks fail", () => told.some((line) => line.includes("a member is missing")));
     expect(await cuts()).toEqual([false, false, false]);
     expect(await coursesOf()).toEqual(["begun", "shown"]);
     for (const machine of machines) await machine.write("recovered", "");

@@ -139,7 +139,7 @@ describe("a platform's folder", () => {
     [
       "a name that is not UTF-8",
       {},
-      "Cannot read small/caf\uFFFD.txt (its name is not UTF-8).",
+      "Cannot read small/caf\uFFFD.txt: its name is not UTF-8.",
       async (folder) =>
         writeFile(
           Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from(".txt")]),

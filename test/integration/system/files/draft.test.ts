@@ -144,6 +144,6 @@ test("a file that the user names gets the folders that it lacks, and says why it
   const error = await failureOf(writeNamedFile(inFile, "text"));
   expect([error.id, error.message]).toEqual([
     "bad-usage",
-    expect.stringContaining(`Cannot write ${inFile}: E`),
+    `Cannot write ${inFile}: a file is in the place of one of its folders.`,
   ]);
 });
