@@ -160,12 +160,15 @@ async function deepCheckout(levels: number): Promise<string> {
   return folder;
 }
 
-// The last test: afterwards no command can read this cluster's secrets.
+// The last test: afterwards no command can read this cluster's secrets, which a wait needs before it shows what a check says.
 test("a wait whose first master sends 20,000 secrets that begin alike ends, and Ctrl-C ends it", async () => {
-  const words = "seq -f secret-%06.0f 20000 >/secrets; rm /usr/bin/head";
-  await onMaster(
-    `${words}; printf '#!/bin/sh\\nexec cat /secrets\\n' >/usr/bin/head; chmod 755 /usr/bin/head`,
-  );
+  const check = `#!/bin/sh\necho '{"checks": {"member": {"status": 1, "output": "is missing"}}}'\nexit 1\n`;
+  await onMaster(`mkdir -p /opt/cluster/bin /opt/cluster/etc && echo '{}' >/opt/cluster/etc/version.json
+echo ${Buffer.from(check).toString("base64")} | base64 -d >/opt/cluster/bin/check; chmod 755 /opt/cluster/bin/check`);
+  // Only files of secrets are read up to so many bytes.
+  const head = `#!/bin/sh\n[ \${#2} -gt 4 ] || exec /usr/bin/head.real "$@"\nexec cat /secrets\n`;
+  await onMaster(`seq -f secret-%06.0f 20000 >/secrets; mv /usr/bin/head /usr/bin/head.real
+echo ${Buffer.from(head).toString("base64")} | base64 -d >/usr/bin/head; chmod 755 /usr/bin/head`);
   const limited = await cloud().run(["wait", "--timeout", "3s"]);
   expect(limited.signal, limited.stderr).toBeUndefined();
   const running = cloud().start(["wait", "-vv", "--timeout", "30m"]);
