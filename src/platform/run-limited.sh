@@ -1,15 +1,16 @@
 #!/bin/sh
 # Runs a program until it ends, or this script gets TERM. Prints a mark, "=" and the program's status as soon as it has
-# ended by itself. Then all that the program has left gets TERM too, and KILL a second later: what is in the control group
-# in which it began, whatever has started that, and after TERM what is in its process tree, also in other groups, as of su.
-# Where this script can make no control group, what a program leaves that ends by itself goes on. Runs as root, behind
-# process-tree.sh. Arguments: the mark, the program and its arguments.
+# ended by itself; what it leaves then goes on, such as a mount. After TERM, all that it has started gets TERM too, and KILL
+# a second later: what is in the control group in which it began, whatever has started that, and what is in its process
+# tree, also in other groups, as of su. Runs as root, behind process-tree.sh. Arguments: the mark, the program and its
+# arguments.
 
 mark=$1
 shift
 tree=/sys/fs/cgroup/systemd name=name=systemd
 [ ! -e /sys/fs/cgroup/cgroup.controllers ] || tree=/sys/fs/cgroup name=
-group=$tree$(sed -n "s/^[0-9]*:$name://p" /proc/self/cgroup | head -n 1)/cluster-e2e-$$
+own=$tree$(sed -n "s/^[0-9]*:$name://p" /proc/self/cgroup | head -n 1)
+group=$own/cluster-e2e-$$
 mkdir "$group" 2>/dev/null || group=
 
 started() {
@@ -28,6 +29,14 @@ end() {
   exit 124
 } 2>/dev/null
 
+# Moves what goes on to where it would be without this script.
+leave() {
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    ! rmdir "$group" || break
+    while read -r each; do echo "$each" >"$own/cgroup.procs"; done <"$group/cgroup.procs"
+  done
+} 2>/dev/null
+
 trap end TERM
 (
   [ -z "$group" ] || echo 0 >"$group/cgroup.procs"
@@ -35,4 +44,4 @@ trap end TERM
 ) &
 wait $!
 printf '\n%s=%s\n' "$mark" $?
-[ -z "$group" ] || rmdir "$group" 2>/dev/null || end
+[ -z "$group" ] || leave

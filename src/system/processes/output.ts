@@ -24,7 +24,8 @@ export interface Output extends Disposable {
  * because the flags of the new description are ours alone. Where the system can't do that (sockets, macOS), `poll` says when the reader has room.
  */
 export async function openOutput(descriptor: number): Promise<Output> {
-  if (descriptor <= 2 && wasClosed(infoOf(descriptor))) return closedOutput;
+  if (descriptor <= 2 && wasClosed(infoOf(descriptor)))
+    return descriptor === 2 ? unwanted : closedOutput;
   const own = isatty(descriptor) || kindOf(descriptor) === "pipe" ? reopen(descriptor) : undefined;
   const close = (): void => (own === undefined ? undefined : closeSync(own));
   if (own !== undefined || kindOf(descriptor) === "file")
@@ -48,6 +49,9 @@ const quietCodes = ["EPIPE", "EIO", "ECONNRESET"];
 
 /** Whether an output was lost, and not because nobody wants it any more. */
 export const isLoss = (error: unknown): boolean => !quietCodes.includes(errorCode(error) ?? "");
+
+/** Nobody wants to see errors, which is no failure. */
+const unwanted: Output = { write: async () => {}, [Symbol.dispose]: () => {} };
 
 const closedOutput: Output = {
   write: async (bytes) => {
