@@ -16,7 +16,7 @@ export interface Failure {
 /** Run states of QEMU that a machine leaves only if a user intervenes through the monitor. */
 const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
 const saidLines = 2;
-/** Whoever only looks doesn't wait for a QEMU that hangs. One that is busy counts as running. */
+/** Commands that only show machines, such as `list`, wait no longer for QEMU. A machine whose QEMU does not answer counts as running. */
 const glanceMs = 5_000;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
