@@ -103,8 +103,9 @@ export type ErrorId = keyof typeof errorTable;
 
 export interface ErrorDetail {
   /**
-   * How to fix the problem: a sentence, preferably with a command. As in messages, options and commands are references (references.ts), to which the
-   * command line and the library give their own words.
+   * How to fix the problem: a sentence, preferably with a command. As in messages, options and
+   * commands are references (references.ts), to which the command line and the library give their
+   * own words.
    */
   readonly hint?: string;
   /** Known facts about the failure, for JSON output and the log. Never a secret. */
@@ -125,7 +126,10 @@ export class ClusterError extends Error {
   readonly hint: string | undefined;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly transient: boolean;
-  /** These texts with references, and with marks around outside text (see outside-text.ts), for code that masks secrets or quotes this error in another one. */
+  /**
+   * These texts with references, and with marks around outside text (see outside-text.ts), for code
+   * that masks secrets or quotes this error in another one.
+   */
   readonly #marked: MarkedError;
 
   constructor(id: ErrorId, message: string, detail: ErrorDetail = {}) {
@@ -147,7 +151,10 @@ export class ClusterError extends Error {
   }
 }
 
-/** Returns the same error with other texts or more facts, and this one as its cause. It isn't transient unless the change says so. */
+/**
+ * Returns the same error with other texts or more facts, and this one as its cause. It isn't
+ * transient unless the change says so.
+ */
 export function revised(
   error: ClusterError,
   change: ErrorDetail & { readonly message?: string },
@@ -168,7 +175,10 @@ export interface MarkedError {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-/** An error whose message is our own text, in which outside text is marked. It becomes part of a ClusterError's message. */
+/**
+ * An error whose message is our own text, in which outside text is marked. It becomes part of a
+ * ClusterError's message.
+ */
 export class OwnError extends Error {}
 
 export const hasErrorId = (error: unknown, id: ErrorId): error is ClusterError =>
@@ -184,7 +194,10 @@ export function assertExpected(error: unknown, signal: AbortSignal): asserts err
   if (!(error instanceof ClusterError)) throw error;
 }
 
-/** Returns the message of anything that was thrown, for use in another message. The message of an error that isn't ours, such as a library's, counts as outside text. */
+/**
+ * Returns the message of anything that was thrown, for use in another message. The message of an
+ * error that isn't ours, such as a library's, counts as outside text.
+ */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof ClusterError) return ClusterError.marked(thrown).message;
   const message = thrown instanceof Error ? thrown.message : String(thrown);

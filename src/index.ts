@@ -1,6 +1,6 @@
 /**
- * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's input and its process; the code behind it receives
- * everything as parameters.
+ * The library: a cluster as an object, for tests and scripts. Only this file handles the caller's
+ * input and its process; the code behind it receives everything as parameters.
  */
 
 import { cloudKind } from "./backend/cloud/cloud-kind.ts";
@@ -80,7 +80,10 @@ export class CloudBackend implements ClusterBackend<CloudOptions> {
   readonly #settings: BackendSettings<CloudOptions>;
   readonly #region: string;
 
-  /** Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the first cluster is created or looked up. */
+  /**
+   * Throws a `bad-usage` that lists every problem with the options. Looks for credentials when the
+   * first cluster is created or looked up.
+   */
   constructor(options: CloudBackendOptions & RuntimeOptions) {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { region, distribution, options: creation } = readCloudOptions(own);
@@ -108,7 +111,10 @@ export class ContainerBackend implements ClusterBackend<ContainerOptions> {
   readonly #settings: BackendSettings<ContainerOptions>;
   readonly #engine: EngineName | undefined;
 
-  /** Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the first cluster is created or looked up. */
+  /**
+   * Throws a `bad-usage` that lists every problem with the options. Contacts the engine when the
+   * first cluster is created or looked up.
+   */
   constructor(options: ContainerBackendOptions & RuntimeOptions = {}) {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { options: creation } = readContainerOptions(own);
@@ -135,7 +141,10 @@ export class VmBackend implements ClusterBackend<VmOptions> {
   readonly distribution: string;
   readonly #settings: BackendSettings<VmOptions>;
 
-  /** Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first cluster is created. */
+  /**
+   * Throws a `bad-usage` that lists every problem with the options. Looks for QEMU when the first
+   * cluster is created.
+   */
   constructor(options: VmBackendOptions & RuntimeOptions = {}) {
     const { runtime, own } = splitRuntimeOptions(options, process);
     const { values, options: creation } = readVmOptions(own);

@@ -1,17 +1,23 @@
 import { neutral } from "./references.ts";
 
 /**
- * Outside text is text that this program didn't write: output of nodes, engines, clouds and servers, and values that users pass. A message that quotes it
- * marks it, and secrets are masked between the marks only. So masking never hides our own words, or the names, paths, ids and keys that scripts read.
+ * Outside text is text that this program didn't write: output of nodes, engines, clouds and
+ * servers, and values that users pass. A message that quotes it marks it, and secrets are masked
+ * between the marks only. So masking never hides our own words, or the names, paths, ids and keys
+ * that scripts read.
  *
- * The marks are characters that Unicode reserves for such use inside a program (https://www.unicode.org/faq/private_use.html#nonchar1). They never
- * leave it: whatever prints, logs or returns a text removes them.
+ * The marks are characters that Unicode reserves for such use inside a program
+ * (https://www.unicode.org/faq/private_use.html#nonchar1). They never leave it: whatever prints,
+ * logs or returns a text removes them.
  */
 const begin = "\uFDD0";
 const end = "\uFDD1";
 const marks = /[\uFDD0\uFDD1]/g;
 
-/** Marks a text as outside text, line by line, so that each line keeps its marks if others are cut off. Indentation stays in front of the marks. */
+/**
+ * Marks a text as outside text, line by line, so that each line keeps its marks if others are cut
+ * off. Indentation stays in front of the marks.
+ */
 export const outside = (text: string): string =>
   unmarked(text)
     .split("\n")
@@ -26,7 +32,10 @@ export const isMarked = (text: string): boolean => text.search(marks) !== -1;
 /** The text without marks, with neutral words for its references. */
 export const unmarked = (text: string): string => neutral(text).replaceAll(marks, "");
 
-/** Changes the marked parts of a text, or the others, and removes the marks; references get neutral words. A part that has lost one of its marks counts as marked. */
+/**
+ * Changes the marked parts of a text, or the others, and removes the marks; references get neutral
+ * words. A part that has lost one of its marks counts as marked.
+ */
 export function mapOutside(
   text: string,
   changeOutside: (part: string) => string,

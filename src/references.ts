@@ -1,8 +1,11 @@
 /**
- * Messages name options and commands, which each speaker calls otherwise: `--timeout` on the command line is `timeoutMs` in the library. So below both a
- * message holds a reference, which the speaker replaces with its own words. Elsewhere, as in facts and events, a reference has neutral words.
+ * Messages name options and commands, which each speaker calls otherwise: `--timeout` on the
+ * command line is `timeoutMs` in the library. So below both a message holds a reference, which the
+ * speaker replaces with its own words. Elsewhere, as in facts and events, a reference has neutral
+ * words.
  *
- * References stand between characters that Unicode reserves for use inside a program, like the marks of outside-text.ts.
+ * References stand between characters that Unicode reserves for use inside a program, like the
+ * marks of outside-text.ts.
  */
 const begin = "\uFDD2";
 const end = "\uFDD3";
@@ -12,7 +15,10 @@ const reference = /\uFDD2([^\uFDD2\uFDD3]*)\uFDD3/g;
 /** The words of the command line, the library, or nobody in particular. */
 export interface Speaker {
   option(name: string, value: string | undefined): string;
-  /** `words` are those after the program's name, such as "node start master_0"; `verb` is absent where the command is only mentioned. */
+  /**
+   * `words` are those after the program's name, such as "node start master_0"; `verb` is absent
+   * where the command is only mentioned.
+   */
   command(words: string, verb: Verb | undefined): string;
   /** A sentence about the option that prints more. */
   detail(level: string, what: string): string;
@@ -27,7 +33,10 @@ export const optionName = (name: string, value?: string | number): string =>
 /** Mentions a command of the program: `was not written by ${commandName("export")}`. */
 export const commandName = (words: string): string => refer("command", words, "");
 
-/** Begins an instruction: `${runCommand("inspect")} to see its nodes.` The program adds the options that lead to the same cluster. */
+/**
+ * Begins an instruction: `${runCommand("inspect")} to see its nodes.` The program adds the options
+ * that lead to the same cluster.
+ */
 export const runCommand = (words: string, verb: Verb = "Run"): string =>
   refer("command", words, verb);
 

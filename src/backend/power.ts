@@ -1,8 +1,9 @@
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
 
 /**
- * Changes whether machines run. They keep their names, addresses, keys and disks. Each call acts on the nodes that are in a state for it, and may be
- * repeated. After an abort, ask the backend for the nodes' states.
+ * Changes whether machines run. They keep their names, addresses, keys and disks. Each call acts on
+ * the nodes that are in a state for it, and may be repeated. After an abort, ask the backend for
+ * the nodes' states.
  */
 export interface Power {
   /** Asks the nodes' systems to shut down, and resolves when they have. Throws `deadline-passed` if one doesn't. */
@@ -23,6 +24,9 @@ export interface Power {
   resume(cluster: ClusterRecord, nodes: readonly NodeRecord[], signal: AbortSignal): Promise<void>;
   /** Whether the clock of a paused node stands still. */
   readonly stopsClocks: boolean;
-  /** Throws `machine-failed` if the console of a node shows, since its last start, that its system will never accept logins. */
+  /**
+   * Throws `machine-failed` if the console of a node shows, since its last start, that its system
+   * will never accept logins.
+   */
   readonly assertBoots?: (cluster: ClusterRecord, node: NodeRecord) => Promise<void>;
 }

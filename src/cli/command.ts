@@ -25,12 +25,16 @@ export interface Command<
   /** Paragraphs, separated by empty lines, after the summary. Wrapped to the terminal. */
   readonly description: string;
   readonly positionals: Positionals;
-  /** Every command also has `--help` and `-h`. The names `output` and `verbose` are reserved for the options of value-types.ts. */
+  /**
+   * Every command also has `--help` and `-h`. The names `output` and `verbose` are reserved for the
+   * options of value-types.ts.
+   */
   readonly options: Declared;
   readonly examples: readonly Example[];
   /**
-   * Checks several values together, or files of which only some may be read. Runs even if the command line already has problems, so that all are
-   * reported together. `run` is called only if there are none.
+   * Checks several values together, or files of which only some may be read. Runs even if the
+   * command line already has problems, so that all are reported together. `run` is called only if
+   * there are none.
    */
   check?(
     given: Given<Positionals, Declared>,
@@ -54,15 +58,16 @@ export interface Program {
 }
 
 /**
- * Declares a command. All types follow from the declaration. It is loaded at every start of the program, so import the modules that do
- * the work inside `run`:
+ * Declares a command. All types follow from the declaration. It is loaded at every start of the
+ * program, so import the modules that do the work inside `run`:
  *
  * ```ts
  * export const wait = defineCommand({
  *   name: "wait",
  *   summary: "Wait until the platform is ready",
  *   description: "",
- *   options: { clusterId, timeout: option(duration, { flag: "--timeout", summary: "…", default: 3_600_000, defaultText: "60m" }), verbose },
+ *   options: { clusterId, timeout: option(duration, { flag: "--timeout", summary: "…", default:
+ * 3_600_000, defaultText: "60m" }), verbose },
  *   examples: [{ words: "wait --timeout 15m", summary: "…" }],
  *   check: (given, problems) => { if (given.timeout === 1) problems.add("--timeout: too short"); },
  *   run: async (input, context) => {
@@ -72,8 +77,8 @@ export interface Program {
  * });
  * ```
  *
- * If `run` is in a separate file, declare the options as a constant first and type its parameter `ValuesOf<typeof options>`. A type
- * derived from the command itself would be circular.
+ * If `run` is in a separate file, declare the options as a constant first and type its parameter
+ * `ValuesOf<typeof options>`. A type derived from the command itself would be circular.
  */
 export function defineCommand<
   const Declared extends Options,
@@ -93,7 +98,10 @@ export interface Context extends Invocation {
   readonly programName: string;
   /** The path of this program's executable, for programs that it starts. */
   readonly programPath: string;
-  /** Replaces neutral option names with flags in texts from lower layers. Errors and progress messages are converted automatically. */
+  /**
+   * Replaces neutral option names with flags in texts from lower layers. Errors and progress
+   * messages are converted automatically.
+   */
   readonly nameFlags: NameFlags;
   readonly clock: Clock;
   /** Names of the variables that control Bun itself and were set at the start. They aren't in `environment`. */
@@ -117,12 +125,14 @@ export interface Context extends Invocation {
   /** The log of this run, once it has a file. */
   readonly logPath: () => string | undefined;
   /**
-   * Removes variables from the process itself, for a program that is started by a package and inherits all of them. `environment` keeps them.
+   * Removes variables from the process itself, for a program that is started by a package and
+   * inherits all of them. `environment` keeps them.
    */
   dropVariables(isNeeded: (name: string) => boolean): void;
   /**
-   * Registers a description that a second interrupt prints just before the program exits at once: what is left behind, and when it ends by itself. An
-   * empty text prints nothing. Dispose of it once nothing would be left behind.
+   * Registers a description that a second interrupt prints just before the program exits at once:
+   * what is left behind, and when it ends by itself. An empty text prints nothing. Dispose of it
+   * once nothing would be left behind.
    */
   onAbandon(describe: () => string): Disposable;
   /** From now on any failure, including a bug, ends the program with this exit code (`run` after connecting: 255). */
@@ -135,13 +145,15 @@ export interface Output {
   /** Whether stdout no longer accepts anything, such as in `| head -1`. */
   readonly isClosed: boolean;
   /**
-   * Sets the command's result; call it once. Text is written at once: a missing final newline is added, and an empty text writes nothing. JSON is
-   * written when the command has ended, with `schemaVersion`, and with `error` if the command failed after all.
+   * Sets the command's result; call it once. Text is written at once: a missing final newline is
+   * added, and an empty text writes nothing. JSON is written when the command has ended, with
+   * `schemaVersion`, and with `error` if the command failed after all.
    */
   result(result: Result): void;
   /**
-   * Writes one line of a source's output, behind the source's name if there are several, unless the format is JSON. The line is masked and made printable. Returns a promise
-   * if the reader is slow: then wait for it.
+   * Writes one line of a source's output, behind the source's name if there are several, unless the
+   * format is JSON. The line is masked and made printable. Returns a promise if the reader is slow:
+   * then wait for it.
    */
   line(stream: "stdout" | "stderr", source: Source | undefined, line: string): void | Promise<void>;
 }
@@ -154,7 +166,10 @@ export interface Source {
 export interface Result {
   /** The text for people and pipes, written to stdout in every format except "json". */
   readonly text: string;
-  /** Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. Absent if the command has no JSON output. */
+  /**
+   * Keys are camelCase. Dates become ISO texts; absent and undefined members are left out. Absent
+   * if the command has no JSON output.
+   */
   readonly data?: Readonly<Record<string, unknown>>;
   /** Whether JSON too is written before the command ends. It then lacks an error that comes later. */
   readonly isAtOnce?: true;
@@ -166,8 +181,10 @@ export interface Answers {
   /** Asks a yes-or-no question. Anything except yes means no, as does the end of stdin. Use it only on a terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean>;
   /**
-   * Reads a secret that the user gives as "-". On a terminal it asks without showing the input. Otherwise it reads one line of stdin and leaves the
-   * rest to the next reader. The answer is hidden (`Progress.hide`) before it is returned. Throws `bad-usage` if stdin ends before a line begins.
+   * Reads a secret that the user gives as "-". On a terminal it asks without showing the input.
+   * Otherwise it reads one line of stdin and leaves the rest to the next reader. The answer is
+   * hidden (`Progress.hide`) before it is returned. Throws `bad-usage` if stdin ends before a line
+   * begins.
    */
   readSecret(prompt: string, signal: AbortSignal): Promise<string>;
 }
@@ -183,8 +200,9 @@ export class Interrupted extends Error {
 }
 
 /**
- * The parts of the process that the program uses. bin passes them in, so that nothing else uses the global. Its streams are no part: merely touching them
- * changes them for other programs; see `openOutput`.
+ * The parts of the process that the program uses. bin passes them in, so that nothing else uses the
+ * global. Its streams are no part: merely touching them changes them for other programs; see
+ * `openOutput`.
  */
 export type ProcessLike = Pick<
   NodeJS.Process,

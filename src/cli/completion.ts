@@ -14,10 +14,16 @@ interface Offer {
   readonly command?: readonly string[];
 }
 
-/** Replaces the word at the cursor, to find out which option or argument the parser assigns it to. No word of a command line contains a NUL. */
+/**
+ * Replaces the word at the cursor, to find out which option or argument the parser assigns it to.
+ * No word of a command line contains a NUL.
+ */
 const cursor = "\0";
 
-/** `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor. The last word may be empty. */
+/**
+ * `argv` holds the words after the hidden one: the shell's name, then the words up to the cursor.
+ * The last word may be empty.
+ */
 export function completionOffer(program: Program, argv: readonly string[], habits?: Habits): Offer {
   const [shell, ...typed] = argv;
   const [name = "", ...words] = shell === "bash" ? rejoin(typed) : typed;
@@ -121,11 +127,13 @@ function rejoin(words: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the script that completes this program's command lines in a shell. The script passes the words up to the cursor to the program and offers
- * its answer. The first line of the answer is `words`, `files` or `directories`. Each line after `words` is a candidate, optionally followed by a tab
- * and a description. If the word at the cursor is `--flag=value`, the candidates are values, and the script handles the `--flag=` part.
- * The shells source these files, which releases contain, so the program's name stands in them for PROGRAM and NAME. completion.bash also works in bash
- * 3.2 (macOS), so it uses no associative arrays, `mapfile`, `compopt` or package of helper functions.
+ * Returns the script that completes this program's command lines in a shell. The script passes the
+ * words up to the cursor to the program and offers its answer. The first line of the answer is
+ * `words`, `files` or `directories`. Each line after `words` is a candidate, optionally followed by
+ * a tab and a description. If the word at the cursor is `--flag=value`, the candidates are values,
+ * and the script handles the `--flag=` part. The shells source these files, which releases contain,
+ * so the program's name stands in them for PROGRAM and NAME. completion.bash also works in bash 3.2
+ * (macOS), so it uses no associative arrays, `mapfile`, `compopt` or package of helper functions.
  */
 export function completionScript(programName: string, shell: keyof typeof scripts): string {
   return scripts[shell]

@@ -36,7 +36,10 @@ interface Circumstances {
   readonly interruption?: Interrupted | undefined;
 }
 
-/** Reports anything thrown. Everything except a `ClusterError` and a problem with this machine's files is a bug (exit code 70). */
+/**
+ * Reports anything thrown. Everything except a `ClusterError` and a problem with this machine's
+ * files is a bug (exit code 70).
+ */
 export function reportError(thrown: unknown, circumstances: Circumstances): ErrorReport {
   const origin = originOf(thrown);
   const { interruption } = circumstances;
@@ -110,8 +113,9 @@ function bugIn(program: Program, error: unknown): ErrorSummary {
 }
 
 /**
- * Returns what went wrong first. If leaving a scope fails as well, the runtime throws a SuppressedError whose `suppressed` is the reason that the
- * scope was left. If several things failed at once, the first failure that a user can act on counts.
+ * Returns what went wrong first. If leaving a scope fails as well, the runtime throws a
+ * SuppressedError whose `suppressed` is the reason that the scope was left. If several things
+ * failed at once, the first failure that a user can act on counts.
  */
 export function originOf(thrown: unknown): unknown {
   if (thrown instanceof SuppressedError) return originOf(thrown.suppressed);
@@ -165,8 +169,9 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns an error about a file that this machine wouldn't let us write, create or open into an error that users can act on. Returns `undefined` for
- * any other error. A full disk, anywhere in the program, is not a bug.
+ * Turns an error about a file that this machine wouldn't let us write, create or open into an error
+ * that users can act on. Returns `undefined` for any other error. A full disk, anywhere in the
+ * program, is not a bug.
  */
 function localProblem(error: unknown): ClusterError | undefined {
   // Errors of connections have an address. The code that connects reports them.

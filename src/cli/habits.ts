@@ -2,7 +2,10 @@ import type { Program } from "./command.ts";
 import { helpOption } from "./help/help.ts";
 import type { Habits } from "./options/option.ts";
 
-/** Rewrites a command line: `ls` becomes `list`, `help create` becomes `create --help`, and `-c x list` becomes `list -c x`. */
+/**
+ * Rewrites a command line: `ls` becomes `list`, `help create` becomes `create --help`, and `-c x
+ * list` becomes `list -c x`.
+ */
 export async function withoutHabits(
   program: Program,
   argv: readonly string[],
@@ -22,7 +25,10 @@ export function meantWord({ commands }: Program, word: string, habits: Habits | 
   return isCommand(word) ? word : (candidates.find(isCommand) ?? candidates[0] ?? word);
 }
 
-/** Moves options in front of a command behind its name, also options of another command, so that its errors name them. */
+/**
+ * Moves options in front of a command behind its name, also options of another command, so that its
+ * errors name them.
+ */
 async function commandFirst(
   program: Program,
   argv: readonly string[],

@@ -2,8 +2,9 @@ import { isMarked, outside } from "../outside-text.ts";
 import { plainLine } from "../system/printable.ts";
 
 /**
- * Breaks text at spaces into lines of at most `width` columns. A longer word gets a line to itself. From the second line of each line of the text on,
- * lines are indented by `hang` columns more than the first. Lines that are indented by four or more stay as they are: they hold commands to copy.
+ * Breaks text at spaces into lines of at most `width` columns. A longer word gets a line to itself.
+ * From the second line of each line of the text on, lines are indented by `hang` columns more than
+ * the first. Lines that are indented by four or more stay as they are: they hold commands to copy.
  * Uses no patterns, because compiling one takes longer than the rest of a program's help.
  */
 export const wrap = (text: string, width: number, hang = 0): readonly string[] =>

@@ -14,7 +14,10 @@ import type { Clock } from "../system/runtime.ts";
 /** Limits for the lines that are held in memory until the log file is open. */
 const mostEarlyLines = 2000;
 const mostEarlyCharacters = 2_000_000;
-/** At this size, a file takes no more details (`wait` polls every node every few seconds, for an hour), and the next run begins a new file. */
+/**
+ * At this size, a file takes no more details (`wait` polls every node every few seconds, for an
+ * hour), and the next run begins a new file.
+ */
 const mostDetailBytes = 20_000_000;
 /** The maximum size. The space above `mostDetailBytes` is for what users are shown, such as the final error. */
 const mostBytes = 24_000_000;
@@ -27,8 +30,8 @@ const appendFlags =
 const fullNotice = "(This log is full.)\n";
 
 /**
- * Everything that was reported, with time stamps, in a file that only this user can read. It is written synchronously, so that it contains the
- * events that led to a crash or a kill.
+ * Everything that was reported, with time stamps, in a file that only this user can read. It is
+ * written synchronously, so that it contains the events that led to a crash or a kill.
  */
 export class LogFile {
   readonly #clock: Clock;
@@ -54,8 +57,8 @@ export class LogFile {
 
   /**
    * Creates the file or appends to it, starting with the lines that were written before. A full file is renamed to
-   * `….old` first, which replaces an earlier one. Throws the file system's errors, and refuses links, whose targets may be anybody's, and pipes, which
-   * would wait for a reader.
+   * `….old` first, which replaces an earlier one. Throws the file system's errors, and refuses
+   * links, whose targets may be anybody's, and pipes, which would wait for a reader.
    */
   open(path: string): void {
     if (path === this.#target.path) return;
@@ -104,7 +107,8 @@ export class LogFile {
       this.#target.bytes += writeSync(descriptor, hasRoom ? line : fullNotice);
       if (!hasRoom) this.#target.bytes = mostBytes;
     } catch {
-      // A full disk must not end a creation half-way. The file keeps its contents so far, and terminal output is not affected.
+      // A full disk must not end a creation half-way. The file keeps its contents so far, and
+      // terminal output is not affected.
       this.close();
     }
   }

@@ -4,13 +4,14 @@ import type { Program, ProcessLike } from "./command.ts";
 import { preparedHelpName } from "./help/prepared-help-name.ts";
 
 /**
- * Runs the program that the process was started as. An executable only calls `await runProgram(load, process)`. It never throws and never ends the
- * process. Instead it sets the exit code, or sends the process the same signal again after an interrupt, so that all output arrives.
+ * Runs the program that the process was started as. An executable only calls `await
+ * runProgram(load, process)`. It never throws and never ends the process. Instead it sets the exit
+ * code, or sends the process the same signal again after an interrupt, so that all output arrives.
  */
 export async function runProgram(load: () => Promise<Program>, host: ProcessLike): Promise<void> {
   const argv = host.argv.slice(2);
-  // Scripts and people run these all the time. They are answered before anything else is loaded, and without touching the process's streams, which alone
-  // would double the time.
+  // Scripts and people run these all the time. They are answered before anything else is loaded,
+  // and without touching the process's streams, which alone would double the time.
   const print = async (text: string): Promise<void> => printAll(`${text}\n`, host);
   if (argv[0] === "--version") return print(version);
   const help = await findPreparedHelp(argv, host);
@@ -19,7 +20,10 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
   await runWords(program, argv, { host, print });
 }
 
-/** Writes to stdout without touching the process's streams or loading `node:fs`. A reader that closes stdout early is not a failure. */
+/**
+ * Writes to stdout without touching the process's streams or loading `node:fs`. A reader that
+ * closes stdout early is not a failure.
+ */
 async function printAll(text: string, host: ProcessLike): Promise<void> {
   try {
     const info = Bun.file(descriptorInfo(1))

@@ -16,7 +16,10 @@ import { Problems, flagNames } from "./options/problems.ts";
 import { type Run, type Session, openSession } from "./session.ts";
 import { type Outputs, Terminal } from "./terminal.ts";
 
-/** These variables make any Bun executable run other code, behave as Bun itself or let others debug it, so no child may inherit them. */
+/**
+ * These variables make any Bun executable run other code, behave as Bun itself or let others debug
+ * it, so no child may inherit them.
+ */
 const scrubbed = /^BUN_(?:OPTIONS$|BE_BUN$|INSPECT)/;
 
 /** Runs every command line that main doesn't answer itself. `argv` holds at least one word. */
@@ -88,8 +91,9 @@ async function selectCommand(program: Program, argv: readonly string[]): Promise
 const mostArgumentBytes = 8 * 1024 * 1024;
 
 /**
- * Returns the problem if some of the program's arguments have reached it with other bytes than were typed. Where the system doesn't show the bytes, an
- * argument with the replacement's character counts as changed.
+ * Returns the problem if some of the program's arguments have reached it with other bytes than were
+ * typed. Where the system doesn't show the bytes, an argument with the replacement's character
+ * counts as changed.
  */
 async function changedArguments(
   argv: readonly string[],
@@ -140,7 +144,10 @@ async function runSelected(command: Command, argv: readonly string[], run: Run):
   await finish(outcome, session, run);
 }
 
-/** The words of the command line that can't be secrets, unlike values of --env and the like: an action, and its nodes. */
+/**
+ * The words of the command line that can't be secrets, unlike values of --env and the like: an
+ * action, and its nodes.
+ */
 function headingOf({ name }: Command, values: Readonly<Record<string, unknown>>): string {
   const words = [values["action"], values["nodes"]].flat();
   return [name, ...words.filter((each) => typeof each === "string")].join(" ");

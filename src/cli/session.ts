@@ -49,7 +49,8 @@ interface SessionParts extends Run {
 
 export function openSession(parts: SessionParts): Session {
   const log = new LogFile(systemClock);
-  // Signals may arrive while progress is printed. `interrupts` and `progress` refer to each other, so the listeners look `progress` up when they run.
+  // Signals may arrive while progress is printed. `interrupts` and `progress` refer to each other,
+  // so the listeners look `progress` up when they run.
   const interrupts: Interrupts = new Interrupts(parts.host, {
     onFirst: () => progress.note("Interrupted: cleaning up (interrupt again to stop at once)"),
     onAbandoned: (remains) => {
@@ -96,7 +97,10 @@ export function openSession(parts: SessionParts): Session {
   return { context, progress, output, interrupts, log, colours, failureExitCode };
 }
 
-/** A compiled program is one file. The launcher of a package names itself, because it starts our sources with options. */
+/**
+ * A compiled program is one file. The launcher of a package names itself, because it starts our
+ * sources with options.
+ */
 function programPath({ host, invocation }: SessionParts): string {
   const [, script = ""] = host.argv;
   if (script.startsWith("/$bunfs/")) return host.execPath;

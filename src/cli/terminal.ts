@@ -31,8 +31,9 @@ export async function openOutputs(): Promise<Outputs> {
 }
 
 /**
- * The process's streams. All output goes through `write`, which makes it printable, except what `screen` draws and paints. Neither throws. `flush`
- * waits until slow readers have received everything.
+ * The process's streams. All output goes through `write`, which makes it printable, except what
+ * `screen` draws and paints. Neither throws. `flush` waits until slow readers have received
+ * everything.
  */
 export class Terminal {
   readonly #host: ProcessLike;
@@ -72,7 +73,10 @@ export class Terminal {
     return this.#size(name).columns ?? otherwise;
   }
 
-  /** Asks the system as node:tty does. `process.stderr.columns` would make the description non-blocking; see `openOutput`. */
+  /**
+   * Asks the system as node:tty does. `process.stderr.columns` would make the description
+   * non-blocking; see `openOutput`.
+   */
   #size(name: OutputName): WindowSize {
     const size: [columns: number, rows: number] = [0, 0];
     try {
@@ -152,7 +156,10 @@ interface Parts {
 
 const longestBytes = 65_536;
 
-/** Asks questions on stderr and reads answers from stdin. A secret is not echoed on a terminal, and is masked from then on. */
+/**
+ * Asks questions on stderr and reads answers from stdin. A secret is not echoed on a terminal, and
+ * is masked from then on.
+ */
 export function answers(parts: Parts): Answers {
   return {
     confirm: async (question, signal) => {
@@ -209,8 +216,8 @@ async function readSecretLine(signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Returns undefined if stdin ends before a line begins. Reads byte by byte, because the rest belongs to the next reader of stdin, such as a command
- * on a node.
+ * Returns undefined if stdin ends before a line begins. Reads byte by byte, because the rest
+ * belongs to the next reader of stdin, such as a command on a node.
  */
 async function readLine(signal: AbortSignal): Promise<string | undefined> {
   const bytes: number[] = [];

@@ -29,8 +29,9 @@ interface Sleeper extends Pick<Runtime, "clock" | "progress"> {
 }
 
 /**
- * If this computer has slept since the last time, sets the clocks of all nodes that run: virtual machines stood still meanwhile. All of them at once,
- * because nodes whose clocks differ are worse than nodes whose clocks are late together. Rejects only if aborted.
+ * If this computer has slept since the last time, sets the clocks of all nodes that run: virtual
+ * machines stood still meanwhile. All of them at once, because nodes whose clocks differ are worse
+ * than nodes whose clocks are late together. Rejects only if aborted.
  */
 export async function correctSleptClocks(
   cluster: ClusterRecord,
@@ -61,7 +62,8 @@ export async function correctSleptClocks(
   const correctAll = async (inner: AbortSignal): Promise<void> =>
     void (await mapConcurrently(nodes, nodesAtOnce, async (node) => correct(node, inner), signal));
   await withinLimit(limitMs, correctAll, () => {}, signal);
-  // Each sleep is a matter of one try, or a node that is broken would hold up every command. A folder that is read-only costs a look each time.
+  // Each sleep is a matter of one try, or a node that is broken would hold up every command. A
+  // folder that is read-only costs a look each time.
   await writePrivateFile(suspensions, present).catch(() => {});
   step.done();
 }

@@ -61,8 +61,9 @@ export async function createCluster<Options>(
 }
 
 /**
- * Creates a cluster's machines and starts the installation on them. After a failure or an abort only logs in the cluster's folder remain, unless
- * `keepOnFailure` is set; after the request's `use` of the cluster, nothing. Throws the errors of the backend and the installation,
+ * Creates a cluster's machines and starts the installation on them. After a failure or an abort
+ * only logs in the cluster's folder remain, unless `keepOnFailure` is set; after the request's
+ * `use` of the cluster, nothing. Throws the errors of the backend and the installation,
  * `deadline-passed`, the signal's reason, and what the use throws.
  */
 export async function createOpenCluster<Options>(
@@ -227,7 +228,10 @@ function startMachines(machines: Machines, tasks: TaskGroup<Pick<Work, "signal">
 const untilStarted = async (task: () => Promise<unknown>, signal: AbortSignal): Promise<unknown> =>
   whileWaitingFor(() => "the installation to start on every node", task, signal);
 
-/** Returns the cause of a failed creation: if a machine has ended, that explains a lost connection. A cloud may notice it later than we do. */
+/**
+ * Returns the cause of a failed creation: if a machine has ended, that explains a lost connection.
+ * A cloud may notice it later than we do.
+ */
 async function causeOf(
   error: unknown,
   { creation, machines }: { readonly creation: Creation; readonly machines: StartingMachines },
@@ -263,9 +267,10 @@ export interface FailedCreation {
 export type UndoReason = { readonly error: unknown; readonly isInterrupted: boolean } | "used";
 
 /**
- * Rolls a creation back, with time limits of its own, because those of the creation have passed. After a failure it saves the logs first. After an
- * interruption it terminates the machines first, because the user may kill the program seconds later. Never throws: it reports what is left and keeps the
- * folder, so that the next creation of this id on this machine removes the rest.
+ * Rolls a creation back, with time limits of its own, because those of the creation have passed.
+ * After a failure it saves the logs first. After an interruption it terminates the machines first,
+ * because the user may kill the program seconds later. Never throws: it reports what is left and
+ * keeps the folder, so that the next creation of this id on this machine removes the rest.
  */
 export async function undoCreation(
   failed: FailedCreation,
@@ -370,8 +375,9 @@ async function saveLogs(
 }
 
 /**
- * Records that nothing of the creation is left, and removes its folder, or only its key if the folder may contain logs. Never throws: what made the
- * creation fail, such as a full disk, may prevent that too. Then the next create of this id finds nothing to remove.
+ * Records that nothing of the creation is left, and removes its folder, or only its key if the
+ * folder may contain logs. Never throws: what made the creation fail, such as a full disk, may
+ * prevent that too. Then the next create of this id finds nothing to remove.
  */
 async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
   await endCreation(directory, "removed").catch(() => {});

@@ -11,8 +11,8 @@ import { endRemovedCreation } from "../store/creation-folder.ts";
 const atOnce = 4;
 
 /**
- * Removes the cluster with this id, and what another creation of the same id may have left. Throws `cluster-not-found`, and the backend's own errors
- * if something is left.
+ * Removes the cluster with this id, and what another creation of the same id may have left. Throws
+ * `cluster-not-found`, and the backend's own errors if something is left.
  */
 export async function destroyCluster(
   work: Pick<Work, "progress" | "environment" | "signal">,
@@ -28,7 +28,10 @@ export async function destroyCluster(
   }
 }
 
-/** Removes all of these clusters. After the first failure it starts no further removal, but waits for those already started. */
+/**
+ * Removes all of these clusters. After the first failure it starts no further removal, but waits
+ * for those already started.
+ */
 export async function destroyEach(
   work: Pick<Work, "progress" | "environment" | "signal">,
   backend: Backend<unknown>,
@@ -76,7 +79,10 @@ async function destroyOne(
   step.done();
 }
 
-/** Removes a cluster with its key, ends connections to it, and records in its folder on this machine that it is gone. Safe to repeat. */
+/**
+ * Removes a cluster with its key, ends connections to it, and records in its folder on this machine
+ * that it is gone. Safe to repeat.
+ */
 export async function removeCluster(
   backend: Pick<Backend<never>, "remove">,
   cluster: ClusterName,

@@ -23,8 +23,9 @@ import { assertKeyIsHere } from "./connections.ts";
 import { findCluster } from "./find-cluster.ts";
 
 /**
- * Returns the text of a file with which another computer can use the cluster. It holds the private key. Throws `key-missing` if this machine has no
- * key for the cluster, or no pinned host key for one of its nodes, and `cluster-not-found` if it ends.
+ * Returns the text of a file with which another computer can use the cluster. It holds the private
+ * key. Throws `key-missing` if this machine has no key for the cluster, or no pinned host key for
+ * one of its nodes, and `cluster-not-found` if it ends.
  */
 export async function exportCluster(
   backend: Backend<unknown>,
@@ -42,7 +43,10 @@ export async function exportCluster(
   return handOverText({ clusterId: id, creationId, region, privateKey, hostKeys });
 }
 
-/** Returns the host keys of the nodes that exist, of which there must be one. known_hosts may also have keys of machines of a failed launch, at other addresses. */
+/**
+ * Returns the host keys of the nodes that exist, of which there must be one. known_hosts may also
+ * have keys of machines of a failed launch, at other addresses.
+ */
 async function readHostKeys(
   cluster: ClusterRecord,
   files: CreationFiles,
@@ -80,7 +84,10 @@ const hostKeyMissing = ({ id }: ClusterRecord, node: string): ClusterError =>
     },
   );
 
-/** Writes a file that only this user can read, atomically. Throws `bad-usage` if it can't be written, or something else than a file is there. */
+/**
+ * Writes a file that only this user can read, atomically. Throws `bad-usage` if it can't be
+ * written, or something else than a file is there.
+ */
 export async function saveExport(path: string, text: string): Promise<void> {
   try {
     if (await isFileOrAbsent(path)) return await writePrivateFile(path, text);
@@ -91,8 +98,9 @@ export async function saveExport(path: string, text: string): Promise<void> {
 }
 
 /**
- * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws `machine-not-set-up` if age is not installed,
- * `bad-usage` if it refuses a recipient, and an error with the system's code if its disk is full.
+ * Encrypts a text for these recipients with `age` (https://age-encryption.org), as text. Throws
+ * `machine-not-set-up` if age is not installed, `bad-usage` if it refuses a recipient, and an error
+ * with the system's code if its disk is full.
  */
 export async function encrypt(
   text: string,
@@ -103,7 +111,10 @@ export async function encrypt(
   return await runEncryption({ words: ["-a"], stdin: text, recipients }, environment, signal);
 }
 
-/** Returns a function that encrypts a stream for these recipients into a file, like `encrypt`; undefined if there are no recipients. */
+/**
+ * Returns a function that encrypts a stream for these recipients into a file, like `encrypt`;
+ * undefined if there are no recipients.
+ */
 export const encryptionFor = (
   recipients: readonly string[],
   environment: Environment,
@@ -188,7 +199,10 @@ export function handOverText({ hostKeys, ...handOver }: HandOver): string {
   return `${JSON.stringify({ ...content, sha256: sha256OfJson(content) }, undefined, 2)}\n`;
 }
 
-/** Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names the file in messages. */
+/**
+ * Throws `bad-usage` if the text is anything but a complete hand-over of this version. `name` names
+ * the file in messages.
+ */
 export async function parseHandOver(text: string, name: string): Promise<HandOver> {
   if (text.trimStart().startsWith(armoredAge) || text.startsWith(binaryAge))
     throw unreadable(`${name} is encrypted with age.`, decrypt);

@@ -33,8 +33,9 @@ const limits: ArchiveLimits = { entries: 100_000, totalBytes: 16 * 1024 ** 3 };
 const stallLimitMs = 60_000;
 
 /**
- * Brings a file or folder from a node, all or nothing: it is written beside its target and then renamed. A file replaces an existing file. Writes
- * nothing else, whatever the node sends. Throws `transfer-failed` or `connection-failed`.
+ * Brings a file or folder from a node, all or nothing: it is written beside its target and then
+ * renamed. A file replaces an existing file. Writes nothing else, whatever the node sends. Throws
+ * `transfer-failed` or `connection-failed`.
  */
 export async function fetchFile(
   request: FetchRequest,
@@ -128,7 +129,10 @@ async function* fed(
   }
 }
 
-/** A relative path starts at the command's working directory. The session's variables, which may be secrets, are left out. */
+/**
+ * A relative path starts at the command's working directory. The session's variables, which may be
+ * secrets, are left out.
+ */
 function sendScript(remote: string, settings: readonly SessionSettings[]): string {
   const folders = remote.startsWith("/")
     ? []
@@ -176,8 +180,9 @@ interface Fetching {
 }
 
 /**
- * Fetches files after a command that ended with `status`, and returns that status. A file that can't be fetched doesn't stop the others. If the command
- * failed, such failures are only warnings, because the command's status matters more; otherwise the first one is thrown.
+ * Fetches files after a command that ended with `status`, and returns that status. A file that
+ * can't be fetched doesn't stop the others. If the command failed, such failures are only warnings,
+ * because the command's status matters more; otherwise the first one is thrown.
  */
 export async function fetchFiles(
   status: number,

@@ -19,8 +19,9 @@ const byRole = new RegExp(
 );
 
 /**
- * Finds the cluster with this id. If there is none, removes what is left of clusters whose time is over, and throws `cluster-not-found`, which names
- * the other scopes that have one or could not be queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
+ * Finds the cluster with this id. If there is none, removes what is left of clusters whose time is
+ * over, and throws `cluster-not-found`, which names the other scopes that have one or could not be
+ * queried. Throws `machine-not-set-up` if the cluster's folder on this machine is a link to another
  * folder.
  */
 export async function findCluster(
@@ -52,7 +53,10 @@ export async function findCluster(
   });
 }
 
-/** Finds the cluster and works on it. Throws `cluster-not-found` also if the work fails and the cluster is gone by then, which explains the failure. */
+/**
+ * Finds the cluster and works on it. Throws `cluster-not-found` also if the work fails and the
+ * cluster is gone by then, which explains the failure.
+ */
 export async function withCluster<Result>(
   backend: Backend<unknown>,
   clusterId: string,
@@ -89,8 +93,9 @@ function hintFor(
 }
 
 /**
- * Returns what is wrong with a text that should name a node or a group of nodes, such as `agents`. It doesn't check whether such a node exists.
- * `machineId` is the format of the backend's own machine ids.
+ * Returns what is wrong with a text that should name a node or a group of nodes, such as `agents`.
+ * It doesn't check whether such a node exists. `machineId` is the format of the backend's own
+ * machine ids.
  */
 export function nodeSelectorProblem(text: string, machineId: RegExp): string | undefined {
   if (Object.hasOwn(nodeGroups, text) || byRole.test(text) || isIPv4(text) || machineId.test(text))
@@ -133,8 +138,9 @@ function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeReco
 }
 
 /**
- * Finds a node by public address, private address, machine id or `<role>_<number>`. Throws `node-not-found`, also if the node has no address at which
- * it could be reached: `ssh` would take its name for a host's.
+ * Finds a node by public address, private address, machine id or `<role>_<number>`. Throws
+ * `node-not-found`, also if the node has no address at which it could be reached: `ssh` would take
+ * its name for a host's.
  */
 export function findNode(cluster: ClusterRecord, reference: string): NodeRecord {
   if (Object.hasOwn(nodeGroups, reference))

@@ -41,8 +41,9 @@ const patienceMs = 2_000;
 const mostTries = 5;
 
 /**
- * Starts a session on the first candidate or, if that doesn't answer, on the one that does so first. Resolves when the node may have the command, or the
- * session has ended. Opens no connection only to look for an answer: from OpenSSH 9.8 on, sshd punishes those that end without a login.
+ * Starts a session on the first candidate or, if that doesn't answer, on the one that does so
+ * first. Resolves when the node may have the command, or the session has ended. Opens no connection
+ * only to look for an answer: from OpenSSH 9.8 on, sshd punishes those that end without a login.
  */
 export async function startFirstSession(
   request: FirstSession,
@@ -125,7 +126,10 @@ async function startOnFastest(
   return await starting;
 }
 
-/** A login that was opened before the network changed may hang although the node answers. The session then logs in by itself. */
+/**
+ * A login that was opened before the network changed may hang although the node answers. The
+ * session then logs in by itself.
+ */
 async function askAll(request: FirstSession, signal: AbortSignal): Promise<Candidate> {
   const node = await firstToAnswer(request.candidates, request.connections.connect, signal);
   const master = await request.masterOf(node);

@@ -18,9 +18,10 @@ import type { Work } from "../system/runtime.ts";
 import { type HandOver, usedHereOnly } from "./export-cluster.ts";
 
 /**
- * Stores a cluster's keys on this machine, after a login with them. Writes nothing if anything is wrong: throws `cluster-not-found`,
- * `host-key-changed` if a node presents another host key, `connection-failed` if no node accepts the login, and `bad-usage` if this machine has
- * other keys for the cluster.
+ * Stores a cluster's keys on this machine, after a login with them. Writes nothing if anything is
+ * wrong: throws `cluster-not-found`, `host-key-changed` if a node presents another host key,
+ * `connection-failed` if no node accepts the login, and `bad-usage` if this machine has other keys
+ * for the cluster.
  */
 export async function importCluster(
   work: Work,
@@ -92,7 +93,10 @@ const otherKeys = ({ id, directory }: ClusterRecord, path: string): ClusterError
 
 const loginsAtOnce = 20;
 
-/** Logs in to every running node, strictly with the handed-over keys. Nodes that cannot be reached are only reported if another one can. */
+/**
+ * Logs in to every running node, strictly with the handed-over keys. Nodes that cannot be reached
+ * are only reported if another one can.
+ */
 async function logIn(work: Work, { id, nodes }: ClusterRecord, handOver: HandOver): Promise<void> {
   using step = work.progress.start("Log in to the nodes");
   const running = nodes.filter(isReachable);

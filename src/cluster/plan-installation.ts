@@ -26,8 +26,10 @@ import { slowNote } from "../system/time-limit.ts";
 import { type Variant, variants } from "../model/cluster-record.ts";
 
 /**
- * Checks an installation as far as this machine can. Hides the request's secrets; checks the artifact's first kilobytes, its variant and, for a local
- * file, its checksum; and reads the license. Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage` for the license.
+ * Checks an installation as far as this machine can. Hides the request's secrets; checks the
+ * artifact's first kilobytes, its variant and, for a local file, its checksum; and reads the
+ * license. Throws `artifact-unreachable`, `artifact-invalid`, `variant-mismatch`, and `bad-usage`
+ * for the license.
  */
 export async function planInstallation(
   work: Work,
@@ -57,8 +59,9 @@ export const checkedArtifact = (
   artifact.kind === "file" && file !== undefined ? { ...artifact, file } : artifact;
 
 /**
- * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local file's sum. Throws `bad-usage` if nothing protects
- * a download. Other artifacts are checked where they are downloaded.
+ * Hides the secrets of the artifact's URL, reads the artifact's first kilobytes, and checks a local
+ * file's sum. Throws `bad-usage` if nothing protects a download. Other artifacts are checked where
+ * they are downloaded.
  */
 export async function readCheckedHead(
   { clock, progress, signal }: Work,
@@ -151,7 +154,10 @@ interface GivenInstallation {
   readonly securityMode?: SecurityMode | undefined;
 }
 
-/** Whether the variant must be chosen. For an artifact from the network, or one that can't be read, that is checked later. */
+/**
+ * Whether the variant must be chosen. For an artifact from the network, or one that can't be read,
+ * that is checked later.
+ */
 async function needsVariant(artifact: ArtifactLocation | undefined): Promise<boolean> {
   if (artifact?.kind !== "file") return false;
   try {

@@ -44,8 +44,9 @@ interface ChangedPower {
 const closedAtOnce = 16;
 
 /**
- * Stops, starts, pauses or continues nodes, and resolves once started nodes accept logins, if this machine has the cluster's key. Nodes that are in
- * the wanted state already stay as they are. Safe to repeat after an abort.
+ * Stops, starts, pauses or continues nodes, and resolves once started nodes accept logins, if this
+ * machine has the cluster's key. Nodes that are in the wanted state already stay as they are. Safe
+ * to repeat after an abort.
  */
 export async function changePower(
   work: Work,
@@ -144,7 +145,10 @@ async function changeNodes(
 const marksAtOnce = 32;
 const markLimitMs = 5_000;
 
-/** Leaves a line in the journals of running nodes, so that a platform's own logs show what was done to it. Nodes that don't answer soon get none. */
+/**
+ * Leaves a line in the journals of running nodes, so that a platform's own logs show what was done
+ * to it. Nodes that don't answer soon get none.
+ */
 async function markNodes(
   work: Work,
   cluster: ClusterRecord,
@@ -207,7 +211,10 @@ function changesOf(power: Power, action: PowerAction, isForced: boolean): readon
   }[action];
 }
 
-/** Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other nodes may be in use. */
+/**
+ * Closes idle ssh connections to these nodes, which are dead or would hang. Connections to other
+ * nodes may be in use.
+ */
 async function closeLogins(
   { environment, signal }: Work,
   cluster: ClusterRecord,
@@ -227,8 +234,9 @@ interface Watched {
 }
 
 /**
- * Runs the task while all these nodes run. As soon as one of them is off or gone, throws `node-stopped`, `machine-failed` or `cluster-not-found`. Other
- * failures of the backend don't interrupt the task, and the backend may not list the cluster for a while.
+ * Runs the task while all these nodes run. As soon as one of them is off or gone, throws
+ * `node-stopped`, `machine-failed` or `cluster-not-found`. Other failures of the backend don't
+ * interrupt the task, and the backend may not list the cluster for a while.
  */
 async function whileNodesRun(
   work: Work,
@@ -275,7 +283,10 @@ function assertStillRuns(cluster: ClusterRecord, node: NodeRecord): void {
 
 const loginsAtOnce = 20;
 
-/** Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a note and doesn't wait. */
+/**
+ * Resolves when all these nodes accept logins. If this machine lacks the cluster's key, prints a
+ * note and doesn't wait.
+ */
 export async function awaitLogins(
   work: Work,
   cluster: ClusterRecord,
@@ -304,7 +315,10 @@ interface Login {
   readonly connections: ConnectionPool;
   /** Whether the nodes' clocks must be set, because they have stood still. */
   readonly setsClocks: boolean;
-  /** Whether the nodes continue from saved memory, and would repeat the random numbers of whatever else continues from it. */
+  /**
+   * Whether the nodes continue from saved memory, and would repeat the random numbers of whatever
+   * else continues from it.
+   */
   readonly reseeds: boolean;
   /** Whether the nodes may refuse logins for a while. */
   readonly areBooting: boolean;

@@ -14,7 +14,10 @@ import { assertRuns } from "./find-cluster.ts";
 const nodesAtOnce = 32;
 const answerLimitMs = 15_000;
 
-/** Reboots nodes from within, for backends that can't start a stopped machine. Resolves when the nodes have restarted and accept logins. */
+/**
+ * Reboots nodes from within, for backends that can't start a stopped machine. Resolves when the
+ * nodes have restarted and accept logins.
+ */
 export async function rebootNodes(
   work: Work,
   cluster: ClusterRecord,
@@ -53,7 +56,10 @@ export async function rebootNodes(
   step.done();
 }
 
-/** Returns a text that differs from boot to boot. A container has its computer's boot id, so the start time of process 1 is added. */
+/**
+ * Returns a text that differs from boot to boot. A container has its computer's boot id, so the
+ * start time of process 1 is added.
+ */
 async function bootOf(
   connection: Connection,
   node: NodeRecord,

@@ -26,8 +26,9 @@ interface RunOnCluster {
 const loginGraceMs = 2_000;
 
 /**
- * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known address, because a node that proves the pinned host key
- * is the right one. It queries the backend only if no address is known, or if a login there fails.
+ * Runs a command on a node like `runOnNode`. For machines elsewhere it connects to the last known
+ * address, because a node that proves the pinned host key is the right one. It queries the backend
+ * only if no address is known, or if a login there fails.
  */
 export async function runOnCluster(work: RunWork, wanted: RunOnCluster): Promise<number> {
   const { request } = wanted;

@@ -59,8 +59,9 @@ export type NodeRun = AsyncDisposable &
   Pick<Session, "mayHaveBegun"> & { readonly end: Promise<SessionEnd> };
 
 /**
- * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and output while it runs. Resolves with the remote command's
- * exit status. If that is 0, rejects if a file can't be fetched.
+ * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and
+ * output while it runs. Resolves with the remote command's exit status. If that is 0, rejects if a
+ * file can't be fetched.
  */
 export async function runOnNode(
   work: RunWork,
@@ -228,7 +229,8 @@ function firstSession(
 }
 
 /**
- * Waits for the session's end. Over a login that is shared, only another login shows whether the node still answers; if it is silent, the user learns it.
+ * Waits for the session's end. Over a login that is shared, only another login shows whether the
+ * node still answers; if it is silent, the user learns it.
  */
 async function endOf(
   session: Session,
@@ -289,7 +291,10 @@ export async function firstMaster(work: Work, cluster: ClusterRecord): Promise<N
   return await firstToAnswer(masters, connections.connect, work.signal);
 }
 
-/** The node itself determines which layout it has, which saves a round trip. If it has none yet, the session reports which folder is missing. */
+/**
+ * The node itself determines which layout it has, which saves a round trip. If it has none yet, the
+ * session reports which folder is missing.
+ */
 export function sessionScript(
   cluster: ClusterRecord,
   target: NodeRecord,

@@ -34,7 +34,10 @@ export interface NodeOutcome {
   readonly error: ClusterError | undefined;
 }
 
-/** Receives each line of each node's output as soon as it is complete, without its line break. A promise makes that node wait. */
+/**
+ * Receives each line of each node's output as soon as it is complete, without its line break. A
+ * promise makes that node wait.
+ */
 type OnNodeLine = (
   node: NodeRecord,
   stream: "stdout" | "stderr",
@@ -47,7 +50,10 @@ export interface NodesRun extends Omit<RunRequest, "node" | "isTerminal"> {
   readonly onLine?: OnNodeLine | undefined;
   /** Whether nobody reads the lines any more. A command that prints more to stdout then ends, as by SIGPIPE. */
   readonly isOutputClosed?: () => boolean;
-  /** Whether files go to the paths that were given, for a single node. Otherwise each node has a folder of its name beside them. */
+  /**
+   * Whether files go to the paths that were given, for a single node. Otherwise each node has a
+   * folder of its name beside them.
+   */
   readonly keepsPaths?: boolean;
 }
 
@@ -183,7 +189,10 @@ const fetchesOf = (node: NodeRecord, { fetches, keepsPaths }: NodesRun): readonl
     ? fetches
     : fetches.map(({ remote, local }) => ({ remote, local: inFolder(local, nodeReference(node)) }));
 
-/** Returns the path of the same name in a folder beside it: `results/report.xml` becomes `results/master_0/report.xml`. */
+/**
+ * Returns the path of the same name in a folder beside it: `results/report.xml` becomes
+ * `results/master_0/report.xml`.
+ */
 export const inFolder = (path: string, folder: string): string =>
   join(dirname(path), folder, basename(path));
 

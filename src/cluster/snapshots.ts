@@ -14,7 +14,10 @@ export interface SnapshotName {
   readonly name: string;
 }
 
-/** Saves all nodes of a cluster. Throws `snapshot-exists`, `machine-failed`, `capacity-lacking` and the like; then there is no snapshot. */
+/**
+ * Saves all nodes of a cluster. Throws `snapshot-exists`, `machine-failed`, `capacity-lacking` and
+ * the like; then there is no snapshot.
+ */
 export async function createSnapshot(
   work: Work,
   backend: Backend<unknown>,
@@ -32,7 +35,10 @@ const eventsOf =
   (action: string, name: string) =>
   (course: Course): NewEvent => ({ kind: "snapshot", action, name, course });
 
-/** Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`, `capacity-lacking`; then there is no file. */
+/**
+ * Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`,
+ * `capacity-lacking`; then there is no file.
+ */
 export async function saveSnapshot(
   backend: Backend<unknown>,
   { clusterId, name, file }: SnapshotName & { readonly file: SnapshotFile },
@@ -71,8 +77,9 @@ export async function deleteSnapshot(
 }
 
 /**
- * Puts all nodes of a cluster back. Resolves with the restored cluster when all its nodes accept logins, if this machine has its key. Throws
- * `snapshot-not-found`, `snapshot-unusable` and the like before it touches anything.
+ * Puts all nodes of a cluster back. Resolves with the restored cluster when all its nodes accept
+ * logins, if this machine has its key. Throws `snapshot-not-found`, `snapshot-unusable` and the
+ * like before it touches anything.
  */
 export async function restoreSnapshot(
   work: Work,

@@ -17,14 +17,17 @@ export interface MasterSync extends SyncReport {
 
 interface SyncWork extends Pick<Work, "progress" | "signal"> {
   readonly connections: ConnectionPool;
-  /** Compares the contents of all files. Otherwise a file with the same size and time as a master's counts as unchanged. */
+  /**
+   * Compares the contents of all files. Otherwise a file with the same size and time as a master's
+   * counts as unchanged.
+   */
   readonly checksum?: boolean;
 }
 
 /**
- * Syncs a checkout to all masters concurrently, or the folder of a platform to all nodes, all or nothing for each. After a
- * failure, the other nodes finish; then it throws the error of the first node that failed. For errors, see
- * platform/checkout/checkout-sync.ts.
+ * Syncs a checkout to all masters concurrently, or the folder of a platform to all nodes, all or
+ * nothing for each. After a failure, the other nodes finish; then it throws the error of the first
+ * node that failed. For errors, see platform/checkout/checkout-sync.ts.
  */
 export async function syncCheckout(
   { connections, progress, checksum = false, signal }: SyncWork,

@@ -24,7 +24,10 @@ export interface WaitRequest {
   readonly onAnswers?: ReadinessRequest["onAnswers"];
 }
 
-/** Resolves when the platform is ready on every node. For the conditions and the errors, see platform/readiness/readiness.ts. */
+/**
+ * Resolves when the platform is ready on every node. For the conditions and the errors, see
+ * platform/readiness/readiness.ts.
+ */
 export async function waitForCluster(
   work: Work,
   backend: Backend<unknown>,
@@ -76,8 +79,9 @@ export interface SuperuserLogin {
 }
 
 /**
- * Returns the login of the superuser that the extra configuration creates; undefined for other variants, which have none. It is a problem if
- * the configuration holds a password hash and the password was not given.
+ * Returns the login of the superuser that the extra configuration creates; undefined for other
+ * variants, which have none. It is a problem if the configuration holds a password hash and the
+ * password was not given.
  */
 export function superuserLogin(
   variant: Variant,

@@ -22,7 +22,10 @@ export interface FoundWebUi {
   readonly url: string;
   /** The node, if the URL doesn't lead there from here; absent: it does. */
   readonly beyond?: NodeRecord;
-  /** Where the certificate of the cluster's own authority is: a URL, or a file on the masters; undefined without TLS. */
+  /**
+   * Where the certificate of the cluster's own authority is: a URL, or a file on the masters;
+   * undefined without TLS.
+   */
   readonly authority: string | undefined;
 }
 

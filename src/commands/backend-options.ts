@@ -6,7 +6,10 @@ import type { BackendOption } from "../model/option-schema.ts";
 
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
-/** Whether clusters end by themselves, and cost money until then. Clusters of other backends exist until a command or a chosen lifetime ends them. */
+/**
+ * Whether clusters end by themselves, and cost money until then. Clusters of other backends exist
+ * until a command or a chosen lifetime ends them.
+ */
 export const endsByItself = ({ local }: BackendKind): boolean => local === undefined;
 
 /** Options, such as the region, of every command that finds clusters. */
@@ -27,7 +30,10 @@ export const localFlags = ({ options }: BackendKind): ReadonlyMap<string, string
       .map(([name, each]) => [name, flagOf(name, each)]),
   );
 
-/** Options or arguments of some backends only. The type has them for every program, so that their values are `undefined` where they aren't declared. */
+/**
+ * Options or arguments of some backends only. The type has them for every program, so that their
+ * values are `undefined` where they aren't declared.
+ */
 export const declaredIf = <Declared>(isDeclared: boolean, declared: Declared): Declared =>
   (isDeclared ? declared : {}) as Declared;
 

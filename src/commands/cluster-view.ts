@@ -10,7 +10,10 @@ import { platformNameOf } from "../model/parse-values.ts";
 
 export type ClusterView = ReturnType<typeof clusterView>;
 
-/** A cluster in the JSON output of `inspect`, `list` and `create`. Costs are US dollars. Ended machines are not counted. */
+/**
+ * A cluster in the JSON output of `inspect`, `list` and `create`. Costs are US dollars. Ended
+ * machines are not counted.
+ */
 export function clusterView(cluster: ClusterRecord, nowMs: number) {
   const { id, backend, region, variant, distribution, state, createdAt, expiresAt, maximumCost } =
     cluster;

@@ -52,8 +52,9 @@ interface NodeStates {
 }
 
 /**
- * What `--output json` prints, by command, besides `schemaVersion` and `error`. Dates become ISO texts, and undefined fields are left out. These types are
- * the only declaration of the fields: `scripts/json-schema.ts` writes `results.schema.json` from them.
+ * What `--output json` prints, by command, besides `schemaVersion` and `error`. Dates become ISO
+ * texts, and undefined fields are left out. These types are the only declaration of the fields:
+ * `scripts/json-schema.ts` writes `results.schema.json` from them.
  */
 export interface JsonResults<Plan = Readonly<Record<string, unknown>>> {
   readonly admit:
@@ -76,7 +77,10 @@ export interface JsonResults<Plan = Readonly<Record<string, unknown>>> {
   readonly inspect: { readonly cluster: InspectedCluster };
   readonly list: {
     readonly clusters: readonly ClusterView[];
-    /** With the option that lists all scopes: those that did not answer, by the name of their kind, such as `region`, and the `reason`. */
+    /**
+     * With the option that lists all scopes: those that did not answer, by the name of their kind,
+     * such as `region`, and the `reason`.
+     */
     readonly unreachable?: readonly Readonly<Record<string, string>>[];
   };
   readonly logs:

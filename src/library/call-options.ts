@@ -72,7 +72,10 @@ export interface LogsOptions extends Cancellation {
 export const logsShape: Shape<LogsOptions> = { ...cancellation, folder: optional(text) };
 
 export interface ExportOptions extends Cancellation {
-  /** Public keys (`age1…`, `ssh-…`) for which age, which must be installed, encrypts the text; default: it isn't encrypted. */
+  /**
+   * Public keys (`age1…`, `ssh-…`) for which age, which must be installed, encrypts the text;
+   * default: it isn't encrypted.
+   */
   readonly recipients?: readonly string[];
 }
 

@@ -14,7 +14,10 @@ import type { OpenCluster } from "./open-cluster.ts";
 
 /** The nodes whose power to change. */
 export interface PowerOptions extends Cancellation {
-  /** Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`, `public_agents`; default: all. */
+  /**
+   * Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`,
+   * `public_agents`; default: all.
+   */
   readonly nodes?: readonly string[];
 }
 

@@ -56,8 +56,8 @@ export class ClusterChaos implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the last fault has been healed. Throws why a fault could not begin or did not show, or why the cluster
-   * did not recover.
+   * Resolves when the last fault has been healed. Throws why a fault could not begin or did not
+   * show, or why the cluster did not recover.
    */
   async wait(): Promise<void> {
     await this.#ended;

@@ -127,9 +127,9 @@ export class ClusterNode {
   }
 
   /**
-   * Copies files and folders of this computer to the node, all or nothing, as root. Existing files are replaced, and the
-   * other files of existing folders stay. Throws `bad-usage`, `transfer-failed`, `connection-failed`, `key-missing`,
-   * `host-key-changed`.
+   * Copies files and folders of this computer to the node, all or nothing, as root. Existing files
+   * are replaced, and the other files of existing folders stay. Throws `bad-usage`,
+   * `transfer-failed`, `connection-failed`, `key-missing`, `host-key-changed`.
    */
   async send(request: NodeSend): Promise<NodeSendResult> {
     const { local, remote, ...options } = readArguments(request, sendShape);
@@ -184,7 +184,10 @@ const fetchShape: Shape<NodeFetch> = {
 export interface NodeSend {
   /** Paths on this computer, relative to the current folder. Links are followed. */
   readonly local: string | readonly string[];
-  /** Absolute path on the node. If it ends with `/`, it is the folder for all sources; otherwise the new path of the only one. */
+  /**
+   * Absolute path on the node. If it ends with `/`, it is the folder for all sources; otherwise the
+   * new path of the only one.
+   */
   readonly remote: string;
   /** When aborted, ends the transfer and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
@@ -198,23 +201,38 @@ const sendShape: Shape<NodeSend> = {
 
 /** A command to run on a node. */
 export interface NodeCommand {
-  /** The program and its arguments, passed on exactly: no shell reads them. For a shell line, pass `["sh", "-c", line]`. */
+  /**
+   * The program and its arguments, passed on exactly: no shell reads them. For a shell line, pass
+   * `["sh", "-c", line]`.
+   */
   readonly args: readonly string[];
-  /** Variables for the command, by name. They may be secrets: they never appear in an argument list, here or on the node. */
+  /**
+   * Variables for the command, by name. They may be secrets: they never appear in an argument list,
+   * here or on the node.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /** Absolute path on the node; default: the home folder of the login user. */
   readonly cwd?: string;
   /** The command's stdin; default: empty. */
   readonly input?: string | Uint8Array;
-  /** Whether it runs as root, like all commands of `cluster-cloud run`; default: true. Otherwise it runs as the image's login user. */
+  /**
+   * Whether it runs as root, like all commands of `cluster-cloud run`; default: true. Otherwise it
+   * runs as the image's login user.
+   */
   readonly asRoot?: boolean;
   /** Whether a status other than 0 throws; default: true. */
   readonly reject?: boolean;
-  /** Milliseconds after which the command and everything that it started are ended (`deadline-passed`); default: no limit. */
+  /**
+   * Milliseconds after which the command and everything that it started are ended
+   * (`deadline-passed`); default: no limit.
+   */
   readonly timeoutMs?: number;
   /** When aborted, ends the command on the node and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;
-  /** Called with output as it arrives, in chunks that may be partial lines. If it throws, the command is ended, and `run` throws the same. */
+  /**
+   * Called with output as it arrives, in chunks that may be partial lines. If it throws, the
+   * command is ended, and `run` throws the same.
+   */
   readonly onOutput?: (stream: "stdout" | "stderr", chunk: string) => void;
 }
 
@@ -228,14 +246,20 @@ export interface NodeWait extends Omit<NodeCommand, "reject" | "onOutput"> {
 export interface NodeCommandResult {
   /** The exit status, or 128 + the signal number if a signal ended the command. */
   readonly status: number;
-  /** The whole output, decoded as UTF-8, including the last newline. If it is longer than 4 Mi characters, only the end is kept. */
+  /**
+   * The whole output, decoded as UTF-8, including the last newline. If it is longer than 4 Mi
+   * characters, only the end is kept.
+   */
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** A command to run on several nodes. */
 export interface ClusterCommand extends Omit<NodeCommand, "reject" | "onOutput"> {
-  /** Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`, `public_agents`; default: all. */
+  /**
+   * Names such as `agent_0`, addresses or ids of nodes, or `all`, `masters`, `agents`,
+   * `public_agents`; default: all.
+   */
   readonly nodes?: readonly string[];
 }
 
@@ -243,7 +267,10 @@ export interface ClusterCommand extends Omit<NodeCommand, "reject" | "onOutput">
 export interface ClusterCommandResult extends NodeCommandResult {
   /** The node's reference. */
   readonly node: string;
-  /** Why the command has no exit status of its own, such as `connection-failed`; its `status` is 255 then. Undefined if it has one. */
+  /**
+   * Why the command has no exit status of its own, such as `connection-failed`; its `status` is 255
+   * then. Undefined if it has one.
+   */
   readonly error: ClusterError | undefined;
 }
 
@@ -300,7 +327,10 @@ export async function runOnEach(
   return await mapConcurrently(nodes, nodesAtOnce, run, signal);
 }
 
-/** A node's shell gets the command as one argument, for which Linux has a limit of 128 KiB. Quoting may make it several times as long. */
+/**
+ * A node's shell gets the command as one argument, for which Linux has a limit of 128 KiB. Quoting
+ * may make it several times as long.
+ */
 const longestLine = 24 * 1024;
 
 function remoteCommand(command: NodeCommand, onThrown: (error: unknown) => void): RemoteCommand {
@@ -327,7 +357,10 @@ function remoteCommand(command: NodeCommand, onThrown: (error: unknown) => void)
   };
 }
 
-/** Sends the command and its variables ahead of the command's own stdin. If the transfer is cut off, the last line is missing, and the command doesn't run. */
+/**
+ * Sends the command and its variables ahead of the command's own stdin. If the transfer is cut off,
+ * the last line is missing, and the command doesn't run.
+ */
 function withVariables(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

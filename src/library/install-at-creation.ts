@@ -15,8 +15,9 @@ interface Installable {
 }
 
 /**
- * Does what the command `create --wait` does after the machines are there, if the request wants it. Destroys the cluster after a failure; if that
- * fails too, throws a SuppressedError with both errors.
+ * Does what the command `create --wait` does after the machines are there, if the request wants it.
+ * Destroys the cluster after a failure; if that fails too, throws a SuppressedError with both
+ * errors.
  */
 export async function installAtCreation(
   cluster: Installable,

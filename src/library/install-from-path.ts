@@ -42,24 +42,33 @@ import type { OpenCluster } from "./open-cluster.ts";
 /** An installation on a cluster. Paths are on this computer; relative paths start at the current folder. */
 export interface Installation {
   /**
-   * Path of the release artifact, an installer generator script for the cluster's variant; or of the folder of a platform of your own; or `example:etcd`
-   * and the like, as the command `examples` lists them.
+   * Path of the release artifact, an installer generator script for the cluster's variant; or of
+   * the folder of a platform of your own; or `example:etcd` and the like, as the command `examples`
+   * lists them.
    */
   readonly buildArtifact: string;
   /**
-   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`, which is the default. Only keys that a DC/OS release needs on these nodes
-   * are added if they are missing: `check_time` and `exhibitor_tls_enabled`. An enterprise license goes in here too, as `license_key_contents`.
+   * The artifact's complete configuration, as a mapping, so begin with `...cluster.baseConfig`,
+   * which is the default. Only keys that a DC/OS release needs on these nodes are added if they are
+   * missing: `check_time` and `exhibitor_tls_enabled`. An enterprise license goes in here too, as
+   * `license_key_contents`.
    */
   readonly clusterConfig?: Configuration;
   /** Path of a script that prints a node's private IPv4 address; default: the backend's own, `cluster.ipDetectPath`. */
   readonly ipDetectPath?: string;
-  /** Path of a folder whose files are all copied into the installer's `genconf` folder. An `ip-detect` in it takes precedence. */
+  /**
+   * Path of a folder whose files are all copied into the installer's `genconf` folder. An
+   * `ip-detect` in it takes precedence.
+   */
   readonly genconfDir?: string;
   /** Files and folders to copy to the masters before the installation, as root; `target` is absolute. */
   readonly copyToMaster?: readonly CopyToMaster[];
   /** Puts SELinux into enforcing mode before the installation; default: false. */
   readonly enableSelinuxEnforcing?: boolean;
-  /** Milliseconds within which the installation must have started on all nodes (`deadline-passed`); default: one hour. */
+  /**
+   * Milliseconds within which the installation must have started on all nodes (`deadline-passed`);
+   * default: one hour.
+   */
   readonly timeoutMs?: number;
   /** When aborted, ends the work and throws the signal's reason. */
   readonly cancelSignal?: AbortSignal;

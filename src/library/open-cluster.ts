@@ -46,7 +46,10 @@ import { signalOf, usualLimitMs } from "./call-options.ts";
 
 /** How to create a cluster. */
 interface CreationOptions {
-  /** 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can exist side by side. */
+  /**
+   * 1 to 63 letters, digits, `_`, `.` and `-`; default: a random id, so that several clusters can
+   * exist side by side.
+   */
   readonly clusterId?: string;
   /** Path of your own private key that opens the nodes; default: a new key for the cluster. */
   readonly sshKey?: string;
@@ -55,8 +58,9 @@ interface CreationOptions {
   /** Milliseconds that the creation may take (`deadline-passed`); default: one hour. */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds from the creation until the nodes end by themselves, even if this process is gone; for containers and virtual machines. What is
-   * left of them is removed by the next command or call that looks for clusters. Default: the cluster exists until it is destroyed.
+   * Milliseconds from the creation until the nodes end by themselves, even if this process is gone;
+   * for containers and virtual machines. What is left of them is removed by the next command or
+   * call that looks for clusters. Default: the cluster exists until it is destroyed.
    */
   readonly lifetimeMs?: number;
   /** When aborted, removes what was created and then throws the signal's reason. */
@@ -68,13 +72,20 @@ export interface NewClusterRequest extends CreationOptions {
   /** Must match the artifact that will be installed; leave it out if that has no variants. */
   readonly variant?: Exclude<Variant, "none">;
   /**
-   * The platform of your own that will be installed: its folder, the file that `pack` wrote, or `example:etcd` and the like. Then node images contain its
-   * packages, its ports are open, and it decides the node counts that you leave out.
+   * The platform of your own that will be installed: its folder, the file that `pack` wrote, or
+   * `example:etcd` and the like. Then node images contain its packages, its ports are open, and it
+   * decides the node counts that you leave out.
    */
   readonly platform?: string;
-  /** Installs `platform`, too, and waits until it is ready, within `timeoutMs` each; if that fails, the cluster is destroyed unless `keepOnFailure` is set. Default: false. */
+  /**
+   * Installs `platform`, too, and waits until it is ready, within `timeoutMs` each; if that fails,
+   * the cluster is destroyed unless `keepOnFailure` is set. Default: false.
+   */
   readonly install?: boolean;
-  /** Node counts: 1 or more masters (1, 3, 5, 7 or 9 for a release artifact), 0 or more agents and public agents, at most 1,000 in all; default: 1 of each. */
+  /**
+   * Node counts: 1 or more masters (1, 3, 5, 7 or 9 for a release artifact), 0 or more agents and
+   * public agents, at most 1,000 in all; default: 1 of each.
+   */
   readonly masters?: number;
   readonly agents?: number;
   readonly publicAgents?: number;
@@ -135,7 +146,8 @@ export async function createForLibrary<Options>(
   const create: CreateRequest<Options> = {
     clusterId,
     machines,
-    // The installation comes later. Reading facts from the machines is part of their creation, so that a failure here leaves nothing behind.
+    // The installation comes later. Reading facts from the machines is part of their creation, so
+    // that a failure here leaves nothing behind.
     installation: undefined,
     readFacts: async ({ cluster, connections }, inner) => {
       learned.base = await readBase(backend, cluster, connections, inner);
@@ -351,7 +363,10 @@ async function readBase(
 /** A backend as users of the library construct it: it knows its own options, and has not queried anything yet. */
 export interface ClusterBackend<Options> {
   readonly distribution: string;
-  /** A method, because printing a backend must not show these: the environment contains credentials, and options may contain some. */
+  /**
+   * A method, because printing a backend must not show these: the environment contains credentials,
+   * and options may contain some.
+   */
   settings(): BackendSettings<Options>;
   /** Checks credentials and the like, and throws their errors. Changes nothing. */
   open(signal: AbortSignal): Promise<Backend<Options>>;

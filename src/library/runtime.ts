@@ -24,20 +24,26 @@ import { libraryWords } from "./call-options.ts";
 /** Options that every backend of the library takes besides its own. */
 export interface RuntimeOptions {
   /**
-   * Variables by name, as `backend/cloud/README.md` lists them: credentials, endpoints, `XDG_STATE_HOME` (where keys and logs are kept). Default: the
-   * variables of the process. The cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any case.
+   * Variables by name, as `backend/cloud/README.md` lists them: credentials, endpoints,
+   * `XDG_STATE_HOME` (where keys and logs are kept). Default: the variables of the process. The
+   * cloud's own packages read some of theirs, such as `AWS_CONFIG_FILE`, from the process in any
+   * case.
    */
   readonly environment?: Environment;
   /**
-   * Called with one printable line, without a newline and with secrets masked, for each step, result, note and wait. If it throws, that becomes a
-   * warning of the process, the work goes on, and it isn't called again. Default: no reports.
+   * Called with one printable line, without a newline and with secrets masked, for each step,
+   * result, note and wait. If it throws, that becomes a warning of the process, the work goes on,
+   * and it isn't called again. Default: no reports.
    */
   readonly onProgress?: (line: string) => void;
 }
 
 type Warn = (text: string) => void;
 
-/** Splits the options of a backend's constructor into those of the runtime and the backend's own. Throws `bad-usage`. */
+/**
+ * Splits the options of a backend's constructor into those of the runtime and the backend's own.
+ * Throws `bad-usage`.
+ */
 export function splitRuntimeOptions<Own extends object>(
   given: Own & RuntimeOptions,
   { env, emitWarning }: { readonly env: Environment; readonly emitWarning: Warn },
@@ -70,7 +76,10 @@ const shape: Shape<RuntimeOptions> = {
   onProgress: optional(callback),
 };
 
-/** Reports progress to a function, one printable line at a time and without secrets: the library has no terminal of its own. */
+/**
+ * Reports progress to a function, one printable line at a time and without secrets: the library has
+ * no terminal of its own.
+ */
 export class LineProgress implements Progress {
   readonly #masker = new Masker();
   readonly #changes = new StepChanges();
@@ -146,8 +155,9 @@ export class LineProgress implements Progress {
 const idleMs = 2_000;
 
 /**
- * The connections to a cluster's nodes, for the holder of a Cluster. They stay open while in use and a moment longer, so that consecutive commands
- * share them and a program that has nothing left to do ends by itself.
+ * The connections to a cluster's nodes, for the holder of a Cluster. They stay open while in use
+ * and a moment longer, so that consecutive commands share them and a program that has nothing left
+ * to do ends by itself.
  */
 export class SharedConnections implements AsyncDisposable {
   readonly #open: () => ConnectionPool;
@@ -193,7 +203,10 @@ export class SharedConnections implements AsyncDisposable {
     await pool?.[Symbol.asyncDispose]();
   }
 
-  /** Ends all connections, because their nodes are replaced. The next use opens new ones. Work in progress fails as `connection-failed`. */
+  /**
+   * Ends all connections, because their nodes are replaced. The next use opens new ones. Work in
+   * progress fails as `connection-failed`.
+   */
   async reset(): Promise<void> {
     clearTimeout(this.#state.timer);
     await this.#close();

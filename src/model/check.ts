@@ -13,7 +13,10 @@ export interface Check {
   readonly name: string;
   /** Milliseconds without an answer after which the check has failed. */
   readonly limitMs: number;
-  /** An error makes the check fail: a ClusterError is reported with its own message, anything else as a bug in this program. */
+  /**
+   * An error makes the check fail: a ClusterError is reported with its own message, anything else
+   * as a bug in this program.
+   */
   run(signal: AbortSignal): Promise<Outcome>;
 }
 

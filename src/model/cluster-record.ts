@@ -9,7 +9,10 @@ export type Variant = (typeof variants)[number] | "none";
 
 export type WebScheme = "http" | "https";
 
-/** The masters' web UI in the form in which tags and labels store it. A scheme alone means its usual port and the path `/`. `none`: there is no web UI. */
+/**
+ * The masters' web UI in the form in which tags and labels store it. A scheme alone means its usual
+ * port and the path `/`. `none`: there is no web UI.
+ */
 export type WebUi = WebScheme | `${WebScheme}:${number}/${string}` | "none";
 
 export interface WebEndpoint {
@@ -36,7 +39,10 @@ export function webPortsOf(webUi: WebUi | undefined): Readonly<Record<WebScheme,
   return endpoint === undefined ? webPorts : { ...webPorts, [endpoint.scheme]: endpoint.port };
 }
 
-/** A platform without variants as tags and labels store it: its name, its TCP ports and its version. See `platformText`. */
+/**
+ * A platform without variants as tags and labels store it: its name, its TCP ports and its version.
+ * See `platformText`.
+ */
 export interface PlatformName {
   readonly name: string;
   /** As of the creation: an upgrade doesn't change it. */
@@ -48,8 +54,8 @@ export interface PlatformName {
 export type Counts = Readonly<Record<Role, number>>;
 
 /**
- * `starting`: not up yet. `running`: up. `paused`: frozen, with its memory. `stopped`: off, but can be started again. `ending`: shutting down.
- * `ended`: gone, but still known to the backend.
+ * `starting`: not up yet. `running`: up. `paused`: frozen, with its memory. `stopped`: off, but can
+ * be started again. `ending`: shutting down. `ended`: gone, but still known to the backend.
  */
 export type NodeState = "starting" | "running" | "paused" | "stopped" | "ending" | "ended";
 
@@ -111,17 +117,26 @@ export interface ClusterRecord {
   readonly createdAt: Date | undefined;
   /** When the machines end by themselves; absent if they have no fixed lifetime. */
   readonly expiresAt: Date | undefined;
-  /** The maximum cost until the end in US dollars, as shown to users; absent if machines are free or the price is unknown. */
+  /**
+   * The maximum cost until the end in US dollars, as shown to users; absent if machines are free or
+   * the price is unknown.
+   */
   readonly maximumCost?: number | undefined;
   /** According to the platform when the cluster was created; absent if it wasn't known yet. */
   readonly webUi?: WebUi | undefined;
-  /** What was installed, in the form in which tags and labels store it; absent if it has variants, or wasn't known yet. */
+  /**
+   * What was installed, in the form in which tags and labels store it; absent if it has variants,
+   * or wasn't known yet.
+   */
   readonly platform?: string | undefined;
   /** How many nodes were created; absent if that isn't known. */
   readonly requested?: Counts | undefined;
   /** In role order (master, agent, public_agent), then by index. */
   readonly nodes: readonly NodeRecord[];
-  /** The folder on this machine with the cluster's key, known hosts and logs. It exists only on machines that created or imported the cluster. */
+  /**
+   * The folder on this machine with the cluster's key, known hosts and logs. It exists only on
+   * machines that created or imported the cluster.
+   */
   readonly directory: string;
 }
 
@@ -174,7 +189,10 @@ export function clusterState(
   return isComplete ? "running" : "incomplete";
 }
 
-/** Returns the state of a cluster whose machines exist until they are removed, so that none is ever ending. See `clusterState`. */
+/**
+ * Returns the state of a cluster whose machines exist until they are removed, so that none is ever
+ * ending. See `clusterState`.
+ */
 export function localClusterState(
   nodes: readonly NodeRecord[],
   requested: Counts | undefined,
@@ -197,6 +215,9 @@ export interface NodeTraits {
   readonly ipDetectPublic: string | undefined;
   /** Whether nodes synchronize their own clocks; false if they use this machine's clock. */
   readonly nodesKeepTime: boolean;
-  /** A sentence that names what has control groups version 1, for users whose nodes have version 2 but need version 1. */
+  /**
+   * A sentence that names what has control groups version 1, for users whose nodes have version 2
+   * but need version 1.
+   */
   readonly cgroups1Advice: string;
 }

@@ -1,6 +1,7 @@
 /**
- * The events of a cluster's life, one JSON object a line in `events.jsonl`. This is the only place that declares their fields: whatever writes or reads
- * events takes the types and readers from here.
+ * The events of a cluster's life, one JSON object a line in `events.jsonl`. This is the only place
+ * that declares their fields: whatever writes or reads events takes the types and readers from
+ * here.
  */
 import * as read from "./reader.ts";
 
@@ -33,8 +34,8 @@ const kinds = {
     seconds: read.optional(read.number),
   },
   /**
-   * A command on nodes, or on this computer if there are none, secrets masked. `status` is the highest of all nodes; without it, `text` says why there is
-   * none.
+   * A command on nodes, or on this computer if there are none, secrets masked. `status` is the
+   * highest of all nodes; without it, `text` says why there is none.
    */
   run: {
     command: text,

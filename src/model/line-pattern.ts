@@ -1,4 +1,7 @@
-/** Patterns that find lines of logs: a line matches if it contains the pattern's texts in their order, with anything where the pattern has `*`. */
+/**
+ * Patterns that find lines of logs: a line matches if it contains the pattern's texts in their
+ * order, with anything where the pattern has `*`.
+ */
 
 /** Shorter texts are in almost every line. */
 const leastText = 3;

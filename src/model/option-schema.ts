@@ -17,7 +17,10 @@ export interface BackendOption<Value = unknown> extends Rule<Value> {
   readonly summary: string;
   /** Absent: `--` and the option's name. */
   readonly flag?: `--${string}`;
-  /** Whether it selects the scope in which to look for clusters, such as a region. Every command that finds clusters has it. */
+  /**
+   * Whether it selects the scope in which to look for clusters, such as a region. Every command
+   * that finds clusters has it.
+   */
   readonly isScope?: true;
   /** Whether its value names something on this computer that a file with the cluster doesn't contain. */
   readonly isLocal?: true;
@@ -61,7 +64,10 @@ type LibraryValue<Option> = Option extends { readonly isFlag: true }
       ? Single<Option>
       : string;
 
-/** The options of the library that follow from a schema. Each is described by its `summary`, and has its `default` or `defaultText`. */
+/**
+ * The options of the library that follow from a schema. Each is described by its `summary`, and has
+ * its `default` or `defaultText`.
+ */
 export type LibraryOptions<Schema> = {
   readonly [Name in keyof Schema]?: Schema[Name] extends { readonly repeatable: true }
     ? readonly LibraryValue<Schema[Name]>[]
@@ -102,8 +108,9 @@ type Given<Schema> = {
 };
 
 /**
- * Reads and checks the options that a program passes, like those of a command line. Throws `bad-usage` with every problem. `parse` checks
- * several values together; a value that was invalid by itself is absent.
+ * Reads and checks the options that a program passes, like those of a command line. Throws
+ * `bad-usage` with every problem. `parse` checks several values together; a value that was invalid
+ * by itself is absent.
  */
 export function readOptions<Schema extends OptionSchema, Options>(
   schema: Schema,
@@ -151,8 +158,8 @@ export const offlineOption = {
 } as const;
 
 /**
- * The option that all backends have. Each has its own distributions. `selinuxProblem` says why SELinux can't be set to enforcing on nodes of one;
- * undefined if it can.
+ * The option that all backends have. Each has its own distributions. `selinuxProblem` says why
+ * SELinux can't be set to enforcing on nodes of one; undefined if it can.
  */
 export const distributionOption = <const Default extends string>(
   known: readonly string[],

@@ -11,9 +11,10 @@ import * as read from "./reader.ts";
 import { type Rule, numberOrDigits, wholeNumber } from "./rule.ts";
 
 /**
- * Parsers for the values of a cluster record. They read every text that comes from outside: tags, labels, API answers, files of older versions. Each
- * takes anything and returns the value, or `undefined` if it has another shape. A parsed value is safe in a path, in a line of configuration and on a
- * terminal, so that no other code has to check it.
+ * Parsers for the values of a cluster record. They read every text that comes from outside: tags,
+ * labels, API answers, files of older versions. Each takes anything and returns the value, or
+ * `undefined` if it has another shape. A parsed value is safe in a path, in a line of configuration
+ * and on a terminal, so that no other code has to check it.
  */
 
 export const parseClusterId = read.matching(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/);

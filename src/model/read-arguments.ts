@@ -4,8 +4,8 @@ import { isMapping } from "./reader.ts";
 import { type Rule, refusal, wordOf } from "./rule.ts";
 
 /**
- * Checks the arguments of the library at run time. TypeScript checks the same, but callers may use JavaScript, and a creation must not begin with a
- * value that no command could read back.
+ * Checks the arguments of the library at run time. TypeScript checks the same, but callers may use
+ * JavaScript, and a creation must not begin with a value that no command could read back.
  */
 
 /** Returns what is wrong with a value, as one sentence without the argument's name, or `undefined`. */
@@ -23,8 +23,9 @@ export const required = (check: ArgumentCheck): Argument => ({ check, isRequired
 export const optional = (check: ArgumentCheck): Argument => ({ check, isRequired: false });
 
 /**
- * Returns a copy with the known properties, so that later changes to the caller's object have no effect. Throws `bad-usage` with every problem: those of
- * the shape, and those that `problemsOf` finds in values of the right shape.
+ * Returns a copy with the known properties, so that later changes to the caller's object have no
+ * effect. Throws `bad-usage` with every problem: those of the shape, and those that `problemsOf`
+ * finds in values of the right shape.
  */
 export function readArguments<Given extends object>(
   given: Given,
@@ -177,7 +178,10 @@ function dataProblem(given: unknown, outer: readonly unknown[]): string | undefi
   );
 }
 
-/** Dates, sets and the like lose their contents in JSON. Objects of another realm, as in some test runners, are ordinary. */
+/**
+ * Dates, sets and the like lose their contents in JSON. Objects of another realm, as in some test
+ * runners, are ordinary.
+ */
 function isOrdinary(given: unknown): boolean {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return true;
   const prototype: unknown = Object.getPrototypeOf(given);

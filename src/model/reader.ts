@@ -10,7 +10,10 @@ export type Reader<Value> = (found: unknown) => Value | undefined;
 
 interface Optional<Value> {
   readonly reader: Reader<Value>;
-  /** `missing`: a field of another shape makes the object unreadable. `anything`: a field of another shape counts as missing. */
+  /**
+   * `missing`: a field of another shape makes the object unreadable. `anything`: a field of another
+   * shape counts as missing.
+   */
   readonly accepts: "missing" | "anything";
 }
 

@@ -2,8 +2,10 @@ import { quoted } from "../errors.ts";
 import { type Reader, integer, matching, oneOf, refined } from "./reader.ts";
 
 /**
- * What a value must be, wherever it comes from. The command line, the library, platform.yaml, tags, labels and files read values by the same rules; each
- * has an adapter for its own form (`byRule` in cli/options/value-types.ts and in read-arguments.ts, `readFact` in platform/folder/fact-reader.ts).
+ * What a value must be, wherever it comes from. The command line, the library, platform.yaml, tags,
+ * labels and files read values by the same rules; each has an adapter for its own form (`byRule` in
+ * cli/options/value-types.ts and in read-arguments.ts, `readFact` in
+ * platform/folder/fact-reader.ts).
  */
 export interface Rule<Value> {
   readonly read: Reader<Value>;

@@ -40,7 +40,10 @@ export interface TemplateRecord {
   readonly problem: string | undefined;
 }
 
-/** The beginning of a file with a cluster: a frame that zstd skips (RFC 8878, 3.1.2). It contains JSON whose first field is this format. */
+/**
+ * The beginning of a file with a cluster: a frame that zstd skips (RFC 8878, 3.1.2). It contains
+ * JSON whose first field is this format.
+ */
 export const clusterFileStart = {
   format: "cluster-e2e-cluster",
   /** Any of 16 magic numbers begins such a frame. */

@@ -16,7 +16,10 @@ export interface Question<Answer> {
   readonly parse: (stdout: string) => Answer;
 }
 
-/** Asks a node in one round trip. Throws `remote-command-failed` with the script's own reason, and as connections do. */
+/**
+ * Asks a node in one round trip. Throws `remote-command-failed` with the script's own reason, and
+ * as connections do.
+ */
 export async function ask<Answer>(
   { connection, reference }: NodeConnection,
   { name, script, words = [], limitMs, task, parse }: Question<Answer>,

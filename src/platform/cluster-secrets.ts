@@ -15,7 +15,10 @@ import { layouts } from "./layouts/find-layout.ts";
 
 /** How much of each file is read. */
 const mostBytes = 64_000;
-/** Limits for the secrets from a node, which may be hostile. Real clusters have about ten: a license, keys, and a few passwords. */
+/**
+ * Limits for the secrets from a node, which may be hostile. Real clusters have about ten: a
+ * license, keys, and a few passwords.
+ */
 const mostSecrets = 500;
 const mostCharacters = 64_000;
 /** Of all files that aren't text, which are masked in hexadecimal and base64 too. Real ones are keys of a kilobyte. */
@@ -49,15 +52,19 @@ export const secretsScript =
 interface ClusterSecrets {
   /** For `Progress.hide`. */
   readonly values: readonly string[];
-  /** Whether the configuration is there and the installation has ended. Until then, the platform may generate more secrets. */
+  /**
+   * Whether the configuration is there and the installation has ended. Until then, the platform may
+   * generate more secrets.
+   */
   readonly areComplete: boolean;
   /** A sentence, without a full stop, about each file that is there and whose secrets aren't among the values. */
   readonly unmasked: readonly string[];
 }
 
 /**
- * Reads the cluster's secrets from the first master: those in its configuration, such as license and password hash, and those that the platform has
- * generated. They are masked in everything that nodes print, and never shown.
+ * Reads the cluster's secrets from the first master: those in its configuration, such as license
+ * and password hash, and those that the platform has generated. They are masked in everything that
+ * nodes print, and never shown.
  */
 async function readClusterSecrets(
   connection: Connection,
@@ -91,8 +98,9 @@ async function readClusterSecrets(
 }
 
 /**
- * Hides the cluster's secrets, read from the first master, and warns of files that can't be masked, except of those that `told` has already. Returns
- * whether they are complete. Throws `TooManySecrets` and the errors of the connection.
+ * Hides the cluster's secrets, read from the first master, and warns of files that can't be masked,
+ * except of those that `told` has already. Returns whether they are complete. Throws
+ * `TooManySecrets` and the errors of the connection.
  */
 export async function hideSecrets(
   { progress, signal }: Pick<Work, "progress" | "signal">,
@@ -108,7 +116,10 @@ export async function hideSecrets(
   return areComplete;
 }
 
-/** Thrown if the first master names too many secrets. No text from the nodes may be shown then, because it can't be masked. */
+/**
+ * Thrown if the first master names too many secrets. No text from the nodes may be shown then,
+ * because it can't be masked.
+ */
 export class TooManySecrets extends ClusterError {
   constructor() {
     super(

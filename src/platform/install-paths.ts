@@ -17,7 +17,10 @@ const workPathsOf = (folder: string): WorkPaths => ({
 export const installWork = workPathsOf("/var/lib/cluster-e2e/installer");
 export const upgradeWork = workPathsOf("/var/lib/cluster-e2e/upgrade");
 
-/** The program's own files on a node, which only root can read, and some of the system. Scripts take the paths from here. */
+/**
+ * The program's own files on a node, which only root can read, and some of the system. Scripts take
+ * the paths from here.
+ */
 export const installPaths = {
   folder: "/var/lib/cluster-e2e",
   /** Its `config.yaml` must stay, because cluster-secrets.ts and upgrades read it. */

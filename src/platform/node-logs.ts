@@ -11,8 +11,9 @@ import { layouts } from "./layouts/find-layout.ts";
 import logsFile from "./node-logs.sh" with { type: "text" };
 
 /**
- * Transfers texts written by a node's processes in one command's output, so that no text can imitate another. Each text is a line `<name> <base64>`:
- * base64 contains neither spaces nor line breaks, and the names come from this program alone.
+ * Transfers texts written by a node's processes in one command's output, so that no text can
+ * imitate another. Each text is a line `<name> <base64>`: base64 contains neither spaces nor line
+ * breaks, and the names come from this program alone.
  */
 
 /** The shell function `frame NAME`, which prints its stdin as one such line. */
@@ -145,8 +146,9 @@ export interface LogsLimits extends LogsSelection {
 }
 
 /**
- * Collects the logs of every node that answers within `limitMs`, named `<reference>.<log>`. Never throws: for other nodes it returns a text with the
- * reason. The logs may hold secrets, which the code that writes them masks.
+ * Collects the logs of every node that answers within `limitMs`, named `<reference>.<log>`. Never
+ * throws: for other nodes it returns a text with the reason. The logs may hold secrets, which the
+ * code that writes them masks.
  */
 export async function collectNodeLogs(
   cluster: ClusterRecord,

@@ -36,7 +36,10 @@ export async function readResolvers(
   return parseResolvers(result.stdout);
 }
 
-/** Parses the node's output, one address a line. The addresses end up in the configuration, so anything else is skipped. */
+/**
+ * Parses the node's output, one address a line. The addresses end up in the configuration, so
+ * anything else is skipped.
+ */
 export function parseResolvers(stdout: string): readonly string[] {
   const addresses = plainLines(stdout, 100).map(parseIpv4);
   return [...new Set(addresses.filter((address) => address !== undefined))];

@@ -28,8 +28,10 @@ interface Measurement {
 type Correction = Measurement & { readonly sets: number };
 
 /**
- * Sets a node's clock by ours, by measured differences: whatever is computed here and set there is late by the time of the way, and of a program's
- * start. A clock that is right already isn't touched, and one that a fault has set wrong stays wrong by as much. Throws `remote-command-failed` if the node refuses.
+ * Sets a node's clock by ours, by measured differences: whatever is computed here and set there is
+ * late by the time of the way, and of a program's start. A clock that is right already isn't
+ * touched, and one that a fault has set wrong stays wrong by as much. Throws
+ * `remote-command-failed` if the node refuses.
  */
 export async function correctClock(
   { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,

@@ -26,7 +26,10 @@ export function findSsh(environment: Environment): string {
 const nameAdvice =
   'Give the user a name, as root or where the file is writable: echo "me:x:$(id -u):$(id -g)::$HOME:/bin/sh" >>/etc/passwd. Or use a user with a name.';
 
-/** OpenSSH's programs don't even print their version for a user who is only a number, as users of containers often are. */
+/**
+ * OpenSSH's programs don't even print their version for a user who is only a number, as users of
+ * containers often are.
+ */
 function refusalOfUser(path: string, environment: Environment): string | undefined {
   if (hasEntry()) return undefined;
   // The user may still be known to a directory such as LDAP, or to a library that the environment names.

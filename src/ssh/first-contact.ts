@@ -24,7 +24,10 @@ export interface FirstContact extends Pick<Runtime, "clock" | "progress"> {
   readonly untilSwitched: boolean;
   /** Clock time after which no further try begins. */
   readonly deadlineMs: number;
-  /** The time, in milliseconds, after which no further try begins if the node shows nothing new meanwhile. Default: only the deadline counts. */
+  /**
+   * The time, in milliseconds, after which no further try begins if the node shows nothing new
+   * meanwhile. Default: only the deadline counts.
+   */
   readonly quietMs?: number | undefined;
   /** What else shows that the node is still booting. It changes as long as it is. */
   readonly sign?: (() => Promise<string>) | undefined;

@@ -21,8 +21,8 @@ export interface OpenForward extends AsyncDisposable {
 }
 
 /**
- * Listens on 127.0.0.1 only, and leads each connection through SSH to a port of the node, whose own address is tried first, then its 127.0.0.1. Throws
- * `bad-usage` if the local port can't be opened.
+ * Listens on 127.0.0.1 only, and leads each connection through SSH to a port of the node, whose own
+ * address is tried first, then its 127.0.0.1. Throws `bad-usage` if the local port can't be opened.
  */
 export async function forwardPort(forward: Forward, signal: AbortSignal): Promise<OpenForward> {
   const open = new Set<Socket>();

@@ -99,7 +99,10 @@ export function fingerprint(key: Uint8Array): string {
   return `SHA256:${createHash("sha256").update(key).digest("base64").replaceAll("=", "")}`;
 }
 
-/** Returns the wire format of a public key line (`ssh-ed25519 AAAA… comment`); undefined if it isn't a key of this type. */
+/**
+ * Returns the wire format of a public key line (`ssh-ed25519 AAAA… comment`); undefined if it isn't
+ * a key of this type.
+ */
 export function readPublicKey(line: string, type: string): Buffer | undefined {
   const [name, base64] = line.trim().split(/\s+/);
   if (name !== type || base64 === undefined || !/^[A-Za-z0-9+/]+=*$/.test(base64)) return undefined;

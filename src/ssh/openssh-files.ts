@@ -110,7 +110,10 @@ function notWritten(path: string, error: unknown): ClusterError {
   );
 }
 
-/** Returns a text that differs after each change, because the file is always replaced as a whole; empty without a file. */
+/**
+ * Returns a text that differs after each change, because the file is always replaced as a whole;
+ * empty without a file.
+ */
 function fileVersion(path: string): string {
   const information = statSync(path, { throwIfNoEntry: false });
   return information === undefined
@@ -165,7 +168,8 @@ function hostBlock(
     ["GlobalKnownHostsFile", "/dev/null"],
     ["CheckHostIP", "no"],
     ["UpdateHostKeys", "no"],
-    // It includes the server's greeting. To this computer itself, a connection takes no time: a machine here may be slow.
+    // It includes the server's greeting. To this computer itself, a connection takes no time: a
+    // machine here may be slow.
     ["ConnectTimeout", isLoopback(host) ? "60" : "15"],
     // It also limits each answer to a login.
     ["ServerAliveInterval", "10"],
@@ -183,12 +187,18 @@ function hostBlock(
 const aliases = (name: string, clusterId: string): readonly string[] =>
   [name, name.replaceAll("_", "-")].map((each) => `${each}.${clusterId}`);
 
-/** After how many keepalive requests without an answer, one each 10 s, a node counts as lost. A machine on this computer may just be slow. */
+/**
+ * After how many keepalive requests without an answer, one each 10 s, a node counts as lost. A
+ * machine on this computer may just be slow.
+ */
 export const unansweredRequests = (host: string): number => (isLoopback(host) ? 6 : 3);
 
 export const isLoopback = (host: string): boolean => /^127\.\d+\.\d+\.\d+$/.test(host);
 
-/** Records contain only plain values, but no value may ever become a second word or line, or something that ssh expands. */
+/**
+ * Records contain only plain values, but no value may ever become a second word or line, or
+ * something that ssh expands.
+ */
 function wordOf(what: string, value: string): string {
   if (/^[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$/.test(value)) return value;
   const message = `Cannot pass the ${what} ${JSON.stringify(value.slice(0, 100))} to ssh.`;
@@ -200,7 +210,10 @@ function wordOf(what: string, value: string): string {
 /** The user's shell runs it, and ssh expands `%` in it. */
 export const proxyCommand = ({ argv }: Passage): string => quote(argv).replaceAll("%", "%%");
 
-/** ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to escape those. Throws `machine-not-set-up`. */
+/**
+ * ssh expands `%` in these paths. Some versions also expand `\` and `${…}`; others have no way to
+ * escape those. Throws `machine-not-set-up`.
+ */
 export function quotedPath(path: string): string {
   if (/["\\\p{Cc}\u2028\u2029]|\$\{/u.test(path)) {
     throw new ClusterError(

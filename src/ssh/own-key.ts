@@ -8,9 +8,10 @@ import type { Environment } from "../system/runtime.ts";
 import { type KeyPair, ed25519Pair, longestKey, parseKey, pem } from "./keys.ts";
 
 /**
- * Reads a user's own private key and derives its public half. The result is in the form that both OpenSSH and ssh2 read: OpenSSH's
- * own format or the older PEM, whatever line ends, marks or other text the file has, and also if the file is PKCS #8. Throws
- * `bad-usage` with the reason if the key can't open nodes without a person, or current OpenSSH refuses it.
+ * Reads a user's own private key and derives its public half. The result is in the form that both
+ * OpenSSH and ssh2 read: OpenSSH's own format or the older PEM, whatever line ends, marks or other
+ * text the file has, and also if the file is PKCS #8. Throws `bad-usage` with the reason if the key
+ * can't open nodes without a person, or current OpenSSH refuses it.
  */
 export async function readKeyPair(path: string): Promise<KeyPair> {
   const refuse = (reason: string, hint: string, cause?: unknown): never => {
@@ -51,8 +52,9 @@ interface OwnKeyCopy {
 }
 
 /**
- * Lets OpenSSH itself read the private key in a file of ours, because `run` hands it to ssh. Throws `bad-usage` if it can't, or
- * reads another key. Without `ssh-keygen` on this machine it proves nothing.
+ * Lets OpenSSH itself read the private key in a file of ours, because `run` hands it to ssh. Throws
+ * `bad-usage` if it can't, or reads another key. Without `ssh-keygen` on this machine it proves
+ * nothing.
  */
 export async function proveOpenSshReads(
   { path, file, publicKey }: OwnKeyCopy,
@@ -121,7 +123,10 @@ interface PrivateBlock {
   readonly base64: string;
 }
 
-/** Finds the private key in a file, which may also have comments, parameters or certificates. Undefined if it has none. */
+/**
+ * Finds the private key in a file, which may also have comments, parameters or certificates.
+ * Undefined if it has none.
+ */
 function privateBlock(text: string): PrivateBlock | Refusal | undefined {
   if (text.length > longestKey)
     return { reason: "the file is longer than any key", hint: otherKey };

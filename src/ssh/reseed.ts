@@ -6,13 +6,19 @@ import type { Connection } from "./connection/connection.ts";
 import reseedFile from "./reseed.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
-/** The script that gives a machine other random numbers than every other machine that continues from the same memory. */
+/**
+ * The script that gives a machine other random numbers than every other machine that continues from
+ * the same memory.
+ */
 export const reseedScript = shellText(reseedFile);
 
 /** A line for its input. */
 export const freshEntropy = (): string => randomBytes(64).toString("base64");
 
-/** Comes before anything else that is done on a node that continues from saved memory. Throws `remote-command-failed` if nothing proves its effect. */
+/**
+ * Comes before anything else that is done on a node that continues from saved memory. Throws
+ * `remote-command-failed` if nothing proves its effect.
+ */
 export async function reseed(
   connection: Connection,
   node: string,

@@ -45,7 +45,10 @@ interface CreationName {
   readonly creationId: string;
 }
 
-/** `root` is the folder of one backend and scope, such as `…/cloud/us-west-2`. Both ids must have been parsed; an unparsed id is a bug. */
+/**
+ * `root` is the folder of one backend and scope, such as `…/cloud/us-west-2`. Both ids must have
+ * been parsed; an unparsed id is a bug.
+ */
 export function creationDirectory(root: string, clusterId: string, creationId: string): string {
   if (parseClusterId(clusterId) === undefined || parseCreationId(creationId) === undefined) {
     throw new TypeError(
@@ -80,7 +83,10 @@ export async function assertOwnFolder(directory: string): Promise<void> {
   );
 }
 
-/** Whether a creation's folder is no link, or doesn't exist. Folders above it may be links: `$XDG_STATE_HOME` is the user's choice. */
+/**
+ * Whether a creation's folder is no link, or doesn't exist. Folders above it may be links:
+ * `$XDG_STATE_HOME` is the user's choice.
+ */
 export async function isOwnFolder(directory: string): Promise<boolean> {
   try {
     return (
@@ -94,20 +100,27 @@ export async function isOwnFolder(directory: string): Promise<boolean> {
   }
 }
 
-/** Creates a creation's folder for this user alone, or restricts an existing one to this user. Throws the errors of `assertOwnFolder`. */
+/**
+ * Creates a creation's folder for this user alone, or restricts an existing one to this user.
+ * Throws the errors of `assertOwnFolder`.
+ */
 export async function makeCreationFolder(directory: string): Promise<void> {
   await assertOwnFolder(directory);
   await makePrivateFolder(directory);
 }
 
 /**
- * `unfinished`: in progress, or its program died, so its machines must not be used. `finished`: the cluster exists (or is kept on purpose).
- * `in-use`: it exists until its program ends. `removed`: nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
+ * `unfinished`: in progress, or its program died, so its machines must not be used. `finished`: the
+ * cluster exists (or is kept on purpose). `in-use`: it exists until its program ends. `removed`:
+ * nothing of it is left. `abandoned`: its program could not remove everything, and no longer tries.
  */
 const creationStates = ["unfinished", "finished", "in-use", "removed", "abandoned"] as const;
 type CreationState = (typeof creationStates)[number];
 
-/** The contents of `creation.json`. While the owner is alive, it holds the lock on a creation that is unfinished or in use. */
+/**
+ * The contents of `creation.json`. While the owner is alive, it holds the lock on a creation that
+ * is unfinished or in use.
+ */
 interface Creation extends CreationName {
   readonly schemaVersion: 1;
   readonly state: CreationState;
@@ -130,7 +143,10 @@ export async function beginCreation(
   await writeCreation(directory, { clusterId, creationId, state: "unfinished" });
 }
 
-/** Records how the creation ended, or that it is complete. Without this, a later create on this machine treats its machines as remains. */
+/**
+ * Records how the creation ended, or that it is complete. Without this, a later create on this
+ * machine treats its machines as remains.
+ */
 export async function endCreation(
   directory: string,
   state: Exclude<CreationState, "unfinished">,
@@ -139,13 +155,19 @@ export async function endCreation(
   if (creation !== undefined) await writeCreation(directory, { ...creation, state });
 }
 
-/** Records that nothing of the creation is left, and removes its key, which opens nothing any more. On a full disk, that makes room for the record. */
+/**
+ * Records that nothing of the creation is left, and removes its key, which opens nothing any more.
+ * On a full disk, that makes room for the record.
+ */
 export async function endRemovedCreation(directory: string): Promise<void> {
   if (await isOwnFolder(directory)) await rm(creationFiles(directory).privateKey, { force: true });
   await endCreation(directory, "removed");
 }
 
-/** Returns the creations with this cluster id, or with ids of this form, that no process works on and that may have left something behind. */
+/**
+ * Returns the creations with this cluster id, or with ids of this form, that no process works on
+ * and that may have left something behind.
+ */
 export async function abandonedCreations(
   root: string,
   clusterIds: string | RegExp,
@@ -186,7 +208,10 @@ export async function presentCreations(
   return found.flat();
 }
 
-/** Whether this machine has created or imported the cluster of this folder, and has neither removed it nor given up on it. */
+/**
+ * Whether this machine has created or imported the cluster of this folder, and has neither removed
+ * it nor given up on it.
+ */
 export async function isCreationHere(directory: string): Promise<boolean> {
   if (!(await isAccessible(creationFiles(directory).privateKey)) || !(await isOwnFolder(directory)))
     return false;
@@ -252,7 +277,10 @@ async function readCreation(directory: string): Promise<Creation | undefined> {
   return readOwnJson(creationFiles(directory).creation, (found) => parseCreation(found, directory));
 }
 
-/** Parses the JSON of `creation.json`; undefined if it has another shape, or names another creation than its folder does. */
+/**
+ * Parses the JSON of `creation.json`; undefined if it has another shape, or names another creation
+ * than its folder does.
+ */
 export function parseCreation(found: unknown, directory: string): Creation | undefined {
   const name = creationOfDirectory(directory);
   if (name === undefined) return undefined;

@@ -20,8 +20,9 @@ const longestLine = 100_000;
 export const eventsFile = (directory: string): string => join(directory, "events.jsonl");
 
 /**
- * Appends an event to the cluster's file, which only this user can read. Its texts must be masked. It is written at once, so that it survives a crash. An
- * event that can't be written is lost: no command fails because of it.
+ * Appends an event to the cluster's file, which only this user can read. Its texts must be masked.
+ * It is written at once, so that it survives a crash. An event that can't be written is lost: no
+ * command fails because of it.
  */
 export function appendEvent(directory: string, event: ClusterEvent): void {
   const flags =
@@ -52,7 +53,10 @@ function isTorn(descriptor: number, information: Stats): boolean {
   return readSync(descriptor, last, 0, 1, information.size - 1) === 1 && last.toString() !== "\n";
 }
 
-/** Returns the events in the order in which they were written. Skips lines that are no events; a file that can't be read has none. */
+/**
+ * Returns the events in the order in which they were written. Skips lines that are no events; a
+ * file that can't be read has none.
+ */
 export async function readEvents(directory: string): Promise<readonly ClusterEvent[]> {
   try {
     await using file = await open(

@@ -5,14 +5,20 @@ import { ownUserId } from "../system/own-user.ts";
 import type { Environment } from "../system/runtime.ts";
 import { variable } from "../system/variable.ts";
 
-/** The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. Throws like `homeFolder`. */
+/**
+ * The folder for this machine's keys, known hosts and logs: `$XDG_STATE_HOME/cluster-e2e`. Throws
+ * like `homeFolder`.
+ */
 export const stateFolder = (environment: Environment): string =>
   join(
     xdgFolder(environment, "XDG_STATE_HOME") ?? join(homeFolder(environment), ".local", "state"),
     "cluster-e2e",
   );
 
-/** The folder for files that can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`. Throws like `homeFolder`. */
+/**
+ * The folder for files that can be fetched again, such as images: `$XDG_CACHE_HOME/cluster-e2e`.
+ * Throws like `homeFolder`.
+ */
 export const cacheFolder = (environment: Environment): string =>
   join(
     xdgFolder(environment, "XDG_CACHE_HOME") ?? join(homeFolder(environment), ".cache"),
@@ -20,8 +26,9 @@ export const cacheFolder = (environment: Environment): string =>
   );
 
 /**
- * Returns the user's home folder: `$HOME` or, if that isn't set, the one that the system knows. Throws `machine-not-set-up` if there is none, or if it isn't
- * absolute: files would otherwise end up in the current folder, which may be somebody else's checkout.
+ * Returns the user's home folder: `$HOME` or, if that isn't set, the one that the system knows.
+ * Throws `machine-not-set-up` if there is none, or if it isn't absolute: files would otherwise end
+ * up in the current folder, which may be somebody else's checkout.
  */
 export function homeFolder(environment: Environment): string {
   const path = variable(environment, "HOME") ?? knownHome();

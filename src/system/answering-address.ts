@@ -7,8 +7,9 @@ const headStartMs = 250;
 const limitMs = 5_000;
 
 /**
- * Returns the IPv4 address of a host whose IPv6 address is announced but doesn't answer; undefined if the host can be used as it is. Bun 1.4.4 connects
- * to the first address alone, which takes minutes to fail where a network swallows IPv6. Node needs no help: it tries both.
+ * Returns the IPv4 address of a host whose IPv6 address is announced but doesn't answer; undefined
+ * if the host can be used as it is. Bun 1.4.4 connects to the first address alone, which takes
+ * minutes to fail where a network swallows IPv6. Node needs no help: it tries both.
  */
 export async function answeringAddress(url: URL, signal: AbortSignal): Promise<string | undefined> {
   if (!("Bun" in globalThis) || isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0) return undefined;
@@ -34,7 +35,10 @@ interface AtAddress {
   };
 }
 
-/** An option of Bun's fetch. With the variable BUN_CONFIG_VERBOSE_FETCH, it would print headers, which contain tokens. */
+/**
+ * An option of Bun's fetch. With the variable BUN_CONFIG_VERBOSE_FETCH, it would print headers,
+ * which contain tokens.
+ */
 const quiet = { verbose: false } as const;
 
 /** How to fetch a URL from an address of its host, without a proxy; from its host if there is none. */

@@ -86,9 +86,11 @@ export interface Task<Result> {
 type Outcome<Result> = { readonly value: Result } | { readonly error: unknown };
 
 /**
- * Runs `body`, which starts tasks in the group, as parts of the work. The first failure, of the body or of a task, aborts all others. Resolves or rejects only when every
- * task has ended: with the body's result, which aborts the tasks that still run, or with the first failure. If the work's signal aborts, it rejects
- * with the signal's reason, or with what the body or a task adds to that (see whileWaitingFor): of several tasks, the one that was started first.
+ * Runs `body`, which starts tasks in the group, as parts of the work. The first failure, of the
+ * body or of a task, aborts all others. Resolves or rejects only when every task has ended: with
+ * the body's result, which aborts the tasks that still run, or with the first failure. If the
+ * work's signal aborts, it rejects with the signal's reason, or with what the body or a task adds
+ * to that (see whileWaitingFor): of several tasks, the one that was started first.
  */
 export async function withTasks<Part extends Pick<Work, "signal">, Result>(
   work: Part,

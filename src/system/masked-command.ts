@@ -1,6 +1,7 @@
 /**
  * Masks what looks like a secret in a command line: values of options and variables whose names say so (`--password x`,
- * `MYSQL_PWD=x`), values of `--env`, headers, `-u user:password`, and user parts of URLs. Secrets that the program knows are masked elsewhere.
+ * `MYSQL_PWD=x`), values of `--env`, headers, `-u user:password`, and user parts of URLs. Secrets
+ * that the program knows are masked elsewhere.
  */
 
 const longest = 4000;
@@ -78,7 +79,10 @@ function maskWord(word: string, level: number): string {
   return wrapped(attached.replaceAll(/:\/\/[^\s/@]*@/g, `://${hidden}@`));
 }
 
-/** Splits as a shell does, roughly: quotes hold words together, and a quote without an end reaches to the line's end. */
+/**
+ * Splits as a shell does, roughly: quotes hold words together, and a quote without an end reaches
+ * to the line's end.
+ */
 function piecesOf(line: string): readonly Piece[] {
   const pieces: Piece[] = [];
   for (let position = 0; position < line.length;) {

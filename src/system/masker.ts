@@ -74,7 +74,10 @@ const isWhole = (text: string, start: number, end: number): boolean =>
   !/[\p{L}\p{N}_]$/u.test(text.slice(Math.max(0, start - 2), start)) &&
   !/^[\p{L}\p{N}_]/u.test(text.slice(end, end + 2));
 
-/** Of a longer secret with several lines, each line is masked in all shapes, and the whole in those that hide the ends of lines. */
+/**
+ * Of a longer secret with several lines, each line is masked in all shapes, and the whole in those
+ * that hide the ends of lines.
+ */
 const longWhole = 1_000;
 
 const shapesOfWhole = (secret: string): readonly string[] => [
@@ -105,7 +108,10 @@ function jsonShapes(secret: string): readonly string[] {
   return [json, json.replaceAll("/", String.raw`\/`), go, inAscii(json), inAscii(go)];
 }
 
-/** What Python, JavaScript's `encodeURI`, Go and browsers leave as it is in a URL, besides letters, digits and `-._~`. */
+/**
+ * What Python, JavaScript's `encodeURI`, Go and browsers leave as it is in a URL, besides letters,
+ * digits and `-._~`.
+ */
 const keptInUrls = ["/", "!'()*;,/?:@&=+$#", "$&+,;=", "$&+=:@", "!$&'()*+,%"];
 
 function urlShapes(secret: string): readonly string[] {
@@ -180,8 +186,8 @@ interface Edge {
 
 /**
  * Finds all occurrences of many patterns in a text in one pass, with the automaton of Aho and Corasick
- * (https://doi.org/10.1145/360825.360855). Preparing it takes time in proportion to the patterns, and a search in proportion to the text, whatever
- * they contain: an attacker may choose both.
+ * (https://doi.org/10.1145/360825.360855). Preparing it takes time in proportion to the patterns,
+ * and a search in proportion to the text, whatever they contain: an attacker may choose both.
  */
 class PatternAutomaton {
   /** The child of a node of the trie, by node and UTF-16 code unit. */
@@ -220,7 +226,10 @@ class PatternAutomaton {
     }
   }
 
-  /** Calls `onFound` for each position at which patterns end, from left to right, with the start of the longest of them. */
+  /**
+   * Calls `onFound` for each position at which patterns end, from left to right, with the start of
+   * the longest of them.
+   */
   find(text: string, onFound: (start: number, end: number) => void): void {
     let node = root;
     for (let position = 0; position < text.length; position += 1) {

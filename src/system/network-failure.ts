@@ -41,7 +41,10 @@ export function networkFailure(error: unknown): NetworkFailure {
   };
 }
 
-/** A request that failed although, or because, it went through this proxy. The message is the proxy, as people may see it. */
+/**
+ * A request that failed although, or because, it went through this proxy. The message is the proxy,
+ * as people may see it.
+ */
 export class ProxiedFailure extends OwnError {
   override readonly name = "ProxiedFailure";
 }

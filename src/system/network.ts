@@ -16,9 +16,11 @@ export class RefusedAnswer extends OwnError {
 }
 
 /**
- * Requests a file and resolves with the answer, its body unread. It follows redirects itself, because the runtime would follow one from https to http
- * and back without a word. Sends the URL's user part, and only to the URL's own origin. If the server encodes the file although it is asked not to, asks
- * for all of it instead of a part, and the runtime decodes it. Rejects with `RefusedAnswer`, or with the runtime's error.
+ * Requests a file and resolves with the answer, its body unread. It follows redirects itself,
+ * because the runtime would follow one from https to http and back without a word. Sends the URL's
+ * user part, and only to the URL's own origin. If the server encodes the file although it is asked
+ * not to, asks for all of it instead of a part, and the runtime decodes it. Rejects with
+ * `RefusedAnswer`, or with the runtime's error.
  */
 export async function requestFile(
   start: string,
@@ -52,7 +54,8 @@ async function follow(
     const login = url.origin === first.origin ? authorization(first) : {};
     // A compressed answer has another length than the file, and could not be resumed.
     const headers = { ...range, ...login, "accept-encoding": "identity" };
-    // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost. Node has no such option, and needs none.
+    // A part that is encoded can't be decoded: Bun would reject, and the headers would be lost.
+    // Node has no such option, and needs none.
     const decompress = !("range" in range);
     const response = await fetchFrom(bare, { headers, redirect: "manual", decompress }, signal);
     if (response.status === 407)
@@ -103,7 +106,10 @@ function encodingOf({ headers }: Response): string | undefined {
 
 export const isEncoded = (response: Response): boolean => encodingOf(response) !== undefined;
 
-/** Size of a body as it is read. Undefined if it isn't known: where the server encodes the file, the header counts the encoded bytes. */
+/**
+ * Size of a body as it is read. Undefined if it isn't known: where the server encodes the file, the
+ * header counts the encoded bytes.
+ */
 export function bodyLength(response: Response): number | undefined {
   const length = response.headers.get("content-length");
   return length === null || isEncoded(response) ? undefined : Number(length);

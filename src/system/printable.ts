@@ -25,10 +25,11 @@ const notInLine = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const longestLine = 500;
 
 /**
- * Turns one piece of text from outside (a node, a tag, an engine, a server) into one line that a message of ours can quote: no line breaks, no control
- * characters, nothing that a CI system takes for a command, and at most `longest` characters. Anything but a text becomes an empty line. It is marked, so
- * that secrets in it are masked. Callers that quote text from outside use this, or one of the functions below. Takes linear time, and looks only at the
- * beginning of a long text.
+ * Turns one piece of text from outside (a node, a tag, an engine, a server) into one line that a
+ * message of ours can quote: no line breaks, no control characters, nothing that a CI system takes
+ * for a command, and at most `longest` characters. Anything but a text becomes an empty line. It is
+ * marked, so that secrets in it are masked. Callers that quote text from outside use this, or one
+ * of the functions below. Takes linear time, and looks only at the beginning of a long text.
  */
 export const outsideLine = (found: unknown, longest?: number): string =>
   outside(plainLine(found, longest));
@@ -66,8 +67,8 @@ export function plainLines(text: string, count: number, longest?: number): strin
 }
 
 /**
- * The last line that isn't blank, without the full stop, for a sentence of ours that ends with it. It usually says why a program failed. Empty if the
- * text is blank.
+ * The last line that isn't blank, without the full stop, for a sentence of ours that ends with it.
+ * It usually says why a program failed. Empty if the text is blank.
  */
 export const outsideReason = (text: string): string =>
   withoutFullStop(outsideLines(text, 1)[0] ?? "");
@@ -85,8 +86,9 @@ const mostLines = 200;
 const longestOwnLine = 4000;
 
 /**
- * Formats one of our messages, which may quote others, for a terminal or a log. Only the first line begins at the margin, so that no quoted line can pass
- * for one of ours. The length is limited, in case a message quotes more than it should.
+ * Formats one of our messages, which may quote others, for a terminal or a log. Only the first line
+ * begins at the margin, so that no quoted line can pass for one of ours. The length is limited, in
+ * case a message quotes more than it should.
  */
 export function messageBlock(message: string): string {
   const [first = "", ...others] = message.trimEnd().split("\n", mostLines + 1);
@@ -100,8 +102,9 @@ export function messageBlock(message: string): string {
 }
 
 /**
- * CI systems obey lines of output such as `::error::…`, `##[…]`, `##vso[…]` and `##teamcity[…]`, some of them even in the middle of a line. A space makes
- * such a text ineffective: `: :error::…`, `# #vso[…]`.
+ * CI systems obey lines of output such as `::error::…`, `##[…]`, `##vso[…]` and `##teamcity[…]`,
+ * some of them even in the middle of a line. A space makes such a text ineffective: `: :error::…`,
+ * `# #vso[…]`.
  */
 export const withoutCommands = (text: string): string =>
   text.replaceAll(/(?<!\S)::(?=[a-z])/gi, ": :").replaceAll(/##(?=[a-z]{0,20}\[)/gi, "# #");

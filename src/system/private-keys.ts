@@ -7,8 +7,9 @@ const encodedMark =
 const masked = "***";
 
 /**
- * Masks the contents of all private keys in a text, whatever stands in front of their lines. The beginning or the end of a key may
- * be missing: then what can belong to it is masked. Takes linear time.
+ * Masks the contents of all private keys in a text, whatever stands in front of their lines. The
+ * beginning or the end of a key may be missing: then what can belong to it is masked. Takes linear
+ * time.
  */
 export function withoutPrivateKeys(given: string): string {
   const text = given.replaceAll(encodedMark, (found) => (isEncodedKey(found) ? masked : found));

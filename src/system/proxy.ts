@@ -5,8 +5,8 @@ import type { Environment } from "./runtime.ts";
 import { variable } from "./variable.ts";
 
 /**
- * The proxy that the runtime sends requests for this URL through, and its variable, as people may see them; undefined if there is none. The rules are
- * those of Bun's fetch: a test compares them.
+ * The proxy that the runtime sends requests for this URL through, and its variable, as people may
+ * see them; undefined if there is none. The rules are those of Bun's fetch: a test compares them.
  */
 export function proxyOf(url: URL, environment: Environment): string | undefined {
   const own =

@@ -6,7 +6,10 @@ export interface RetryRule {
   readonly clock: Clock;
   /** The time (of `clock`) after which no further try begins. Default: only `mostTries` and the signal limit them. */
   readonly deadlineMs?: number;
-  /** What the last try saw. Whenever it changes, the time until the deadline begins again: only tries without progress end there. */
+  /**
+   * What the last try saw. Whenever it changes, the time until the deadline begins again: only
+   * tries without progress end there.
+   */
   readonly seen?: () => unknown;
   /** With `seen`: the time (of `clock`) after which no further try begins in any case. */
   readonly latestMs?: number;
@@ -20,7 +23,10 @@ export interface RetryRule {
   readonly onFailure?: (error: ClusterError) => void;
 }
 
-/** Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws the last failure. */
+/**
+ * Tries until it succeeds, fails in a way that isn't tolerated, or reaches a limit. Then it throws
+ * the last failure.
+ */
 export async function retry<Result>(
   task: (signal: AbortSignal) => Promise<Result>,
   rule: RetryRule,
@@ -59,12 +65,18 @@ export interface PollRule {
   readonly deadlineMs?: number;
   /** The pause after a look without a result, given the number of looks so far (1, 2, …). */
   readonly pauseMs: (looks: number) => number;
-  /** Shows what it is waiting for, such as "2 machines to end", after each look without a result, and clears that at the end. */
+  /**
+   * Shows what it is waiting for, such as "2 machines to end", after each look without a result,
+   * and clears that at the end.
+   */
   readonly shows?: {
     readonly progress: Pick<Progress, "waiting">;
     readonly waitingFor: () => string;
   };
-  /** What the last look saw. Whenever it changes, the time until the deadline begins again: only a wait without progress ends there. */
+  /**
+   * What the last look saw. Whenever it changes, the time until the deadline begins again: only a
+   * wait without progress ends there.
+   */
   readonly seen?: () => unknown;
   /** Failures that count as a look without a result. All others end the wait. */
   readonly tolerates?: (error: unknown) => boolean;

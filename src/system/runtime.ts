@@ -56,7 +56,10 @@ export interface Progress {
   hide(secret: string): void;
   /** Returns the text with every hidden value masked, for output elsewhere. */
   mask(text: string): string;
-  /** From now on everything, at full detail and masked, also goes to this file (0600), and each step, also those before, to the function. */
+  /**
+   * From now on everything, at full detail and masked, also goes to this file (0600), and each
+   * step, also those before, to the function.
+   */
   logTo(path: string, onStep?: OnStep): void;
   /** Milliseconds from the first start to the last end of the steps of each title, in order of their first start. */
   timings(): readonly { readonly title: string; readonly ms: number }[];

@@ -88,7 +88,10 @@ function withWhat(error: unknown, what: string): unknown {
   });
 }
 
-/** Returns what an aborted task must throw: the signal's reason, or `error` if that is the reason with such an addition. */
+/**
+ * Returns what an aborted task must throw: the signal's reason, or `error` if that is the reason
+ * with such an addition.
+ */
 export function abortReason(error: unknown, signal: AbortSignal): unknown {
   return error instanceof Error && error.cause === signal.reason ? error : signal.reason;
 }

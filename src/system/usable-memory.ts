@@ -6,7 +6,10 @@ export interface UsableMemory {
   readonly owner: "this computer" | "this program's control group";
 }
 
-/** The memory that this program and those that it starts may use together: a container or a service may have less than the computer. */
+/**
+ * The memory that this program and those that it starts may use together: a container or a service
+ * may have less than the computer.
+ */
 export function usableMemory(
   computerBytes = totalmem(),
   limitBytes: number | undefined = process.constrainedMemory(),

@@ -3,8 +3,9 @@ import type { Environment } from "./runtime.ts";
 import { replacement } from "./utf8.ts";
 
 /**
- * The value of an environment variable. An empty one counts as unset: CI systems set a missing value so. Throws `machine-not-set-up` for bytes that
- * aren't UTF-8, because the runtime has changed them.
+ * The value of an environment variable. An empty one counts as unset: CI systems set a missing
+ * value so. Throws `machine-not-set-up` for bytes that aren't UTF-8, because the runtime has
+ * changed them.
  */
 export function variable(environment: Environment, name: string): string | undefined {
   const value = environment[name];

@@ -4,7 +4,10 @@ import type { Clock } from "./runtime.ts";
 interface Wait {
   /** The pause, given the number of failed tries or looks so far (1, 2, …). */
   readonly pauseMs: (times: number) => number;
-  /** No further try begins after it; if the wait sees progress, after so long without any. Absent: the caller has a deadline or a signal of its own. */
+  /**
+   * No further try begins after it; if the wait sees progress, after so long without any. Absent:
+   * the caller has a deadline or a signal of its own.
+   */
   readonly limitMs?: number;
   readonly mostTries?: number;
 }
@@ -26,13 +29,19 @@ export const waits = {
   // Every backend
   /** A creation that failed still has to be removed. After this time, the user learns what is left. */
   rollBack: { pauseMs: growing(1_000, 2, 15_000), limitMs: 9 * 60_000 },
-  /** A machine that ends loses its connections first. A cloud notices only once it is off, and the services of a machine take seconds to stop. */
+  /**
+   * A machine that ends loses its connections first. A cloud notices only once it is off, and the
+   * services of a machine take seconds to stop.
+   */
   lostMachine: { pauseMs: every(1_000), limitMs: 15_000 },
 
   // The cloud's API
   /** The SDK's own retries last only seconds. After this time, machines that cost money are given up. */
   apiOutage: { pauseMs: growing(1_000, 2, 15_000), limitMs: 5 * 60_000 },
-  /** The API may not know a thing that it has just created. https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html */
+  /**
+   * The API may not know a thing that it has just created.
+   * https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+   */
   visibility: { pauseMs: every(1_000), limitMs: 120_000 },
   /** An answer may omit machines that run. If they really are gone, the user waits in vain. */
   relisting: { pauseMs: every(1_000), limitMs: 3_000 },
@@ -46,7 +55,10 @@ export const waits = {
   groupInUse: { pauseMs: every(2_000) },
 
   // Containers
-  /** An engine under load reports busy devices and removals already in progress. Each container that goes is progress. */
+  /**
+   * An engine under load reports busy devices and removals already in progress. Each container that
+   * goes is progress.
+   */
   containerRemoval: { pauseMs: every(300), mostTries: 8 },
   /** An engine may fail to freeze the processes of a busy container. */
   containerPause: { pauseMs: every(500), mostTries: 5 },
@@ -54,14 +66,20 @@ export const waits = {
   imageRemoval: { pauseMs: every(300), limitMs: 15_000 },
 
   // Virtual machines
-  /** Services may take 90 s to end, by systemd's default, and translated machines are slow. Each that is off is progress. */
+  /**
+   * Services may take 90 s to end, by systemd's default, and translated machines are slow. Each
+   * that is off is progress.
+   */
   shutDown: { pauseMs: every(200), limitMs: 4 * 60_000 },
   /** QEMU ends at once, except for data that it still has to write. */
   machineTerm: { pauseMs: every(50), limitMs: 60_000 },
   machineKill: { pauseMs: every(50), limitMs: 60_000 },
   /** QEMU creates its sockets after it has gone to the background: at once, but a busy computer may not let it run. */
   networkSockets: { pauseMs: every(10), limitMs: 120_000 },
-  /** QEMU answers in milliseconds, and on a busy computer in seconds. All that it says is progress. Other clients have the monitor for as long. */
+  /**
+   * QEMU answers in milliseconds, and on a busy computer in seconds. All that it says is progress.
+   * Other clients have the monitor for as long.
+   */
   monitor: { pauseMs: every(20), limitMs: 2 * 60_000 },
   /** A slow disk reads a machine's memory in minutes. */
   memoryLoad: { pauseMs: every(50), limitMs: 10 * 60_000 },
@@ -69,9 +87,15 @@ export const waits = {
   memorySave: { pauseMs: every(50), limitMs: 15 * 60_000 },
   /** The program that QEMU writes to ends a moment after QEMU is done. Each byte is progress. */
   memoryWritten: { pauseMs: every(50), limitMs: 120_000 },
-  /** Looks whether a template's machine has ended, and whether its console shows anything new. The caller has a limit. */
+  /**
+   * Looks whether a template's machine has ended, and whether its console shows anything new. The
+   * caller has a limit.
+   */
   templateBoot: { pauseMs: every(500) },
-  /** A copy of a template needs a second, or a minute if many translated machines share a busy computer. Each that becomes a node is progress. */
+  /**
+   * A copy of a template needs a second, or a minute if many translated machines share a busy
+   * computer. Each that becomes a node is progress.
+   */
   becomingNode: { pauseMs: every(500), limitMs: 5 * 60_000 },
   /** QEMU stops writing memory when it has written the current part. */
   saveCancelled: { pauseMs: every(20), limitMs: 5 * 60_000 },
@@ -79,13 +103,22 @@ export const waits = {
   // Nodes
   /** With these pauses, a seventh of the time already spent waiting: a refused connection costs almost nothing. */
   firstContact: { pauseMs: growing(23, 1.15) },
-  /** An sshd that is reloading refuses connections for a moment. Callers that can wait longer retry when `error.transient` is set. */
+  /**
+   * An sshd that is reloading refuses connections for a moment. Callers that can wait longer retry
+   * when `error.transient` is set.
+   */
   connection: { pauseMs: every(200), limitMs: 1_000 },
-  /** From OpenSSH 9.8 on, sshd turns an address away for at least 15 s, and longer if there is more to punish. The signal limits the wait too. */
+  /**
+   * From OpenSSH 9.8 on, sshd turns an address away for at least 15 s, and longer if there is more
+   * to punish. The signal limits the wait too.
+   */
   turnedAway: { pauseMs: growing(1_000, 1.5, 5_000), limitMs: 180_000 },
   /** An sshd that allows fewer sessions than expected, or frees them slowly, has one a little later. */
   session: { pauseMs: rising(20, 200), limitMs: 10_000 },
-  /** Machines that continue from a snapshot answer in a moment, but many of them share this computer. Another answer than the last is progress. */
+  /**
+   * Machines that continue from a snapshot answer in a moment, but many of them share this
+   * computer. Another answer than the last is progress.
+   */
   continuedLogin: { pauseMs: every(200), limitMs: 5 * 60_000 },
   /** The same, with the key that the snapshot has. */
   keyReplacement: { pauseMs: every(200), limitMs: 10 * 60_000 },
@@ -115,7 +148,10 @@ export const waits = {
 
   /** A node's upgrade takes seconds to minutes. The signal limits the wait. */
   nodeUpgrade: { pauseMs: every(1_000) },
-  /** The lock of upgrades was lost with its connection, perhaps because the first master restarts. The signal limits the wait. */
+  /**
+   * The lock of upgrades was lost with its connection, perhaps because the first master restarts.
+   * The signal limits the wait.
+   */
   upgradeLock: { pauseMs: every(1_000) },
 
   // Files

@@ -118,10 +118,12 @@ function notAdmitted({ id }: ClusterName, range: string, group: Group): ClusterE
 }
 
 /**
- * Returns the cluster's own security group. Anyone in the account may copy tags, and may create a group of the same name in another network. So if
- * this computer created the cluster, only the group in its launch requests counts. Otherwise, it must contain one of the cluster's machines, and be the
- * only group of that name with the cluster's tags or machines. Throws `cluster-not-found` if there is no such group, and `cloud-failed` if there are
- * several, or while the creation is still setting it up.
+ * Returns the cluster's own security group. Anyone in the account may copy tags, and may create a
+ * group of the same name in another network. So if this computer created the cluster, only the
+ * group in its launch requests counts. Otherwise, it must contain one of the cluster's machines,
+ * and be the only group of that name with the cluster's tags or machines. Throws
+ * `cluster-not-found` if there is no such group, and `cloud-failed` if there are several, or while
+ * the creation is still setting it up.
  */
 async function clusterGroup(
   api: CloudApi,
@@ -171,7 +173,10 @@ async function clusterGroup(
   return group;
 }
 
-/** Returns the groups with the name of the cluster's group that its machines use, with or without tags: anyone may remove tags. */
+/**
+ * Returns the groups with the name of the cluster's group that its machines use, with or without
+ * tags: anyone may remove tags.
+ */
 function groupIdsOf(instances: readonly Instance[], clusterId: string): ReadonlySet<string> {
   const name = groupName(clusterId);
   const { machines, rivals } = readMachines(instances);

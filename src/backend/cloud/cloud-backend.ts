@@ -126,7 +126,10 @@ async function listRegions(
   return found;
 }
 
-/** An answer without any machine, not even ended ones, may omit them. So if this machine knows of some, it looks for a while. */
+/**
+ * An answer without any machine, not even ended ones, may omit them. So if this machine knows of
+ * some, it looks for a while.
+ */
 async function lookAgain<Reading extends ClusterReading>(
   { clock, signal }: Work,
   look: () => Promise<Reading>,

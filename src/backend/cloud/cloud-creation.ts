@@ -108,8 +108,8 @@ export class CloudCreation implements Creation {
     await this.#assertIdIsFree(signal);
     const { clock, progress } = this.#runtime;
     using step = progress.start("Create the security group");
-    // If the request were cut off, the group could be created after the attempt to remove it, and stay. So this waits for the answer, even when
-    // interrupted.
+    // If the request were cut off, the group could be created after the attempt to remove it, and
+    // stay. So this waits for the answer, even when interrupted.
     using graceful = withGrace(signal, groupGraceMs);
     signal.throwIfAborted();
     const requested = newRequestedResources(this.#plan, { folder, vpcId: this.#network.vpcId });
@@ -190,7 +190,10 @@ export class CloudCreation implements Creation {
     };
   }
 
-  /** Shows the cluster without nodes until the launch is answered, because the ids of its machines are unknown before that. */
+  /**
+   * Shows the cluster without nodes until the launch is answered, because the ids of its machines
+   * are unknown before that.
+   */
   async look(signal: AbortSignal): Promise<ClusterRecord> {
     const { regionFolder, request } = this.#plan;
     const { folder, launchedMs } = this.#claimed();
@@ -292,8 +295,8 @@ export class CloudCreation implements Creation {
   }
 
   /**
-   * The answer to the first request was lost. Requests the group again and returns its id, so that it can be removed even if the first request is
-   * carried out late.
+   * The answer to the first request was lost. Requests the group again and returns its id, so that
+   * it can be removed even if the first request is carried out late.
    */
   async #requestGroupAgain(
     requested: RequestedResources,

@@ -34,7 +34,10 @@ const hourly: Readonly<Record<string, number>> = {
 /** Other regions, storage and the public address cost more than the table says. This covers them nearly everywhere. */
 const surcharge = 1.25;
 
-/** Returns the maximum cost in US dollars of these machines over a cluster's lifetime; undefined if the price is unknown. */
+/**
+ * Returns the maximum cost in US dollars of these machines over a cluster's lifetime; undefined if
+ * the price is unknown.
+ */
 export function maximumCost(instanceType: string, machines: number): number | undefined {
   const price = hourly[instanceType];
   if (price === undefined) return undefined;
@@ -55,8 +58,9 @@ export function costText(instanceType: string, machines: number): string {
 export const lifetimeMs = 2 * 60 * 60 * 1000;
 
 /**
- * Whether a machine has outlived its cluster. Anyone who may tag can change the deadline in its tag, but not the API's launch time, so both must
- * be over: a changed tag neither ends a running cluster nor frees its id.
+ * Whether a machine has outlived its cluster. Anyone who may tag can change the deadline in its
+ * tag, but not the API's launch time, so both must be over: a changed tag neither ends a running
+ * cluster nor frees its id.
  */
 export function isPastDeadline(
   { expiresAt, launchedAt }: Pick<Machine, "expiresAt" | "launchedAt">,

@@ -175,7 +175,10 @@ export interface CloudBackendOptions {
   readonly instanceType?: string;
   /** Tags of instances and volumes: values by key. */
   readonly customTags?: Readonly<Record<string, string>>;
-  /** Address ranges, such as `192.0.2.0/24`, that may reach the nodes over SSH and the web UI; default: this computer's public address. */
+  /**
+   * Address ranges, such as `192.0.2.0/24`, that may reach the nodes over SSH and the web UI;
+   * default: this computer's public address.
+   */
   readonly adminCidrs?: readonly string[];
   /** Such as `subnet-0123456789abcdef0`; default: a subnet of the default network. */
   readonly subnetId?: string;

@@ -39,9 +39,10 @@ export interface MachineReading {
 }
 
 /**
- * Reads the API's descriptions of machines with our tags. Anyone who may tag can set these, so a machine is ours only if its tags have the shape that
- * this program writes, and if this computer launched it, where it launched the creation. If two machines claim to be the same node, the one in the
- * cluster's security group wins, or else the older one.
+ * Reads the API's descriptions of machines with our tags. Anyone who may tag can set these, so a
+ * machine is ours only if its tags have the shape that this program writes, and if this computer
+ * launched it, where it launched the creation. If two machines claim to be the same node, the one
+ * in the cluster's security group wins, or else the older one.
  */
 export function readMachines(
   instances: readonly Instance[],
@@ -85,7 +86,10 @@ export function readMachines(
   return { machines, rivals, foreignResources };
 }
 
-/** Tags can be copied to an older instance, but not everyone who may tag can also put an instance into a security group. */
+/**
+ * Tags can be copied to an older instance, but not everyone who may tag can also put an instance
+ * into a security group.
+ */
 function byTrust(a: Candidate, b: Candidate): number {
   const byGroup = Number(b.isInItsGroup) - Number(a.isInItsGroup);
   const ageOf = ({ instance }: Candidate): number =>
@@ -194,8 +198,8 @@ export interface GroupReading {
 }
 
 /**
- * Reads the API's descriptions of security groups with our tags. A group belongs to a cluster only if it has that cluster's name, which can't be
- * changed.
+ * Reads the API's descriptions of security groups with our tags. A group belongs to a cluster only
+ * if it has that cluster's name, which can't be changed.
  */
 export function readGroups(described: readonly SecurityGroup[]): GroupReading {
   const nameOf = ({ GroupId }: SecurityGroup): string => shownId(GroupId);

@@ -50,8 +50,9 @@ export function clustersOf(
 }
 
 /**
- * Returns the cluster with this id. There can be two if one is ending, or if somebody has copied tags. A cluster whose key is on this computer comes
- * first, then one whose machines are in its security group, then the oldest, because the later creation yields.
+ * Returns the cluster with this id. There can be two if one is ending, or if somebody has copied
+ * tags. A cluster whose key is on this computer comes first, then one whose machines are in its
+ * security group, then the oldest, because the later creation yields.
  */
 export function pickCluster(
   { machines, clusters }: ClusterReading,
@@ -123,7 +124,10 @@ export function toNode(machine: Machine): NodeRecord {
 
 const limitMs = 20_000;
 
-/** Lists the clusters of all enabled regions concurrently. A region that doesn't answer is named, never left out silently. */
+/**
+ * Lists the clusters of all enabled regions concurrently. A region that doesn't answer is named,
+ * never left out silently.
+ */
 export async function listAllRegions(
   open: OpenRegion,
   here: string,
@@ -149,7 +153,10 @@ export async function listAllRegions(
 
 const otherRegionsLimitMs = 8_000;
 
-/** Finds other enabled regions that have a cluster with this id. A region that doesn't answer in time counts as having none. */
+/**
+ * Finds other enabled regions that have a cluster with this id. A region that doesn't answer in
+ * time counts as having none.
+ */
 export async function findInOtherRegions(
   open: OpenRegion,
   here: string,
@@ -184,7 +191,10 @@ async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal)
   return readMachines(instances).machines.some((machine) => machine.state !== "ended");
 }
 
-/** The API has no request for several machines, and it throttles clients that send more than this many requests in a row. */
+/**
+ * The API has no request for several machines, and it throttles clients that send more than this
+ * many requests in a row.
+ */
 const mostMachines = 100;
 
 export async function clusterConsoleOutput(

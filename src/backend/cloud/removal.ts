@@ -25,7 +25,10 @@ import { readTags } from "./tags.ts";
 interface Remains {
   readonly clusterId: string;
   readonly creationId: string;
-  /** Machines whose termination was requested. Others in the cluster's group with this creation's tags are terminated too. */
+  /**
+   * Machines whose termination was requested. Others in the cluster's group with this creation's
+   * tags are terminated too.
+   */
   readonly machineIds: readonly string[];
   readonly groupId: string | undefined;
   /** Machines that this computer launched for the creation, whatever their tags say now. */
@@ -39,7 +42,10 @@ interface Leftovers {
   readonly groupIds: readonly string[];
 }
 
-/** Waits until all machines have ended, then deletes their group. Without it, a launch request that is still under way fails. */
+/**
+ * Waits until all machines have ended, then deletes their group. Without it, a launch request that
+ * is still under way fails.
+ */
 export async function removeCreation(
   work: Work,
   api: CloudApi,
@@ -73,8 +79,8 @@ const isOf = (thing: Pick<Remains, "clusterId" | "creationId">, remains: Remains
   thing.clusterId === remains.clusterId && thing.creationId === remains.creationId;
 
 /**
- * Tags alone don't identify a machine, because anyone who may tag can copy them. On EC2 every machine has a group; some other implementations don't
- * describe any.
+ * Tags alone don't identify a machine, because anyone who may tag can copy them. On EC2 every
+ * machine has a group; some other implementations don't describe any.
  */
 function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): boolean {
   return (
@@ -82,7 +88,10 @@ function isInGroup({ isInItsGroup, groupIds }: Machine, { groupId }: Remains): b
   );
 }
 
-/** Polls until all machines of the creation are gone, even those not seen yet. Returns the machines that remain at the limit. */
+/**
+ * Polls until all machines of the creation are gone, even those not seen yet. Returns the machines
+ * that remain at the limit.
+ */
 async function awaitEnd(
   { clock, progress, signal }: Work,
   api: CloudApi,
@@ -123,7 +132,10 @@ async function awaitEnd(
   return left;
 }
 
-/** Returns the machines with the creation's tag, and those known by their ids whose tags were changed or aren't visible yet. */
+/**
+ * Returns the machines with the creation's tag, and those known by their ids whose tags were
+ * changed or aren't visible yet.
+ */
 async function describeRemains(
   api: CloudApi,
   { remains, requested }: { readonly remains: Remains; readonly requested: ReadonlySet<string> },
@@ -144,7 +156,10 @@ interface GroupRemoval {
   readonly whileInUse?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Deletes a security group. A missing group counts as deleted; a group that is still in use is retried within the limit. */
+/**
+ * Deletes a security group. A missing group counts as deleted; a group that is still in use is
+ * retried within the limit.
+ */
 export async function removeGroup(
   api: CloudApi,
   groupId: string,
@@ -183,9 +198,10 @@ export function leftoversText(
 }
 
 /**
- * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds machines by the creation's tag, and on the computer
- * that created the cluster also by their ids; those in the record may be outdated. For an interrupted creation, also uses the requests in its folder.
- * Throws `cloud-failed` if something is left.
+ * Terminates the cluster's machines, waits until they are gone, and removes their group. Finds
+ * machines by the creation's tag, and on the computer that created the cluster also by their ids;
+ * those in the record may be outdated. For an interrupted creation, also uses the requests in its
+ * folder. Throws `cloud-failed` if something is left.
  */
 export async function removeCluster(
   work: Work,
@@ -209,8 +225,8 @@ export async function removeCluster(
 }
 
 /**
- * With no more time left than this, a launched machine can be described, or has ended. An hour after its end, the API has forgotten it, and refuses to
- * terminate others together with it.
+ * With no more time left than this, a launched machine can be described, or has ended. An hour
+ * after its end, the API has forgotten it, and refuses to terminate others together with it.
  */
 const oldMs = 0.75 * lifetimeMs;
 
@@ -232,7 +248,10 @@ function expiryOf({ request }: SavedLaunch): Date | undefined {
 
 /** The number of machines that one request accepts. */
 const chunkSize = 500;
-/** How long to wait for the answer to such a request, with the SDK's own retries, before its machines are looked for. */
+/**
+ * How long to wait for the answer to such a request, with the SDK's own retries, before its
+ * machines are looked for.
+ */
 const answerLimitMs = 10_000;
 
 /** Terminates machines. Retries those that the API doesn't know yet, and ignores those that have ended. */
@@ -254,9 +273,11 @@ export async function terminate(
 }
 
 /**
- * Terminates every machine of these launches, and returns the ids of all machines whose termination was requested. If the answer to a launch was
- * lost, sends the same request again, which launches nothing twice. If no answer comes, terminates the machines that the API describes; others may
- * still appear until the creation's group is deleted. If this throws, all machines that the API has named are terminated.
+ * Terminates every machine of these launches, and returns the ids of all machines whose termination
+ * was requested. If the answer to a launch was lost, sends the same request again, which launches
+ * nothing twice. If no answer comes, terminates the machines that the API describes; others may
+ * still appear until the creation's group is deleted. If this throws, all machines that the API has
+ * named are terminated.
  */
 export async function endLaunches(
   api: CloudApi,
@@ -321,7 +342,10 @@ async function launchAgain(
   }
 }
 
-/** Finds the machines of a launch by its token, which nobody can change. Not every implementation of EC2 knows this filter. */
+/**
+ * Finds the machines of a launch by its token, which nobody can change. Not every implementation of
+ * EC2 knows this filter.
+ */
 async function findMachines(
   api: CloudApi,
   { request: { ClientToken = "" } }: SavedLaunch,

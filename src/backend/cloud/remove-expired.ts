@@ -15,7 +15,8 @@ export interface Inventory {
 }
 
 /**
- * Includes ended machines, as long as the API reports them, and rivals, so that an expired machine with a running node's tags can't hide that node.
+ * Includes ended machines, as long as the API reports them, and rivals, so that an expired machine
+ * with a running node's tags can't hide that node.
  */
 export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise<Inventory> {
   const [instances, groups] = await Promise.all([
@@ -32,8 +33,9 @@ export async function takeInventory(api: CloudApi, signal: AbortSignal): Promise
 type Resources = Pick<Inventory, "machines" | "groups">;
 
 /**
- * Finds what expired clusters have left: machines past their deadline, and unused groups past theirs. Tags alone must not be enough to end a machine,
- * so it must also have run for two hours and be in its cluster's security group.
+ * Finds what expired clusters have left: machines past their deadline, and unused groups past
+ * theirs. Tags alone must not be enough to end a machine, so it must also have run for two hours
+ * and be in its cluster's security group.
  */
 export function findLeftovers({ machines, groups }: Resources, nowMs: number): Resources {
   const present = machines.filter((machine) => machine.state !== "ended");
@@ -91,7 +93,10 @@ export async function removeExpired(
   ]);
 }
 
-/** Finds expired creations of this id whose machines are still ending. The create must wait until the name of their group is free. */
+/**
+ * Finds expired creations of this id whose machines are still ending. The create must wait until
+ * the name of their group is free.
+ */
 function expiredCreations(
   { machines }: Inventory,
   clusterId: string,

@@ -23,7 +23,10 @@ import { describeEach } from "./records/read-containers.ts";
 import { toClusters } from "./records/records.ts";
 import { type SavedSnapshot, readSnapshots } from "./snapshots/read-snapshots.ts";
 
-/** Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a container for a moment. */
+/**
+ * Returns `doctor`'s checks for clusters of containers, in display order. One of them runs a
+ * container for a moment.
+ */
 export function containerChecks(work: Work, engine: EngineName | undefined): readonly Check[] {
   const facts = containerFacts(work, engine, platform());
   const host = hostChecks(facts);
@@ -58,8 +61,8 @@ async function judge(facts: ContainerFacts): Promise<Outcome> {
 }
 
 /**
- * Reports what interrupted creates and expired clusters left behind, clusters without a running container, snapshots that nobody can
- * restore, and things that only look like ours.
+ * Reports what interrupted creates and expired clusters left behind, clusters without a running
+ * container, snapshots that nobody can restore, and things that only look like ours.
  */
 export function leftoversCheck(facts: ContainerFacts, clock: Clock, signal: AbortSignal): Check {
   return checkOfEngine("leftovers", facts, async (_, engine) => {

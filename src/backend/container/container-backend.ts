@@ -106,8 +106,8 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
 }
 
 /**
- * Two creates at the same time can leave two clusters of one id, and anyone who may use the engine can fake one. Returns the one whose key is on this
- * machine, or else one with nodes.
+ * Two creates at the same time can leave two clusters of one id, and anyone who may use the engine
+ * can fake one. Returns the one whose key is on this machine, or else one with nodes.
  */
 async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterRecord | undefined> {
   const here = await Promise.all(clusters.map(async ({ directory }) => isCreationHere(directory)));
@@ -115,7 +115,10 @@ async function pickCluster(clusters: readonly ClusterRecord[]): Promise<ClusterR
   return candidates.find((cluster) => cluster.nodes.length > 0) ?? candidates[0];
 }
 
-/** A Docker that was given another store of images still has its networks, but shows no container that it made before. */
+/**
+ * A Docker that was given another store of images still has its networks, but shows no container
+ * that it made before.
+ */
 async function warnOfOtherStore(
   { progress, signal }: Work,
   engine: Engine,

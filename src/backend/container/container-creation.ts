@@ -176,7 +176,10 @@ type Resolving = Pick<
   "distribution" | "options" | "needsCgroups1" | "folderDistribution" | "imagePreparation"
 >;
 
-/** Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a volume doesn't exist. */
+/**
+ * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a
+ * volume doesn't exist.
+ */
 export async function resolveCreation(
   engine: Engine,
   { distribution: asked, options, needsCgroups1, folderDistribution, imagePreparation }: Resolving,

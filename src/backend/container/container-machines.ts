@@ -64,7 +64,10 @@ export abstract class ContainerMachines {
     /** The interface of its network. */
     bridge?: unknown;
   } = {};
-  /** Whether a login has succeeded, or was missed; since when there was none, and how often and with what answer a node was asked. */
+  /**
+   * Whether a login has succeeded, or was missed; since when there was none, and how often and with
+   * what answer a node was asked.
+   */
   readonly #silence: { isOver: boolean; sinceMs?: number; count: number; hasAnswered: boolean } = {
     isOver: false,
     count: 0,
@@ -152,7 +155,10 @@ export abstract class ContainerMachines {
     throw machineFailed(ended, { output, hint });
   }
 
-  /** Something that drops packets looks like nodes that boot slowly, until the limit of the first login. So a node is asked whether its sshd answers there. */
+  /**
+   * Something that drops packets looks like nodes that boot slowly, until the limit of the first
+   * login. So a node is asked whether its sshd answers there.
+   */
   async #warnIfSilent({ nodes }: ClusterRecord, signal: AbortSignal): Promise<void> {
     const { clock, progress } = this.runtime;
     const { engine } = this.plan;

@@ -110,8 +110,8 @@ async function startOne(
 }
 
 /**
- * Returns the cluster's containers. The address of a running container is its current one; that of a stopped container is the one to
- * which its host key is pinned.
+ * Returns the cluster's containers. The address of a running container is its current one; that of
+ * a stopped container is the one to which its host key is pinned.
  */
 async function readPinned(
   engine: Engine,

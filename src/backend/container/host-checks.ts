@@ -144,8 +144,9 @@ const target = "/cluster-e2e-mount";
 const enforceFile = "/sys/fs/selinux/enforce";
 
 /**
- * Checks whether nodes can read their volumes, and how this machine's SELinux affects that. The first check mounts a folder in the user's home,
- * because a virtual machine shares only some folders with its containers, and an engine elsewhere shares none of ours.
+ * Checks whether nodes can read their volumes, and how this machine's SELinux affects that. The
+ * first check mounts a folder in the user's home, because a virtual machine shares only some
+ * folders with its containers, and an engine elsewhere shares none of ours.
  */
 export function volumeChecks(
   facts: ContainerFacts,

@@ -18,8 +18,9 @@ const parseCpus = (given: unknown): string | undefined =>
     : undefined;
 
 /**
- * The limits of every node, in the form of the engine's options, whose names they have. A row is all that a limit needs: options, arguments, plans,
- * labels, snapshots, copies and files carry `Limits` whole.
+ * The limits of every node, in the form of the engine's options, whose names they have. A row is
+ * all that a limit needs: options, arguments, plans, labels, snapshots, copies and files carry
+ * `Limits` whole.
  */
 export const limitOptions = {
   memory: {

@@ -15,8 +15,8 @@ export interface EngineMachine {
 }
 
 /**
- * Looks with a container of a node image, which ends at once. Undefined as long as there is no such image. An engine that
- * refuses it shows nothing.
+ * Looks with a container of a node image, which ends at once. Undefined as long as there is no such
+ * image. An engine that refuses it shows nothing.
  */
 export async function lookAtMachine(
   engine: Engine,

@@ -36,9 +36,10 @@ export async function stopCreation(
 }
 
 /**
- * Removes all containers of a creation, and its networks unless `keepsNetworks` is set. Retries while some remain, because an engine under load
- * reports busy devices and removals already in progress. Gives up after several tries in which none of them goes, and resolves with a sentence about
- * what is left then.
+ * Removes all containers of a creation, and its networks unless `keepsNetworks` is set. Retries
+ * while some remain, because an engine under load reports busy devices and removals already in
+ * progress. Gives up after several tries in which none of them goes, and resolves with a sentence
+ * about what is left then.
  */
 export async function removeCreation(
   engine: Engine,
@@ -99,8 +100,9 @@ async function ownerlessVolumes(
 }
 
 /**
- * Removes a creation with its snapshots, and the images that only it used any more. The network goes last, because it makes the cluster findable.
- * Resolves with a sentence about what is left, if anything.
+ * Removes a creation with its snapshots, and the images that only it used any more. The network
+ * goes last, because it makes the cluster findable. Resolves with a sentence about what is left, if
+ * anything.
  */
 export async function removeWithSnapshots(
   engine: Engine,

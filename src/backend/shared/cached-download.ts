@@ -26,8 +26,9 @@ export interface CachedDownload {
 const stallLimitMs = 60_000;
 
 /**
- * Downloads a file unless it is there, or waits for another process that downloads it. The part is kept until the next attempt if the download is
- * interrupted. Calls `onStored` once a new file is at its path.
+ * Downloads a file unless it is there, or waits for another process that downloads it. The part is
+ * kept until the next attempt if the download is interrupted. Calls `onStored` once a new file is
+ * at its path.
  */
 export async function downloadToCache(
   { clock, progress, signal }: Work,

@@ -1,6 +1,7 @@
 /**
- * A cluster as one file, for another computer, in the format of `zstd`: a skippable frame (RFC 8878, 3.1.2) with a manifest as JSON, then the compressed
- * contents of all parts, in the manifest's order. Each backend defines its parts and `facts`.
+ * A cluster as one file, for another computer, in the format of `zstd`: a skippable frame (RFC
+ * 8878, 3.1.2) with a manifest as JSON, then the compressed contents of all parts, in the
+ * manifest's order. Each backend defines its parts and `facts`.
  */
 import { createHash } from "node:crypto";
 import { constants, type FileHandle, open } from "node:fs/promises";
@@ -102,8 +103,9 @@ async function* verified(
 }
 
 /**
- * Reads and checks the manifest, but not the contents. Throws `bad-usage` if the file can't be read or holds no cluster, and `snapshot-unusable` if it
- * is damaged, encrypted, from a newer version or for another backend.
+ * Reads and checks the manifest, but not the contents. Throws `bad-usage` if the file can't be read
+ * or holds no cluster, and `snapshot-unusable` if it is damaged, encrypted, from a newer version or
+ * for another backend.
  */
 export async function openClusterFile(
   { path, shown, sha256 }: Omit<ClusterFile, "manifest">,
@@ -213,9 +215,11 @@ const parseManifest: read.Reader<Manifest> = read.object({
 export type TakePart = (part: FilePart, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 
 /**
- * Reads all parts, in order, and shows beside the step how much of them has been read. `take` must read each part to its end; by then the part has been
- * compared with the manifest. Throws `snapshot-unusable` if
- * the file is damaged, incomplete, too long, or has been replaced since it was opened, and `capacity-lacking` if `take` finds a disk full.
+ * Reads all parts, in order, and shows beside the step how much of them has been read. `take` must
+ * read each part to its end; by then the part has been compared with the manifest. Throws
+ * `snapshot-unusable` if
+ * the file is damaged, incomplete, too long, or has been replaced since it was opened, and
+ * `capacity-lacking` if `take` finds a disk full.
  */
 export async function readParts(
   { path, shown, sha256, manifest }: ClusterFile,

@@ -20,8 +20,9 @@ export const firstBootScript = shellText(firstBootFile, {
 });
 
 /**
- * Waits for the end of the first boot. Resolves with cloud-init's harmless complaints, if any. Throws `machine-failed` with the end of the log if the
- * machine isn't set up correctly, and `deadline-passed` with its last line if nothing new has come for `limitMs`.
+ * Waits for the end of the first boot. Resolves with cloud-init's harmless complaints, if any.
+ * Throws `machine-failed` with the end of the log if the machine isn't set up correctly, and
+ * `deadline-passed` with its last line if nothing new has come for `limitMs`.
  */
 export async function awaitFirstBoot(
   shell: NodeShell,
@@ -87,23 +88,27 @@ export interface FirstBoot {
   /** An `authorized_keys` line; undefined: nobody can log in. */
   readonly publicKey: string | undefined;
   /**
-   * Used for the first connection only, because any process can read user data. OpenSSH's format, ed25519. Undefined: the machine generates one, or gets
-   * one in another way.
+   * Used for the first connection only, because any process can read user data. OpenSSH's format,
+   * ed25519. Undefined: the machine generates one, or gets one in another way.
    */
   readonly hostKey: KeyPair | undefined;
   /** When the machine powers itself off; undefined if it never does. */
   readonly deadline: Date | undefined;
   /** The names under which machines find each other where no name server knows them. */
   readonly hosts?: readonly { readonly address: string; readonly name: string }[];
-  /** Keeps the login user's systemd instance running, because translated machines take seconds to start it at each login. */
+  /**
+   * Keeps the login user's systemd instance running, because translated machines take seconds to
+   * start it at each login.
+   */
   readonly lingers?: boolean;
   /** Scripts to run as root at every boot. */
   readonly scripts?: readonly string[];
 }
 
 /**
- * Returns user data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key, passwordless sudo and the deadline. It is JSON
- * behind cloud-init's first line, because every JSON text is also YAML and leaves nothing open to misinterpretation.
+ * Returns user data for cloud-init 0.7.9 (CentOS 7) and later: the login key, the first host key,
+ * passwordless sudo and the deadline. It is JSON behind cloud-init's first line, because every JSON
+ * text is also YAML and leaves nothing open to misinterpretation.
  */
 export function userData(boot: FirstBoot): string {
   const scripts = [
@@ -185,8 +190,9 @@ function keysByName(nameOf: (node: NodeName) => string): FirstHostKeys {
 const deadlineUnit = "cluster-e2e-deadline.service";
 
 /**
- * Returns the files that set a machine's deadline, for machines that get files before they boot. A drop-in enables the unit, because the archives can't
- * hold the link that systemd would use. Without a deadline, it disables the unit that a copy has inherited.
+ * Returns the files that set a machine's deadline, for machines that get files before they boot. A
+ * drop-in enables the unit, because the archives can't hold the link that systemd would use.
+ * Without a deadline, it disables the unit that a copy has inherited.
  */
 export const deadlineFiles = (deadline: Date | undefined) => [
   ...(deadline === undefined
@@ -203,7 +209,10 @@ export const deadlineFiles = (deadline: Date | undefined) => [
   },
 ];
 
-/** Returns the script that gives a machine this deadline. Without a deadline, it removes the one that a copy has inherited. */
+/**
+ * Returns the script that gives a machine this deadline. Without a deadline, it removes the one
+ * that a copy has inherited.
+ */
 export const deadlineSetup = (deadline: Date | undefined): string =>
   shellText(setDeadline, {
     SCRIPT: scriptPath,
@@ -216,9 +225,11 @@ const scriptPath = "/usr/local/sbin/cluster-e2e-deadline";
 const scriptText = `#!/bin/sh\n${shellText(deadlineFile)}`;
 
 /**
- * The deadline is an absolute second, so that a reboot doesn't prolong the machine's life. `DefaultDependencies=no` keeps the first attempt at
- * power-off from ending the loop itself. Neither `systemctl stop` nor another target ends the unit, and systemd starts it again however often it is
- * killed. `StartLimitInterval` stands where systemd 219 reads it; later versions still do.
+ * The deadline is an absolute second, so that a reboot doesn't prolong the machine's life.
+ * `DefaultDependencies=no` keeps the first attempt at power-off from ending the loop itself.
+ * Neither `systemctl stop` nor another target ends the unit, and systemd starts it again however
+ * often it is killed. `StartLimitInterval` stands where systemd 219 reads it; later versions still
+ * do.
  */
 const unitText = (deadline: Date): string => `[Unit]
 Description=End of this test machine

@@ -35,7 +35,10 @@ export interface Reading<Own> {
   readonly foreignResources: readonly ForeignResource[];
 }
 
-/** Sorts things of a kind. `readOne` returns what is wrong with one that isn't ours, and `nameOf` a printable name for it. */
+/**
+ * Sorts things of a kind. `readOne` returns what is wrong with one that isn't ours, and `nameOf` a
+ * printable name for it.
+ */
 export function readEach<Found, Own extends object>(
   kind: string,
   found: readonly Found[],
@@ -55,7 +58,10 @@ export function readEach<Found, Own extends object>(
 export const shownId = (id: unknown): string =>
   (String(id).match(/[\w.:-]/g) ?? []).slice(0, 80).join("");
 
-/** Adds things that only look like ours to the outcome of `doctor`'s leftovers check. `advice` says what to do about them. */
+/**
+ * Adds things that only look like ours to the outcome of `doctor`'s leftovers check. `advice` says
+ * what to do about them.
+ */
 export function withForeignResources(
   outcome: Outcome,
   foreignResources: readonly ForeignResource[],
@@ -186,8 +192,8 @@ export function readTexts<Required extends TextName, Optional extends TextName>(
 }
 
 /**
- * Throws unless every value can be read back: no command would list or remove a machine whose tags don't parse. The options were checked before, so
- * such a value is a bug.
+ * Throws unless every value can be read back: no command would list or remove a machine whose tags
+ * don't parse. The options were checked before, so such a value is a bug.
  */
 export function assertReadable(texts: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(texts)) {

@@ -30,7 +30,10 @@ export function machineFailed(
   );
 }
 
-/** Returns the error for an id that another cluster on this machine has; `removal` is the command that removes that cluster. */
+/**
+ * Returns the error for an id that another cluster on this machine has; `removal` is the command
+ * that removes that cluster.
+ */
 export function clusterExists(
   clusterId: string,
   { removal, cause }: { readonly removal: string; readonly cause?: unknown },
@@ -87,7 +90,10 @@ export const notRunning = (
     facts: { cluster: clusterId },
   });
 
-/** `images` are those that the backend lacks; `instead` is what users may pass, such as "pass an image with `image`". */
+/**
+ * `images` are those that the backend lacks; `instead` is what users may pass, such as "pass an
+ * image with `image`".
+ */
 export const unknownDistribution = (
   distribution: string,
   {

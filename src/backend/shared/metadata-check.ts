@@ -11,9 +11,10 @@ const metadataLimitMs = 800;
 const usualAddresses = ["http://169.254.169.254", "http://[fd00:ec2::254]"];
 
 /**
- * Nodes on this computer reach whatever it reaches, so also the metadata service of a cloud instance or a hosted CI runner. Virtual machines reach it past
- * its limit of hops, containers if that allows one hop more. It is where the variable of Amazon's programs says, or at its usual addresses. Whether it
- * answers is enough: nothing is sent.
+ * Nodes on this computer reach whatever it reaches, so also the metadata service of a cloud
+ * instance or a hosted CI runner. Virtual machines reach it past its limit of hops, containers if
+ * that allows one hop more. It is where the variable of Amazon's programs says, or at its usual
+ * addresses. Whether it answers is enough: nothing is sent.
  */
 export const metadataCheck = (environment: Environment): Check =>
   localCheck("metadata service", async (signal) => {

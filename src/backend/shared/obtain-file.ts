@@ -16,8 +16,8 @@ const failure = {
 } as const;
 
 /**
- * Resolves with the path of the file on this computer. A download is cached by its checksum. Throws `snapshot-unusable` if the file can't be
- * downloaded or has another checksum.
+ * Resolves with the path of the file on this computer. A download is cached by its checksum. Throws
+ * `snapshot-unusable` if the file can't be downloaded or has another checksum.
  */
 export async function obtainFile(
   work: Work,

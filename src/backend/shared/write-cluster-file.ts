@@ -27,7 +27,10 @@ import {
 } from "./cluster-file.ts";
 
 const { format, frameMagic, frameHeadBytes } = clusterFileStart;
-/** The contents are compressed in blocks of this size, several at once. They take 1 % more space than without blocks. */
+/**
+ * The contents are compressed in blocks of this size, several at once. They take 1 % more space
+ * than without blocks.
+ */
 const blockBytes = 4 * 1024 * 1024;
 const blocksAtOnce = 4;
 
@@ -79,8 +82,9 @@ export async function assertWritable(path: string, replaces: boolean): Promise<v
 }
 
 /**
- * Writes the file (0600) under another name, and renames it once it is complete. Removes what killed programs have left. Throws `bad-usage` if the file
- * can't be written, `capacity-lacking` if the disk is full, and `snapshot-unusable` if a part doesn't match its checksum.
+ * Writes the file (0600) under another name, and renames it once it is complete. Removes what
+ * killed programs have left. Throws `bad-usage` if the file can't be written, `capacity-lacking` if
+ * the disk is full, and `snapshot-unusable` if a part doesn't match its checksum.
  */
 export async function writeClusterFile(file: FileToWrite, signal: AbortSignal): Promise<void> {
   try {

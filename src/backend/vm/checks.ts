@@ -168,7 +168,10 @@ function featuresCheck(qemu: Qemu): Check {
   return { name: "qemu features", limitMs, run };
 }
 
-/** Checks the firmware only if machines have none built in. A missing firmware is a ClusterError that says what to do. */
+/**
+ * Checks the firmware only if machines have none built in. A missing firmware is a ClusterError
+ * that says what to do.
+ */
 function firmwareCheck(qemu: Qemu): Check {
   const run = async (signal: AbortSignal): Promise<Outcome> => {
     const found = await findFirmware(qemu, signal).then(

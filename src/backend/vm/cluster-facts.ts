@@ -44,7 +44,10 @@ export const parseMachineSettings = read.object({
   accelerator: read.oneOf(...accelerators),
   isSandboxed: read.boolean,
   ...hardwareFields,
-  /** Whether they have a device that tells their kernel of each continuation. Copies of templates have it in any case. */
+  /**
+   * Whether they have a device that tells their kernel of each continuation. Copies of templates
+   * have it in any case.
+   */
   hasGenerationId: read.optional(read.boolean),
   /** Whether they reach each other and nothing else. */
   isOffline: read.optional(read.boolean),
@@ -120,8 +123,8 @@ export async function removeClusterFacts(directory: string): Promise<void> {
 }
 
 /**
- * Returns every cluster in this folder of creations, including those whose facts are damaged, from another version or another user's: where machines
- * may exist, there is something to destroy.
+ * Returns every cluster in this folder of creations, including those whose facts are damaged, from
+ * another version or another user's: where machines may exist, there is something to destroy.
  */
 export async function readClusters(root: string): Promise<readonly StoredCluster[]> {
   const names = await namesIn(root);
@@ -163,7 +166,10 @@ async function readRemains(directory: string): Promise<StoredCluster | undefined
   return { directory, facts: { schemaVersion, ...ids, ...unknown, counts, nodes: [] } };
 }
 
-/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
+/**
+ * Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are
+ * about to be removed.
+ */
 export async function assertIdIsFree(
   root: string,
   clusterId: string,
@@ -176,7 +182,10 @@ export async function assertIdIsFree(
   if (isTaken) throw clusterExists(clusterId, { removal: removalCommand(clusterId) });
 }
 
-/** Throws `cluster-exists`, unless a create that was killed on this machine has the id, or a cluster whose time is over: those are removed before the claim. */
+/**
+ * Throws `cluster-exists`, unless a create that was killed on this machine has the id, or a cluster
+ * whose time is over: those are removed before the claim.
+ */
 export async function assertIdCanBeClaimed(
   root: string,
   clusterId: string,
@@ -209,7 +218,10 @@ export const endOf = ({ expiresAt }: Pick<ClusterFacts, "expiresAt">) => ({
   expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
 });
 
-/** If the folder is a link to another place, its contents aren't ours to remove. One that this user can't look into, such as root's, may have some. */
+/**
+ * If the folder is a link to another place, its contents aren't ours to remove. One that this user
+ * can't look into, such as root's, may have some.
+ */
 async function hasMachines(directory: string): Promise<boolean> {
   if (!(await isOwnFolder(directory))) return false;
   return await access(machinesFolder(directory)).then(
@@ -227,7 +239,10 @@ export async function readCluster(directory: string): Promise<StoredCluster | un
   return facts === undefined ? undefined : { directory, facts };
 }
 
-/** Parses the JSON of `cluster.json`; returns `undefined` if it has another shape or belongs to a different creation than its folder. */
+/**
+ * Parses the JSON of `cluster.json`; returns `undefined` if it has another shape or belongs to a
+ * different creation than its folder.
+ */
 export function parseClusterFacts(found: unknown, directory: string): ClusterFacts | undefined {
   const name = creationOfDirectory(directory);
   const facts = readFacts(found);

@@ -4,7 +4,10 @@ import { numbered } from "../../system/amounts.ts";
 /** The name is a part of QEMU's command line, where a comma would begin another option. */
 export const parseCpuModel = read.matching(/^[A-Za-z0-9][\w.-]{0,63}$/);
 
-/** What a cluster's machines are given and keep: in its facts, its snapshots and files, in copies and templates. All of these carry it whole. */
+/**
+ * What a cluster's machines are given and keep: in its facts, its snapshots and files, in copies
+ * and templates. All of these carry it whole.
+ */
 export const hardwareFields = {
   memoryMegabytes: read.positiveInteger,
   cpus: read.positiveInteger,

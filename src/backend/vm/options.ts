@@ -34,7 +34,10 @@ export interface VmOptions extends Hardware {
   readonly offline?: boolean;
   /** The user's own image. Absent: the distribution's. */
   readonly image?: OwnImage;
-  /** Machines are made from templates, which may take this much space before unused ones are removed. Absent: every machine boots. */
+  /**
+   * Machines are made from templates, which may take this much space before unused ones are
+   * removed. Absent: every machine boots.
+   */
   readonly templates?: { readonly mostMegabytes: number };
 }
 

@@ -160,8 +160,9 @@ export async function stopCreation(
 }
 
 /**
- * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what makes the creation findable, so that an
- * interrupted removal can be repeated. Throws `engine-failed` if a machine doesn't end.
+ * Ends a creation's machines and removes their files, but keeps its key and logs. Removes last what
+ * makes the creation findable, so that an interrupted removal can be repeated. Throws
+ * `engine-failed` if a machine doesn't end.
  */
 export async function removeCreation(work: Work, directory: string): Promise<void> {
   await using _ = await lockMachines(work, directory);
@@ -169,8 +170,8 @@ export async function removeCreation(work: Work, directory: string): Promise<voi
   const facts = (await readCluster(directory))?.facts;
   const machines = await allProcessFiles(directory);
   await endMachines(machines, clock, work.signal);
-  // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it has already opened the disk, its process file
-  // exists by now.
+  // A QEMU whose starter was killed may still be starting. Without a disk it can't start, and if it
+  // has already opened the disk, its process file exists by now.
   await Promise.all(machines.map(async ({ disk }) => rm(disk, { force: true })));
   await endMachines(machines, clock, work.signal);
   await removeSockets(directory);

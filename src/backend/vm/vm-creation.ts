@@ -234,8 +234,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
   }
 
   /**
-   * If copies of a template fail, boots all machines; if the hardware accelerator breaks, starts all again under tcg. Only until the first machine has
-   * booted.
+   * If copies of a template fail, boots all machines; if the hardware accelerator breaks, starts
+   * all again under tcg. Only until the first machine has booted.
    */
   async recover(failure: unknown, signal: AbortSignal): Promise<boolean> {
     const claimed = this.claimed;

@@ -42,7 +42,10 @@ interface MachinesPlan {
   readonly request: { readonly clusterId: string; readonly lifetimeMs?: number | undefined };
 }
 
-/** The part of a creation that is the same whether its machines boot from an image or continue from a snapshot. See Creation. */
+/**
+ * The part of a creation that is the same whether its machines boot from an image or continue from
+ * a snapshot. See Creation.
+ */
 export abstract class VmMachines<Claimed extends ClaimedMachines> {
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();

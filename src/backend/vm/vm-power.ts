@@ -28,7 +28,10 @@ import {
 import { runOnMonitor } from "./qemu/monitor.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 
-/** Ends, starts and pauses single machines. Each starts again from its own disk, at its own place in the private network. */
+/**
+ * Ends, starts and pauses single machines. Each starts again from its own disk, at its own place in
+ * the private network.
+ */
 export function vmPower(qemu: Qemu, runtime: Runtime): Power {
   const { clock } = runtime;
   const tell = async (

@@ -129,7 +129,10 @@ function manualParagraphs(text: string): readonly string[] {
   return parts.flatMap((part) => [".PP", escaped(part.replaceAll(/\s+/g, " ").trim())]);
 }
 
-/** Escapes text so that roff prints it literally: a dash stays a dash that can be copied, and no line is read as a request. */
+/**
+ * Escapes text so that roff prints it literally: a dash stays a dash that can be copied, and no
+ * line is read as a request.
+ */
 function escaped(text: string): string {
   return text
     .replaceAll("\\", String.raw`\e`)
@@ -193,7 +196,10 @@ export function flagWithPlaceholder(option: Option): string {
   return kind === "value" ? `${name} ${placeholder}` : name;
 }
 
-/** Notes to add to a summary: ` (oss, enterprise) (required)`. `replacement` is the option that makes this one unnecessary. */
+/**
+ * Notes to add to a summary: ` (oss, enterprise) (required)`. `replacement` is the option that
+ * makes this one unnecessary.
+ */
 function notesOf(declared: Option | Argument, replacement?: Option): string {
   const { environment } = declared;
   const choices = undescribedChoices(declared);

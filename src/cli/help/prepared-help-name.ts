@@ -4,8 +4,9 @@ import type { ProcessLike } from "../command.ts";
 export const pageWidth = 80;
 
 /**
- * Returns the name of the prepared help that these words request: a command's name, or an empty name for the program. Undefined if they request anything
- * else, or if stdout may be narrower than prepared help.
+ * Returns the name of the prepared help that these words request: a command's name, or an empty
+ * name for the program. Undefined if they request anything else, or if stdout may be narrower than
+ * prepared help.
  */
 export function preparedHelpName(
   [first = "--help", ...rest]: readonly string[],
@@ -18,8 +19,9 @@ export function preparedHelpName(
 const isHelp = (word: string): boolean => word === "--help" || word === "-h";
 
 /**
- * Whether stdout is certainly not a terminal; on a terminal, a command's help would be wrapped to its width. Asks the system as node:tty does, without
- * loading node:tty, which takes as long as everything else together in Bun 1.4.4. If that fails, the help is rendered as usual.
+ * Whether stdout is certainly not a terminal; on a terminal, a command's help would be wrapped to
+ * its width. Asks the system as node:tty does, without loading node:tty, which takes as long as
+ * everything else together in Bun 1.4.4. If that fails, the help is rendered as usual.
  */
 function isOffTerminal(host: Pick<ProcessLike, "binding">): boolean {
   try {

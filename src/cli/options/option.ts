@@ -8,12 +8,15 @@ export interface Invocation {
 }
 
 /**
- * The signal for reading the command line's files. Nothing aborts it: until all options are read, there is nothing to clean up, so an interrupt ends the
- * program at once.
+ * The signal for reading the command line's files. Nothing aborts it: until all options are read,
+ * there is nothing to clean up, so an interrupt ends the program at once.
  */
 export const whileOptionsAreRead = (): AbortSignal => new AbortController().signal;
 
-/** Thrown by a value type if the text is not usable. Each problem continues after "--flag: ", such as `"x" is not a whole number`. */
+/**
+ * Thrown by a value type if the text is not usable. Each problem continues after "--flag: ", such
+ * as `"x" is not a whole number`.
+ */
 export class BadValue extends OwnError {
   override readonly name = "BadValue";
   readonly problems: readonly string[];
@@ -26,11 +29,17 @@ export class BadValue extends OwnError {
 
 /** Converts one text of the command line to one value. Made by the functions of value-types.ts. */
 export interface ValueType<Single> {
-  /** Throws `BadValue`. May read files; the problems found in them are reported together with all others of the command line. */
+  /**
+   * Throws `BadValue`. May read files; the problems found in them are reported together with all
+   * others of the command line.
+   */
   readonly parse: (text: string, invocation: Invocation) => Single | Promise<Single>;
   /** Every accepted text, if there is a fixed list. Shown in the help and offered by completion. */
   readonly choices?: readonly string[];
-  /** Some of the accepted texts, which completion offers beside those of a command, or as soon as one of them has been begun. */
+  /**
+   * Some of the accepted texts, which completion offers beside those of a command, or as soon as
+   * one of them has been begun.
+   */
   readonly offers?: readonly string[];
   /** The kind of path that completion offers. */
   readonly completes?: "file" | "directory";
@@ -60,9 +69,15 @@ interface OptionTraits<Single> extends Traits<Single> {
   /** If absent: the flag's name as `<flag_name>`. */
   readonly placeholder?: string;
   readonly repeatable?: boolean;
-  /** The options and arguments, by their declared names, that this option makes unnecessary: they may not be given together, and have no value. */
+  /**
+   * The options and arguments, by their declared names, that this option makes unnecessary: they
+   * may not be given together, and have no value.
+   */
   readonly replaces?: readonly string[];
-  /** Whether a hint to run another command that has this option repeats its value, as does completion when it asks another command. */
+  /**
+   * Whether a hint to run another command that has this option repeats its value, as does
+   * completion when it asks another command.
+   */
   readonly isRepeated?: boolean;
 }
 
@@ -81,8 +96,9 @@ export interface Option<Value = unknown> extends OptionTraits<unknown> {
 
 export interface Argument<Value = unknown> extends ArgumentTraits<unknown> {
   /**
-   * `values`: all words from there on form the value, and options may stand between them. `words`: options end at the first word. `after-dashes`: all
-   * words after the first `--` form it. Absent: one word.
+   * `values`: all words from there on form the value, and options may stand between them. `words`:
+   * options end at the first word. `after-dashes`: all words after the first `--` form it. Absent:
+   * one word.
    */
   readonly rest?: "values" | "words" | "after-dashes";
   readonly type: ValueType<unknown>;
@@ -112,8 +128,9 @@ type Presence<Single, Given> = Given extends { readonly repeatable: true }
     : Single | undefined;
 
 /**
- * An option with a value: `option(count(1, 9), { flag: "--masters", summary: "…", default: 1 })`. Its value is `Single` if it
- * is required or has a default, `readonly Single[]` if it is repeatable (empty if absent), and otherwise may be undefined.
+ * An option with a value: `option(count(1, 9), { flag: "--masters", summary: "…", default: 1 })`.
+ * Its value is `Single` if it is required or has a default, `readonly Single[]` if it is repeatable
+ * (empty if absent), and otherwise may be undefined.
  */
 export function option<Single, const Given extends OptionTraits<Single>>(
   type: ValueType<Single>,
@@ -167,7 +184,10 @@ const plainText: ValueType<string> = { parse: (given) => given };
 
 /** Words that this program accepts, or explains, because other programs have them. The help doesn't mention them. */
 export interface Habits {
-  /** Other names of commands, of actions (`snapshot ls`) and of the program's options, with what they may stand for. The first one that exists applies. */
+  /**
+   * Other names of commands, of actions (`snapshot ls`) and of the program's options, with what
+   * they may stand for. The first one that exists applies.
+   */
   readonly words: ReadonlyMap<string, readonly string[]>;
   /** Other ways to write an option, by the word: `-o` is `--output`, and `--json` is `--output=json`. */
   readonly options: ReadonlyMap<string, string>;

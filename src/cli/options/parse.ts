@@ -225,8 +225,8 @@ interface Reading {
 }
 
 /**
- * Separates options from positionals. `arg` stops at the first error, so this notes the error, declares the option that caused it, and starts again: that
- * way all problems are found at once.
+ * Separates options from positionals. `arg` stops at the first error, so this notes the error,
+ * declares the option that caused it, and starts again: that way all problems are found at once.
  */
 export function readWords(
   declared: readonly Option[],
@@ -280,8 +280,8 @@ function addHabit(word: string, meaning: string, { spec, texts }: Reading): void
 }
 
 /**
- * Joins an option and its value to one word where `arg` sees none: `-cdefault` becomes `--cluster-id=default`, and `--agents -1` becomes
- * `--agents=-1`. Returns whether there was one.
+ * Joins an option and its value to one word where `arg` sees none: `-cdefault` becomes
+ * `--cluster-id=default`, and `--agents -1` becomes `--agents=-1`. Returns whether there was one.
  */
 function joinValue(name: string, words: string[], declared: readonly Option[]): boolean {
   const { flag = "", short = flag } =
@@ -336,8 +336,9 @@ function acceptWithoutValue(name: string, { declared, spec, problems, faulty }: 
 }
 
 /**
- * `arg` 5.0.2 cuts off `--env=A=b` at the first line break, and reads `--flag=value` as `--flag`. So both characters are encoded before they reach
- * it. A word of a command line cannot contain a NUL.
+ * `arg` 5.0.2 cuts off `--env=A=b` at the first line break, and reads `--flag=value` as `--flag`.
+ * So both characters are encoded before they reach it. A word of a command line cannot contain a
+ * NUL.
  */
 function encode(word: string, declared: readonly Option[]): string {
   const flagWithValue = declared.some(

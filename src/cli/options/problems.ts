@@ -17,8 +17,8 @@ export class Problems {
   }
 
   /**
-   * A problem is a sentence that begins with its subject: `--masters: 2 is even`. It is left out if it is about an option that was rejected already: an
-   * invalid value is not also a missing one.
+   * A problem is a sentence that begins with its subject: `--masters: 2 is even`. It is left out if
+   * it is about an option that was rejected already: an invalid value is not also a missing one.
    */
   add(text: string): void {
     const problem = this.#nameFlags(text);
@@ -53,7 +53,10 @@ export class Problems {
   }
 }
 
-/** Gives the references of a text (references.ts) the words of the command line: `--timeout`, `--agents 0`, `cluster-cloud list`. */
+/**
+ * Gives the references of a text (references.ts) the words of the command line: `--timeout`,
+ * `--agents 0`, `cluster-cloud list`.
+ */
 export type NameFlags = (text: string) => string;
 
 /** Names options only, such as those of an option's own summary. */

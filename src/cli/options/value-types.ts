@@ -41,8 +41,8 @@ export const choice = <const Word extends string>(choices: readonly Word[]): Val
   byRule(wordOf(choices));
 
 /**
- * A custom value type. `parse` throws `BadValue`. It may be asynchronous and read files, so that the value is, for example, the parsed document
- * rather than its path.
+ * A custom value type. `parse` throws `BadValue`. It may be asynchronous and read files, so that
+ * the value is, for example, the parsed document rather than its path.
  */
 export function value<Single>(
   parse: (given: string, invocation: Invocation) => Single | Promise<Single>,

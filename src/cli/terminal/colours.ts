@@ -38,7 +38,10 @@ const painted =
   (text) =>
     `\x1b[${begin}m${text}\x1b[${end}m`;
 
-/** https://en.wikipedia.org/wiki/ANSI_escape_code#Select_Graphic_Rendition_parameters. Not from a package: those touch `process.stdout`; see `openOutput`. */
+/**
+ * https://en.wikipedia.org/wiki/ANSI_escape_code#Select_Graphic_Rendition_parameters. Not from a
+ * package: those touch `process.stdout`; see `openOutput`.
+ */
 export const terminalColours: Colours = {
   bold: painted(1, 22),
   dim: painted(2, 22),

@@ -43,7 +43,10 @@ interface Parts {
   readonly isInterrupted: () => boolean;
 }
 
-/** Progress on stderr: redrawn live on a terminal, and otherwise a line per change of state. Everything also goes to the log. */
+/**
+ * Progress on stderr: redrawn live on a terminal, and otherwise a line per change of state.
+ * Everything also goes to the log.
+ */
 export class TerminalProgress implements Progress {
   readonly #parts: Parts;
   readonly #all = new StepTable();
@@ -140,7 +143,10 @@ export class TerminalProgress implements Progress {
     return this.#all.summaries(this.#parts.clock.now()).map(({ title, ms }) => ({ title, ms }));
   }
 
-  /** Hands the terminal to another program. The drawn lines become permanent, and nothing more is drawn until a step begins. */
+  /**
+   * Hands the terminal to another program. The drawn lines become permanent, and nothing more is
+   * drawn until a step begins.
+   */
   settle(): void {
     clearInterval(this.#state.timer);
     this.#state.timer = undefined;
@@ -155,7 +161,10 @@ export class TerminalProgress implements Progress {
     this.#shown.forgetEnded();
   }
 
-  /** Prints nothing from now on, so that the error stays the last text on stderr. Work that is still ending writes only to the log. */
+  /**
+   * Prints nothing from now on, so that the error stays the last text on stderr. Work that is still
+   * ending writes only to the log.
+   */
   finish(): void {
     this.settle();
     this.#state.isOver = true;
@@ -199,7 +208,10 @@ export class TerminalProgress implements Progress {
     else this.#live.writeAbove(line);
   }
 
-  /** Prepares a text for the screen and the log: masks secrets, makes it printable, and indents all lines but the first. */
+  /**
+   * Prepares a text for the screen and the log: masks secrets, makes it printable, and indents all
+   * lines but the first.
+   */
   #show(text: string): string {
     return messageBlock(shownText(text, (given) => this.#parts.masker.text(given)));
   }
@@ -263,7 +275,10 @@ export class TerminalProgress implements Progress {
     return { mark: this.#spinner(), paint: colours.cyan, text, end };
   }
 
-  /** Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has already printed its own time. */
+  /**
+   * Shows how long all steps of a title took. Where nothing is drawn, a step without a subject has
+   * already printed its own time.
+   */
   #settleTitle(summary: TitleSummary): void {
     const { mark, paint, text } = this.#line(summary);
     if (this.#live !== undefined) return this.#parts.screen.write(`${paint(mark)} ${text}\n`);

@@ -11,7 +11,10 @@ export const anyCounts: Limits = { name: "", nodes: { master: {}, agent: {}, pub
 const countOptions = { master: "masters", agent: "agents", public_agent: "publicAgents" } as const;
 const usualCount = 1;
 
-/** Returns the numbers of a new cluster's nodes. A platform may have defaults and limits of its own; a release artifact, which has no facts, has rules. */
+/**
+ * Returns the numbers of a new cluster's nodes. A platform may have defaults and limits of its own;
+ * a release artifact, which has no facts, has rules.
+ */
 export function chooseCounts(
   requested: RequestedCounts,
   platform: Limits | undefined,

@@ -31,9 +31,15 @@ export interface CreateRequest<Options> {
   readonly deadlineMs: number;
   /** What the user typed, with secrets masked. */
   readonly commandLine?: string;
-  /** Registers a description of what may be left behind if the program has to end at once. Disposed of with the creation. */
+  /**
+   * Registers a description of what may be left behind if the program has to end at once. Disposed
+   * of with the creation.
+   */
   readonly onAbandon: (describe: () => string) => Disposable;
-  /** The last step of a creation that installs nothing: reads what the caller needs from the nodes. If it fails, so does the creation. */
+  /**
+   * The last step of a creation that installs nothing: reads what the caller needs from the nodes.
+   * If it fails, so does the creation.
+   */
   readonly readFacts?: (
     nodes: { readonly cluster: ClusterRecord; readonly connections: ConnectionPool },
     signal: AbortSignal,
@@ -74,8 +80,8 @@ interface ConfigurationRequest extends Omit<AddedConfiguration, "licenseKey"> {
 }
 
 /**
- * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what is wrong with it as one sentence if it is something
- * else.
+ * Reads `CLUSTER:NAME`, a URL, or the path of a file, which has a slash or no colon. Returns what
+ * is wrong with it as one sentence if it is something else.
  */
 export function parseSnapshotReference(
   given: string,
@@ -95,7 +101,10 @@ export function parseSnapshotReference(
   };
 }
 
-/** Returns the limit of a creation: its deadline, or the end of a shorter lifetime, at which its nodes would end one by one. */
+/**
+ * Returns the limit of a creation: its deadline, or the end of a shorter lifetime, at which its
+ * nodes would end one by one.
+ */
 export function creationLimit(
   {
     clusterId,

@@ -15,12 +15,16 @@ interface FirstLogins {
   readonly creation: Pick<Creation, "firstLogin">;
   /** Clock time at which the creation gives up. */
   readonly deadlineMs: number;
-  /** Whether the node must accept other logins at once: nothing is installed, which would take longer than sshd's switch to its own host key. */
+  /**
+   * Whether the node must accept other logins at once: nothing is installed, which would take
+   * longer than sshd's switch to its own host key.
+   */
   readonly untilSwitched: boolean;
 }
 
 /**
- * Returns a function that logs in to a new machine: it makes first contact, adds the connection to the pool, and waits for the end of the first boot.
+ * Returns a function that logs in to a new machine: it makes first contact, adds the connection to
+ * the pool, and waits for the end of the first boot.
  */
 export async function firstLogin(
   logins: FirstLogins,

@@ -26,7 +26,10 @@ interface LockedFolder extends CreationFolder {
   readonly publicKey: string;
 }
 
-/** Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder belongs to this process until `endCreation`. */
+/**
+ * Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder
+ * belongs to this process until `endCreation`.
+ */
 export async function lockFolder(
   { environment, signal, ...runtime }: Work,
   backend: Pick<Backend<never>, "name" | "scope">,

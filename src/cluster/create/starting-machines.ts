@@ -64,7 +64,10 @@ export class StartingMachines implements Machines {
     this.#state.wakeUp.abort();
   }
 
-  /** Polls the machines until the signal aborts. Fails as soon as one of them can no longer become a node, or has ended. */
+  /**
+   * Polls the machines until the signal aborts. Fails as soon as one of them can no longer become a
+   * node, or has ended.
+   */
   async watch(signal: AbortSignal): Promise<never> {
     const waitingFor = (): string => this.#waitingText();
     this.#complete.resolve(
@@ -76,7 +79,8 @@ export class StartingMachines implements Machines {
       void (await creation.look(inner));
     const pauseMs = (): number => creation.firstLogin.lookEveryMs;
     await clock.sleep(pauseMs(), signal);
-    // The installation itself shows whether any other trouble matters. Only minutes later, it would notice an ended machine as a lost connection.
+    // The installation itself shows whether any other trouble matters. Only minutes later, it would
+    // notice an ended machine as a lost connection.
     const tolerates = (error: unknown): boolean =>
       error instanceof ClusterError && error.id !== "machine-failed";
     return await poll<never>(look, { clock, pauseMs, tolerates }, signal);

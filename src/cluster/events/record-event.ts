@@ -86,7 +86,10 @@ interface RunRecorder extends Disposable {
   readonly end: (status: number | undefined, text?: string) => void;
 }
 
-/** Records that a command begins on nodes, or on this computer if there are none. Disposal records that it did not run to its end, unless an end is recorded. */
+/**
+ * Records that a command begins on nodes, or on this computer if there are none. Disposal records
+ * that it did not run to its end, unless an end is recorded.
+ */
 export function runRecorder(
   { directory }: Pick<ClusterRecord, "directory">,
   words: readonly string[],

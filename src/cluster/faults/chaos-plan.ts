@@ -32,7 +32,10 @@ export interface ChaosOptions extends FaultOptionValues {
   /** How long it takes from one fault to the next. Each fault is over before. */
   readonly everyMs: number;
   readonly kinds: readonly FaultKind[];
-  /** How many nodes a fault concerns: of the masters, or of the others. Only `majority` takes more nodes than these can do without. */
+  /**
+   * How many nodes a fault concerns: of the masters, or of the others. Only `majority` takes more
+   * nodes than these can do without.
+   */
   readonly targets: readonly ChaosTarget[];
   /** The time in which every node's check must pass again after each fault; absent: nothing is checked. */
   readonly recoverMs?: number | undefined;

@@ -1,5 +1,6 @@
 /**
- * Faults from beginning to end: they begin on the nodes, show, and are healed by the nodes themselves when their time is over, or earlier by a request.
+ * Faults from beginning to end: they begin on the nodes, show, and are healed by the nodes
+ * themselves when their time is over, or earlier by a request.
  */
 import { randomBytes } from "node:crypto";
 import type { Backend } from "../../backend/contract.ts";
@@ -66,8 +67,10 @@ interface BeginFault {
 }
 
 /**
- * Begins a fault, and resolves when it shows. If it can't begin on one node, is interrupted or doesn't show, all nodes are healed. Throws `bad-usage`,
- * `node-not-found`, `machine-failed`, `remote-command-failed`, `deadline-passed` if the platform doesn't show it, and as connections do.
+ * Begins a fault, and resolves when it shows. If it can't begin on one node, is interrupted or
+ * doesn't show, all nodes are healed. Throws `bad-usage`, `node-not-found`, `machine-failed`,
+ * `remote-command-failed`, `deadline-passed` if the platform doesn't show it, and as connections
+ * do.
  */
 export async function beginFault(
   work: Work,
@@ -173,8 +176,9 @@ interface Healing {
 }
 
 /**
- * Heals faults on every node that has them. Resolves with the faults once the nodes show that they are healed, and every
- * node's check passes if a fault awaits that. Warns of nodes that don't answer.
+ * Heals faults on every node that has them. Resolves with the faults once the nodes show that they
+ * are healed, and every node's check passes if a fault awaits that. Warns of nodes that don't
+ * answer.
  */
 export async function endFaults(
   work: Work,

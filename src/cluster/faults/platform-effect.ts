@@ -32,8 +32,8 @@ const nodesAtOnce = 32;
 const tryLimitMs = 30_000;
 
 /**
- * Returns what shall show the fault; undefined if the request doesn't say. Warns if it shows without the fault. Throws as
- * `planFault` does, and `connection-failed` if no master answers.
+ * Returns what shall show the fault; undefined if the request doesn't say. Warns if it shows
+ * without the fault. Throws as `planFault` does, and `connection-failed` if no master answers.
  */
 export async function planEffect(
   { until: command, untilNodes = [] }: FaultRequest,
@@ -60,7 +60,10 @@ export async function planEffect(
   return effect;
 }
 
-/** Repeats the command until it succeeds on each of its nodes. Returns what continues the evidence of the fault. Throws `deadline-passed` at the end of the fault. */
+/**
+ * Repeats the command until it succeeds on each of its nodes. Returns what continues the evidence
+ * of the fault. Throws `deadline-passed` at the end of the fault.
+ */
 export async function awaitEffect(
   effect: PlatformEffect | undefined,
   endMs: number,

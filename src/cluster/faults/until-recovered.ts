@@ -7,7 +7,10 @@ import { waitForCluster } from "../wait-for-cluster.ts";
 /** A cluster elects leaders and copies data after a fault. */
 const usualLimitMs = 10 * 60_000;
 
-/** Resolves when every node's check passes. Throws `deadline-passed` after the limit, and as waiting for a cluster does. */
+/**
+ * Resolves when every node's check passes. Throws `deadline-passed` after the limit, and as waiting
+ * for a cluster does.
+ */
 export async function untilRecovered(
   work: Work,
   backend: Backend<unknown>,

@@ -31,7 +31,8 @@ const keptCharacters = 4096;
 
 /**
  * Passes on what the nodes write into their journals, until it is aborted. A node whose connection is lost, such as one
- * that restarts, goes on where it was. Throws `node-not-found`, `node-stopped`, and the first failure of a node that was never reached.
+ * that restarts, goes on where it was. Throws `node-not-found`, `node-stopped`, and the first
+ * failure of a node that was never reached.
  */
 export async function followLogs(
   work: Work,
@@ -134,9 +135,9 @@ async function followNode(
 const cursorLine = /^cursor ([A-Za-z0-9=;]{1,500})$/;
 
 /**
- * Where a node's journal goes on after a lost connection. Times don't say, since a clock may be set. Lines before the last
- * cursor may have been on their way, so it is the last but one, and the lines since the one before that, which may have
- * been passed on already, are known by their words.
+ * Where a node's journal goes on after a lost connection. Times don't say, since a clock may be
+ * set. Lines before the last cursor may have been on their way, so it is the last but one, and the
+ * lines since the one before that, which may have been passed on already, are known by their words.
  */
 function journalPlace() {
   const cursors: string[] = [];

@@ -2,7 +2,10 @@
 import { plainLine } from "../../system/printable.ts";
 
 export interface LogLine {
-  /** Milliseconds since 1970 by this computer's clock, with microseconds behind the point; undefined if nothing says when. */
+  /**
+   * Milliseconds since 1970 by this computer's clock, with microseconds behind the point; undefined
+   * if nothing says when.
+   */
   readonly ms: number | undefined;
   readonly node: string;
   /** A unit or program of the journal, or the name of another log. */

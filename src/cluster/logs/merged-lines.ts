@@ -16,8 +16,9 @@ export function clockOf({ name, text }: NamedText) {
 }
 
 /**
- * Takes time in proportion to the texts, apart from the sorting; after each log, an interrupt gets its turn. Lines without a
- * time come first. What other logs repeat of a journal is dropped. `select` gets the lines of one log after the other.
+ * Takes time in proportion to the texts, apart from the sorting; after each log, an interrupt gets
+ * its turn. Lines without a time come first. What other logs repeat of a journal is dropped.
+ * `select` gets the lines of one log after the other.
  */
 export async function mergedLines(
   texts: readonly NamedText[],

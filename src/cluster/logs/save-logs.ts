@@ -32,7 +32,10 @@ export interface SavedLogs {
 /** Time limit for all nodes together. */
 export const nodesLimitMs = 120_000;
 
-/** Saves all logs of a cluster as files that only this user can read, with secrets masked. Skips logs that it can't get. */
+/**
+ * Saves all logs of a cluster as files that only this user can read, with secrets masked. Skips
+ * logs that it can't get.
+ */
 export async function saveLogs(
   work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
@@ -68,7 +71,10 @@ export function warnOfSecrets(
     progress.warn(secretsWarning("these logs", problem));
 }
 
-/** An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are readable by this user alone in any case. */
+/**
+ * An existing folder keeps its mode, because it may be a shared one such as /tmp. The files are
+ * readable by this user alone in any case.
+ */
 export async function makeLogsFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -145,7 +151,10 @@ export async function saveFailureLogs(
 /** Until a node has such a log, the platform has created no secrets that logs could show. */
 const installationLog = /\.(?:install|genconf)\.log$/;
 
-/** Resolves with the failure. Before the installation, the cluster has no secrets of its own, and perhaps no first master. */
+/**
+ * Resolves with the failure. Before the installation, the cluster has no secrets of its own, and
+ * perhaps no first master.
+ */
 async function tryToHideSecrets(
   { cluster, connections }: Pick<FailureLogsRequest, "cluster" | "connections">,
   progress: Progress,
@@ -174,8 +183,9 @@ const masked = (text: string, progress: Pick<Progress, "mask">): string =>
   withoutPrivateKeys(maskedPrintable(text, (given) => progress.mask(given)));
 
 /**
- * Writes texts from nodes into a folder as files that only this user can read, with hidden values masked and no terminal control characters. This is
- * the only way such texts reach the disk: a text whose name isn't a log's is skipped. Returns the names of the files.
+ * Writes texts from nodes into a folder as files that only this user can read, with hidden values
+ * masked and no terminal control characters. This is the only way such texts reach the disk: a text
+ * whose name isn't a log's is skipped. Returns the names of the files.
  */
 async function saveTexts(
   folder: string,

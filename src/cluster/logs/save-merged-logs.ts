@@ -24,7 +24,10 @@ interface MergedLogs {
 /** What the logs of all nodes together may take in memory, for each kind of log. */
 const mostBytesOfAll = 64_000_000;
 
-/** Writes all logs into one file, which only this user can read: ordered by this computer's clock, each line with its node, with secrets masked. */
+/**
+ * Writes all logs into one file, which only this user can read: ordered by this computer's clock,
+ * each line with its node, with secrets masked.
+ */
 export async function saveMergedLogs(
   work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,

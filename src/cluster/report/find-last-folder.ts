@@ -8,7 +8,10 @@ import { eventsFile } from "../../store/events.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Environment } from "../../system/runtime.ts";
 
-/** Returns the folder of the last cluster with this id, which may be gone. Throws `cluster-not-found` if there is none. */
+/**
+ * Returns the folder of the last cluster with this id, which may be gone. Throws
+ * `cluster-not-found` if there is none.
+ */
 export async function findLastFolder(
   backend: Pick<Backend<never>, "name" | "scope">,
   clusterId: string,

@@ -31,7 +31,10 @@ export interface ReportRequest {
   readonly file: string;
   /** JUnit files of the tests that ran. */
   readonly junit: readonly string[];
-  /** Where else logs may be: the folder of `--logs-dir`, in which only files that are newer than `sinceMs` are this run's. */
+  /**
+   * Where else logs may be: the folder of `--logs-dir`, in which only files that are newer than
+   * `sinceMs` are this run's.
+   */
   readonly logsFolder?: { readonly path: string; readonly sinceMs: number } | undefined;
   /** How it ended, if the caller knows. */
   readonly result?: { readonly isGood: boolean; readonly text: string } | undefined;
@@ -200,7 +203,10 @@ function lastResult(events: readonly ClusterEvent[]): Result | undefined {
   return last?.kind === "result" ? last : undefined;
 }
 
-/** A command that nodes have carried out may fail nevertheless, for what was noticed meanwhile. Its result follows its end. */
+/**
+ * A command that nodes have carried out may fail nevertheless, for what was noticed meanwhile. Its
+ * result follows its end.
+ */
 function judgedRuns(events: readonly ClusterEvent[]): readonly ClusterEvent[] {
   const judged = [...events];
   for (const [index, event] of events.entries()) {
@@ -213,7 +219,10 @@ function judgedRuns(events: readonly ClusterEvent[]): readonly ClusterEvent[] {
   return judged;
 }
 
-/** The lines that the page has a place for. All logs are read twice, because one log says which moments of the others matter. */
+/**
+ * The lines that the page has a place for. All logs are read twice, because one log says which
+ * moments of the others matter.
+ */
 async function linesOf({ texts, events, nowMs }: Collected, nodes: number, signal: AbortSignal) {
   const collect = collector();
   const bytesOf = (lines: readonly LogLine[]): number => lines.length * bytesEach;
@@ -242,8 +251,8 @@ const smallBytes = 16_000_000;
 const [bytesEach, bytesPerCollection] = [200, 6_000_000];
 
 /**
- * Returns what frees memory after so many bytes have been read into it. On a computer with much memory, the engine itself would let hundreds of
- * megabytes gather that nobody uses.
+ * Returns what frees memory after so many bytes have been read into it. On a computer with much
+ * memory, the engine itself would let hundreds of megabytes gather that nobody uses.
  */
 function collector(): (bytes: number) => void {
   const read = { bytes: 0 };

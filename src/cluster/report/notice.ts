@@ -41,7 +41,10 @@ const mostOfKind = 500;
 /** Each of those lines may be compared with every window. More than the last of them would take minutes. */
 const mostWindows = 5000;
 
-/** Returns the first line of each kind on each node that nothing explains, and the first that something does, in order. */
+/**
+ * Returns the first line of each kind on each node that nothing explains, and the first that
+ * something does, in order.
+ */
 export function notice(lines: readonly LogLine[], windows: readonly Window[]): readonly Noticed[] {
   const found = new Map<string, Noticed>();
   const counts = new Map<string, number>();
@@ -82,7 +85,10 @@ export const explanationOf = (
       nodes.includes(node),
   )?.text;
 
-/** The windows of faults and power changes that events describe. One without an end lasts until `untilMs`, but a power change no longer than a boot. */
+/**
+ * The windows of faults and power changes that events describe. One without an end lasts until
+ * `untilMs`, but a power change no longer than a boot.
+ */
 export function windowsOf(events: readonly ClusterEvent[], untilMs: number): readonly Window[] {
   const windows: { -readonly [Key in keyof Window]: Window[Key] }[] = [];
   const open = new Map<string, (typeof windows)[number]>();

@@ -25,8 +25,8 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the cases one after the other, because the format has only their durations. They begin at the suite's time, or at `startMs` if that is not
- * between it and `endMs`.
+ * Returns the cases one after the other, because the format has only their durations. They begin at
+ * the suite's time, or at `startMs` if that is not between it and `endMs`.
  */
 export function readCases(
   xml: string,

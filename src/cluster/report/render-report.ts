@@ -1,4 +1,7 @@
-/** Renders the report as one HTML file. Every text passes through `escaped`, and the page's policy forbids any script, style or request but its own. */
+/**
+ * Renders the report as one HTML file. Every text passes through `escaped`, and the page's policy
+ * forbids any script, style or request but its own.
+ */
 import { createHash } from "node:crypto";
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
@@ -172,7 +175,10 @@ function firstErrors(
   });
 }
 
-/** Renders as many lines as fit: what was noticed and errors first, then what came near something noticed, then the newest of each node, and then of all. */
+/**
+ * Renders as many lines as fit: what was noticed and errors first, then what came near something
+ * noticed, then the newest of each node, and then of all.
+ */
 function renderLog(
   { lines, dropped, noticed, span, nodes }: ReportParts,
   logBytes: number,

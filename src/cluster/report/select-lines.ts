@@ -1,4 +1,7 @@
-/** Which lines of logs a report can show. As objects, a million lines take hundreds of megabytes, so the others go before the next log is read. */
+/**
+ * Which lines of logs a report can show. As objects, a million lines take hundreds of megabytes, so
+ * the others go before the next log is read.
+ */
 import type { LogLine } from "../logs/log-lines.ts";
 import { isError, signs } from "./signs.ts";
 
@@ -11,8 +14,8 @@ const nearMs = 5_000;
 export const isSign = ({ text }: LogLine): boolean => signs.some(({ shape }) => shape.test(text));
 
 /**
- * Returns what drops the lines of a log that have no place in the page: neither errors, nor near one of these moments, nor among the newest of their
- * node. `onDropped` gets their number.
+ * Returns what drops the lines of a log that have no place in the page: neither errors, nor near
+ * one of these moments, nor among the newest of their node. `onDropped` gets their number.
  */
 export function thinner(
   moments: readonly number[],

@@ -1,4 +1,7 @@
-/** Draws the timeline as SVG without a view box: positions are percentages, so that zooming is a matter of its width. */
+/**
+ * Draws the timeline as SVG without a view box: positions are percentages, so that zooming is a
+ * matter of its width.
+ */
 import type { ClusterEvent } from "../../model/event.ts";
 import type { TestCase } from "./read-cases.ts";
 import type { Noticed, Window } from "./notice.ts";

@@ -10,7 +10,10 @@ export interface Wanted {
   readonly isRemote: boolean;
 }
 
-/** Whether the command has begun, as far as its status tells. Shells say 127 if they don't find it, and 126 if they can't execute it. */
+/**
+ * Whether the command has begun, as far as its status tells. Shells say 127 if they don't find it,
+ * and 126 if they can't execute it.
+ */
 export const hasRun = (status: number, isRemote: boolean): boolean =>
   status !== 126 && status !== 127 && !(isRemote && status === 255);
 

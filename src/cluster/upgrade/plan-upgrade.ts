@@ -25,13 +25,16 @@ export interface UpgradeRequest {
   readonly workspaceFolder: string;
   /** Clock time at which the upgrade gives up. */
   readonly deadlineMs: number;
-  /** Registers a description of the nodes' state, for a program that has to end at once. Disposed of with the upgrade. */
+  /**
+   * Registers a description of the nodes' state, for a program that has to end at once. Disposed of
+   * with the upgrade.
+   */
   readonly onAbandon: (describe: () => string) => Disposable;
 }
 
 /**
- * Checks the artifact as far as this machine can, and hides its secrets. Throws `artifact-unreachable`, `artifact-invalid`, and `bad-usage` if it can't
- * upgrade anything.
+ * Checks the artifact as far as this machine can, and hides its secrets. Throws
+ * `artifact-unreachable`, `artifact-invalid`, and `bad-usage` if it can't upgrade anything.
  */
 export async function checkedHead(
   work: Work,

@@ -9,7 +9,10 @@ import { assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 const nodesAtOnce = 32;
 const limitMs = 60_000;
 
-/** Returns the platform's version on each node, by reference. Warns of nodes that don't answer, which have none here. Throws `key-missing`. */
+/**
+ * Returns the platform's version on each node, by reference. Warns of nodes that don't answer,
+ * which have none here. Throws `key-missing`.
+ */
 export async function readVersions(
   work: Work,
   cluster: ClusterRecord,

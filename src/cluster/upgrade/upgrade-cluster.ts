@@ -1,5 +1,6 @@
 /**
- * An upgrade from beginning to end: its steps, their order, and what runs side by side. The order is stated nowhere else.
+ * An upgrade from beginning to end: its steps, their order, and what runs side by side. The order
+ * is stated nowhere else.
  */
 import type { Backend } from "../../backend/contract.ts";
 import { ClusterError, type ErrorId, revised, messageOf } from "../../errors.ts";
@@ -64,8 +65,9 @@ export interface UpgradedCluster {
 }
 
 /**
- * Upgrades a cluster's nodes, one after the other. After a failure or an abort, some nodes have the new version and others the old one, and a node's own
- * upgrade goes on; the same call continues. Throws the errors of plan-upgrade.ts
+ * Upgrades a cluster's nodes, one after the other. After a failure or an abort, some nodes have the
+ * new version and others the old one, and a node's own upgrade goes on; the same call continues.
+ * Throws the errors of plan-upgrade.ts
  * and of the steps, `upgrade-failed`, `cluster-busy` and `deadline-passed`.
  */
 export async function upgradeCluster(
@@ -246,7 +248,10 @@ interface Roll extends Observers {
 /** The server must not end before the last node, whose upgrade may go on after the program has ended. */
 const serverGraceSeconds = 60 * 60;
 
-/** Generates and serves what the nodes need, and upgrades them in their order. The first failure ends the upgrade, when the others at work have ended. */
+/**
+ * Generates and serves what the nodes need, and upgrades them in their order. The first failure
+ * ends the upgrade, when the others at work have ended.
+ */
 async function rollOut(
   work: UpgradeWork,
   installation: Installation,

@@ -19,8 +19,9 @@ export const wasUpgradedTo = ({ found }: SurveyedNode, version: string): boolean
   found.version === version && found.upgrade.to === version;
 
 /**
- * Returns the remaining work: nodes with another version, and nodes that an earlier run upgraded but whose check doesn't pass; their script runs again
- * if it can. A node that was installed with the version is left alone.
+ * Returns the remaining work: nodes with another version, and nodes that an earlier run upgraded
+ * but whose check doesn't pass; their script runs again if it can. A node that was installed with
+ * the version is left alone.
  */
 export function remainingWork(
   surveyed: readonly SurveyedNode[],

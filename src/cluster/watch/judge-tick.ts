@@ -23,7 +23,10 @@ export function readTick(text: string): Tick | undefined {
   return { clock, leastStart: clock - after, mostStart: clock - before, kills, failures };
 }
 
-/** What a look at the beginning of a container's boot would have seen. Where kills are the computer's, those before the boot stay. */
+/**
+ * What a look at the beginning of a container's boot would have seen. Where kills are the
+ * computer's, those before the boot stay.
+ */
 export const tickOfBoot = (last: Tick): Tick => ({
   ...last,
   leastStart: -Infinity,

@@ -57,8 +57,9 @@ const mostTroubles = 100;
 const mostOfKind = 500;
 
 /**
- * Watches all nodes that run, until it is disposed of: their journals, clocks, boots, and the platform's own program. Resolves when that has begun on
- * every node; a node that can't be watched only causes a warning, and is tried again.
+ * Watches all nodes that run, until it is disposed of: their journals, clocks, boots, and the
+ * platform's own program. Resolves when that has begun on every node; a node that can't be watched
+ * only causes a warning, and is tried again.
  */
 export async function startWatch(work: Work, request: WatchRequest): Promise<Watch> {
   const { progress } = work;
@@ -134,7 +135,10 @@ const isOff = ({ node }: Pick<Status, "node">): boolean =>
 type Shared = Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
 type Watched = ReturnType<typeof watchedNode>;
 
-/** Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything, or can't be watched. */
+/**
+ * Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything,
+ * or can't be watched.
+ */
 function watchedNode(work: Work, node: NodeRecord, shared: Shared) {
   const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const status: Status = {
@@ -162,7 +166,10 @@ function watchedNode(work: Work, node: NodeRecord, shared: Shared) {
   return { state: own.state, status, begun: begun.promise, marked: marked.promise, watching };
 }
 
-/** Returns what asks the backend where the nodes are now, and reports those that are off though nobody has stopped them. */
+/**
+ * Returns what asks the backend where the nodes are now, and reports those that are off though
+ * nobody has stopped them.
+ */
 function nodesLooker(
   { clock }: Work,
   { cluster: { directory }, find }: WatchRequest,
@@ -189,8 +196,8 @@ function nodesLooker(
 }
 
 /**
- * Looks while a node isn't watched or says nothing, because the connection to one that is off may stay open: at once when
- * that begins, and then again and again.
+ * Looks while a node isn't watched or says nothing, because the connection to one that is off may
+ * stay open: at once when that begins, and then again and again.
  */
 async function lookAgain(
   { clock, signal }: Work,

@@ -59,7 +59,10 @@ const cursorShape = /^[A-Za-z0-9=;]{1,500}$/;
 /** A smaller difference may be the time of the line's way. */
 const leastAheadMs = 2000;
 
-/** Passes on what goes wrong on a node. Resolves when the node has said that it watches no more, and throws the errors of the connection. */
+/**
+ * Passes on what goes wrong on a node. Resolves when the node has said that it watches no more, and
+ * throws the errors of the connection.
+ */
 export async function watchNode(watched: WatchedNode, signal: AbortSignal): Promise<void> {
   const { node, state, connections } = watched;
   const connection = await connections.connect(node, signal);

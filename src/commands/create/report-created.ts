@@ -16,7 +16,10 @@ interface Created {
   readonly input: Pick<CreateInput, "wait" | "summary">;
 }
 
-/** Prints the new cluster's nodes, end and cost. `happened` describes its state, such as "The installation has started". */
+/**
+ * Prints the new cluster's nodes, end and cost. `happened` describes its state, such as "The
+ * installation has started".
+ */
 export function describeCreated(
   cluster: ClusterRecord,
   happened: string,

@@ -9,7 +9,10 @@ import { ClusterError, hintOf, messageOf } from "../../errors.ts";
 import { type Progress, type Work, endedBy } from "../../system/runtime.ts";
 import type { CheckView, JsonResults } from "../json-results.ts";
 
-/** The limit for all checks together. The cloud's checks have shorter limits of their own, which usually apply first. */
+/**
+ * The limit for all checks together. The cloud's checks have shorter limits of their own, which
+ * usually apply first.
+ */
 const allChecksMs = 40_000;
 
 export async function executeDoctor(
@@ -121,7 +124,8 @@ function summary(results: readonly CheckResult[]): string {
 type CheckWork = Pick<Work, "clock" | "progress" | "signal">;
 
 /**
- * Runs all checks at once, and resolves with their results in the given order. It takes at most `limitMs`, and rejects only if the signal is aborted.
+ * Runs all checks at once, and resolves with their results in the given order. It takes at most
+ * `limitMs`, and rejects only if the signal is aborted.
  */
 export async function runChecks(
   { clock, progress, limitMs, signal }: CheckWork & { readonly limitMs: number },

@@ -86,7 +86,10 @@ async function findClient(environment: Environment, signal: AbortSignal): Promis
 
 const screens = ["DISPLAY", "WAYLAND_DISPLAY"];
 
-/** Checks for the program with which `web` opens the web UI. It is only a convenience, because `web` also prints the address. */
+/**
+ * Checks for the program with which `web` opens the web UI. It is only a convenience, because `web`
+ * also prints the address.
+ */
 export const browserCheck = (system: string, environment: Environment): Check =>
   localCheck("browser", async () => findOpener(system, environment));
 
@@ -126,8 +129,9 @@ export const temporarySpaceCheck = (folder: string, bytes: number): Check =>
   });
 
 /**
- * Checks variables that the Bun inside an executable obeys before any of our code runs, such as options that write profiles.
- * BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of this check.
+ * Checks variables that the Bun inside an executable obeys before any of our code runs, such as
+ * options that write profiles. BUN_BE_BUN isn't checked: if it takes effect, Bun runs instead of
+ * this check.
  */
 function runtimeVariablesCheck(inherited: readonly string[]): Check {
   const names = inherited.filter((name) => name !== "BUN_BE_BUN");

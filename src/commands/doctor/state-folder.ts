@@ -57,8 +57,9 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
 const unknownOwner = 65_534;
 
 /**
- * Users who own a folder above, or can write to it, can put another folder in this one's place. The sticky bit keeps all but the owner from it. The
- * group of one's own that many systems give each user has no other members.
+ * Users who own a folder above, or can write to it, can put another folder in this one's place. The
+ * sticky bit keeps all but the owner from it. The group of one's own that many systems give each
+ * user has no other members.
  */
 async function exposureAbove(folder: string): Promise<Outcome | undefined> {
   const gid = ownGroupId();

@@ -18,7 +18,10 @@ import type { OnceInput } from "./once-options.ts";
 /** A file for a cluster on which the platform is installed. */
 export interface CachedCluster {
   readonly path: string;
-  /** The name of the snapshot in the file. It depends on the platform and all options, so that a file for another cluster has another name. */
+  /**
+   * The name of the snapshot in the file. It depends on the platform and all options, so that a
+   * file for another cluster has another name.
+   */
   readonly snapshot: string;
   readonly exists: boolean;
 }
@@ -54,8 +57,9 @@ const [namePrefix, sumCharacters] = ["cached-", 32];
 const cacheName = new RegExp(`^${namePrefix}[0-9a-f]{${sumCharacters}}$`);
 
 /**
- * Whether an earlier run saved its cluster to the file, which may be damaged by now, or of no use to this run. Throws `bad-usage` if anything else is
- * there, such as a cluster that the user has saved, because saving would replace it.
+ * Whether an earlier run saved its cluster to the file, which may be damaged by now, or of no use
+ * to this run. Throws `bad-usage` if anything else is there, such as a cluster that the user has
+ * saved, because saving would replace it.
  */
 export async function isCacheThere(path: string): Promise<boolean> {
   const refuse = (reason: string, cause?: unknown): ClusterError =>
@@ -76,7 +80,10 @@ export async function isCacheThere(path: string): Promise<boolean> {
 /** More than precedes the snapshot's name in a file. */
 const startBytes = 4096;
 
-/** The name of the snapshot that a cluster's file says it holds. Reads only its beginning, so that the rest may be damaged. */
+/**
+ * The name of the snapshot that a cluster's file says it holds. Reads only its beginning, so that
+ * the rest may be damaged.
+ */
 async function snapshotIn(path: string): Promise<string | undefined> {
   const { format, frameMagic, frameHeadBytes } = clusterFileStart;
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -88,8 +95,8 @@ async function snapshotIn(path: string): Promise<string | undefined> {
 }
 
 /**
- * Replaces files by checksums of their contents, because their location doesn't matter, nor what only tells copies apart: the next job has another
- * checkout.
+ * Replaces files by checksums of their contents, because their location doesn't matter, nor what
+ * only tells copies apart: the next job has another checkout.
  */
 async function contentsOf(value: unknown, signal: AbortSignal): Promise<unknown> {
   if (typeof value === "string")

@@ -49,7 +49,8 @@ const repetitionOf = ({ chaos }: OneUse): string | undefined => chaos && chaosTe
 const asCreate = { wait: true, dryRun: false, replace: false, output: "text" } as const;
 
 /**
- * Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and the errors of `create`, `wait` and `run`.
+ * Resolves when the command has succeeded and the cluster is gone. Throws `CommandFailed`, and the
+ * errors of `create`, `wait` and `run`.
  */
 export async function executeOnce(
   kind: BackendKind,
@@ -167,7 +168,10 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
   }
 }
 
-/** Returns what writes the report, if the user wants one: of the cluster while it exists, or else of what it has left. Only its first call writes. */
+/**
+ * Returns what writes the report, if the user wants one: of the cluster while it exists, or else of
+ * what it has left. Only its first call writes.
+ */
 function reporter(
   backend: PreparedCreate["backend"],
   { attempt, ...input }: Omit<Use, "tests">,

@@ -29,8 +29,9 @@ interface Outcome {
 const bugExitCode = 70;
 
 /**
- * Runs the command on several copies of a cluster at once. A shard that fails doesn't stop the others. Resolves with the highest exit code of all, once
- * all copies are gone. If that isn't a command's, throws that shard's error.
+ * Runs the command on several copies of a cluster at once. A shard that fails doesn't stop the
+ * others. Resolves with the highest exit code of all, once all copies are gone. If that isn't a
+ * command's, throws that shard's error.
  */
 export async function executeShards(
   kind: BackendKind,

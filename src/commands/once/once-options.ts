@@ -75,7 +75,10 @@ const shardOptions = {
 export const shardName = (number: number): string => `shard_${number}`;
 export const shardClusterId = (id: string, number: number): string => `${id}-${number}`;
 
-/** The options of `create` and `run`, without those that make no sense if the command always waits for, uses and removes the cluster. */
+/**
+ * The options of `create` and `run`, without those that make no sense if the command always waits
+ * for, uses and removes the cluster.
+ */
 export function onceOptions(kind: BackendKind) {
   const {
     wait: _wait,
@@ -115,7 +118,10 @@ export function onceOptions(kind: BackendKind) {
 
 export type OnceInput = ValuesOf<ReturnType<typeof onceOptions> & typeof onceArguments>;
 
-/** Refuses options of a file if no file is written, one file for two purposes, and a cache that could not be used or shared. */
+/**
+ * Refuses options of a file if no file is written, one file for two purposes, and a cache that
+ * could not be used or shared.
+ */
 export function checkSaving(
   kind: BackendKind,
   { saveOnFailure, junit: testReport, report, cache, from, sshKey, ...given }: Partial<OnceInput>,

@@ -13,7 +13,10 @@ import type { OnceInput } from "./once-options.ts";
 
 type Saving = Pick<OnceInput, "clusterId" | "saveOnFailure" | "recipients" | "withoutBase">;
 
-/** Checks that age is installed and accepts the recipients, before anything is created. Throws the errors of `encrypt`. */
+/**
+ * Checks that age is installed and accepts the recipients, before anything is created. Throws the
+ * errors of `encrypt`.
+ */
 export async function assertSavable(
   { saveOnFailure, recipients }: Pick<Saving, "saveOnFailure" | "recipients">,
   { environment, signal }: Context,
@@ -23,8 +26,8 @@ export async function assertSavable(
 }
 
 /**
- * Saves a cluster in its present state, if the user wants that. Returns the command that brings it back; undefined if it was not saved. Never throws,
- * because the earlier failure matters more.
+ * Saves a cluster in its present state, if the user wants that. Returns the command that brings it
+ * back; undefined if it was not saved. Never throws, because the earlier failure matters more.
  */
 export async function saveFailedCluster(
   kind: BackendKind,

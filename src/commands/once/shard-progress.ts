@@ -9,7 +9,10 @@ import {
   StepChanges,
 } from "../../system/runtime.ts";
 
-/** Texts that say what each shard waits for, by the shard's name. All shards share the map, because the screen shows one text. */
+/**
+ * Texts that say what each shard waits for, by the shard's name. All shards share the map, because
+ * the screen shows one text.
+ */
 export type Waits = Map<string, string>;
 
 /** Reports what one shard does, with its name before each text. Its log is in the folder of its own cluster. */

@@ -24,8 +24,9 @@ export function checkShrink(
 type ShrinkingInput = OnceInput & { readonly chaos: ChaosOptions; readonly shrink: number };
 
 /**
- * Runs the command with chaos. If it fails, runs it again on new clusters with fewer faults of the same plan, and prints
- * the smallest plan that still fails. Throws as `executeOnce` does for the first run.
+ * Runs the command with chaos. If it fails, runs it again on new clusters with fewer faults of the
+ * same plan, and prints the smallest plan that still fails. Throws as `executeOnce` does for the
+ * first run.
  */
 export async function shrinkChaos(
   kind: BackendKind,

@@ -22,7 +22,10 @@ interface ClusterReport {
   readonly chaos?: string | undefined;
 }
 
-/** Writes a report about a cluster or, if that is gone, about its last folder. Throws `cluster-not-found` if there is neither. */
+/**
+ * Writes a report about a cluster or, if that is gone, about its last folder. Throws
+ * `cluster-not-found` if there is neither.
+ */
 export async function writeClusterReport(
   backend: Backend<unknown>,
   given: ClusterReport,

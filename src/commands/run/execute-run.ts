@@ -32,13 +32,16 @@ export type RunInput = Readonly<Record<string, unknown>> & {
   readonly watch: boolean;
   readonly ignore: WatchInput["ignore"];
   readonly onTrouble?: WatchInput["onTrouble"];
-  /** The shard that runs the command. Its name begins each line of output, even if the command runs on one node only. */
+  /**
+   * The shard that runs the command. Its name begins each line of output, even if the command runs
+   * on one node only.
+   */
   readonly shard?: Source;
 };
 
 /**
- * Resolves with the exit status of the command on the node, or with the highest one of several. Throws `trouble-noticed` if something goes wrong on the
- * nodes that are watched.
+ * Resolves with the exit status of the command on the node, or with the highest one of several.
+ * Throws `trouble-noticed` if something goes wrong on the nodes that are watched.
  */
 export async function executeRun(
   kind: BackendKind,
@@ -111,7 +114,10 @@ async function execute(
   return wantedStatus(status, repetition.wanted);
 }
 
-/** Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the command itself may exit with 1 or 4. */
+/**
+ * Failures that would exit with 1 or 4, such as a failed cloud request, exit with 255, because the
+ * command itself may exit with 1 or 4.
+ */
 async function sparingCommandStatus<Result>(
   context: Context,
   work: Promise<Result>,

@@ -19,8 +19,8 @@ export function readVariable(given: string): Variable {
 }
 
 /**
- * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including spaces. Empty lines and lines that
- * begin with `#` are skipped. All invalid lines are reported together.
+ * Reads a file of `KEY=VALUE` lines. Everything after the first `=` is the value, including spaces.
+ * Empty lines and lines that begin with `#` are skipped. All invalid lines are reported together.
  */
 export async function readVariableFile(
   given: string,
@@ -61,7 +61,10 @@ function readFileLine(line: string): Variable {
 export const isSecretName = (name: string): boolean =>
   /password|passwd|passphrase|secret|token|key|credential/i.test(name);
 
-/** Returns the values to mask. Words such as `true` and short values are settings; masking them would make the output unreadable. */
+/**
+ * Returns the values to mask. Words such as `true` and short values are settings; masking them
+ * would make the output unreadable.
+ */
 export const secretsIn = (variables: readonly Variable[]): readonly string[] =>
   variables
     .map(({ contents }) => contents)

@@ -19,8 +19,9 @@ export interface WatchInput {
 export type FindTroubles = () => Promise<readonly Trouble[]>;
 
 /**
- * Runs a command while its cluster's nodes are watched. The command gets a function that waits for the troubles so far. Resolves with its status, and
- * throws `trouble-noticed` if it is 0 in spite of troubles.
+ * Runs a command while its cluster's nodes are watched. The command gets a function that waits for
+ * the troubles so far. Resolves with its status, and throws `trouble-noticed` if it is 0 in spite
+ * of troubles.
  */
 export async function withWatch(
   { backend, cluster }: { readonly backend: Backend<unknown>; readonly cluster: ClusterRecord },

@@ -9,7 +9,10 @@ export interface FileToSave extends SnapshotName, Omit<SnapshotFile, "encrypt"> 
   readonly recipients: readonly string[];
 }
 
-/** Writes a snapshot to a file, and prints a note that the file contains secrets. Throws the errors of `saveSnapshot`. */
+/**
+ * Writes a snapshot to a file, and prints a note that the file contains secrets. Throws the errors
+ * of `saveSnapshot`.
+ */
 export async function saveToFile(
   backend: Backend<unknown>,
   { clusterId, name, recipients, ...target }: FileToSave,

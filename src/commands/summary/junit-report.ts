@@ -31,8 +31,9 @@ export interface JunitReport {
   /** Adds a failed test for something that went wrong on a node. */
   readonly onTrouble: (trouble: Trouble) => void;
   /**
-   * Does the work that the tests check, then writes the file if the user wants one. If the work fails, so does the current test, and the tests after it
-   * count as skipped. If the file can't be written, it only warns.
+   * Does the work that the tests check, then writes the file if the user wants one. If the work
+   * fails, so does the current test, and the tests after it count as skipped. If the file can't be
+   * written, it only warns.
    */
   during<Result>(work: () => Promise<Result>): Promise<Result>;
 }

@@ -38,7 +38,10 @@ export async function checkSummary(
   }
 }
 
-/** Appends to the summary, if the user wants one, with secrets masked. If the file can't be written, it only warns, because the work itself is done. */
+/**
+ * Appends to the summary, if the user wants one, with secrets masked. If the file can't be written,
+ * it only warns, because the work itself is done.
+ */
 export async function appendSummary(
   isWanted: boolean,
   markdown: string,

@@ -15,7 +15,10 @@ import { writeArtifact } from "../folder/pack.ts";
 import { parseHead, readFileStart } from "./artifact-head.ts";
 import { type ArtifactLocation, webArtifact } from "./artifact-request.ts";
 
-/** An artifact as a file on this machine. Disposing of it removes a downloaded or packed file, but never the user's own. */
+/**
+ * An artifact as a file on this machine. Disposing of it removes a downloaded or packed file, but
+ * never the user's own.
+ */
 export interface LocalArtifact extends AsyncDisposable {
   readonly file: FileFacts;
 }
@@ -31,8 +34,9 @@ export interface DownloadRequest extends Pick<
 }
 
 /**
- * Downloads the artifact to this machine, or packs it; a local file stays where it is. Throws `artifact-unreachable`, `artifact-invalid` (not a script, or
- * a wrong checksum) or `machine-not-set-up` (no disk space).
+ * Downloads the artifact to this machine, or packs it; a local file stays where it is. Throws
+ * `artifact-unreachable`, `artifact-invalid` (not a script, or a wrong checksum) or
+ * `machine-not-set-up` (no disk space).
  */
 export async function downloadArtifact(
   location: ArtifactLocation,

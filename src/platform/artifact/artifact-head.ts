@@ -48,8 +48,8 @@ interface HeadReading {
 export const headLimitMs = 15_000;
 
 /**
- * Reads the artifact's first 16 KiB, wherever it is. Throws `artifact-unreachable` (it doesn't exist, or no answer) or `artifact-invalid` (not a
- * script); the message names the masked location.
+ * Reads the artifact's first 16 KiB, wherever it is. Throws `artifact-unreachable` (it doesn't
+ * exist, or no answer) or `artifact-invalid` (not a script); the message names the masked location.
  */
 export async function readArtifactHead(
   location: ArtifactLocation,
@@ -157,7 +157,10 @@ interface ArtifactStart {
 
 const startBytes = 16 * 1024;
 
-/** Requests the first bytes, once, and gives up after `limitMs`. If the server sends everything, the rest isn't read. */
+/**
+ * Requests the first bytes, once, and gives up after `limitMs`. If the server sends everything, the
+ * rest isn't read.
+ */
 async function readWebStart(
   location: WebLocation,
   limitMs: number,

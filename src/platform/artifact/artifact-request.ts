@@ -18,7 +18,10 @@ import {
 
 export type WebLocation = Extract<ArtifactLocation, { readonly kind: "url" }>;
 
-/** An artifact on the web. The user part of its URL goes only to its own origin. It runs as root, so no redirect may lead from https to http. */
+/**
+ * An artifact on the web. The user part of its URL goes only to its own origin. It runs as root, so
+ * no redirect may lead from https to http.
+ */
 export const webArtifact = ({ url, shown }: WebLocation): WebFile => ({
   url,
   failed: (failure) => unreachable(shown, failure),
@@ -65,8 +68,8 @@ const causeHints: Readonly<Partial<Record<WebFailure["cause"], string>>> = {
 };
 
 /**
- * The location of an artifact: a release's, or a folder that is packed into one. `url` may be a secret (signed, or with a user part); `shown` is safe
- * for people and logs.
+ * The location of an artifact: a release's, or a folder that is packed into one. `url` may be a
+ * secret (signed, or with a user part); `shown` is safe for people and logs.
  */
 export type ArtifactLocation =
   | { readonly kind: "url"; readonly url: string; readonly shown: string }
@@ -79,7 +82,10 @@ export type ArtifactLocation =
     }
   | { readonly kind: "folder"; readonly platform: PlatformFolder; readonly shown: string };
 
-/** Returns the problem with an artifact that anyone on the way could replace: plain http from another computer, without a checksum. */
+/**
+ * Returns the problem with an artifact that anyone on the way could replace: plain http from
+ * another computer, without a checksum.
+ */
 export function checksumProblem(
   artifact: ArtifactLocation,
   sha256: string | undefined,
@@ -92,7 +98,10 @@ export function checksumProblem(
 
 const examplePrefix = "example:";
 
-/** Parses ARTIFACT_URL, and reads the folder that it may name, or an example (`example:etcd`). Reports all problems of a folder at once. */
+/**
+ * Parses ARTIFACT_URL, and reads the folder that it may name, or an example (`example:etcd`).
+ * Reports all problems of a folder at once.
+ */
 export async function locateArtifact(
   text: string,
   cwd: string,

@@ -12,8 +12,9 @@ export interface ArtifactVersion {
 }
 
 /**
- * Parses the output of `bash artifact --version`: a JSON object that may span several lines and stand between stray lines of the artifact's first
- * run. Throws `artifact-invalid` if there is no such object or the variant is unknown.
+ * Parses the output of `bash artifact --version`: a JSON object that may span several lines and
+ * stand between stray lines of the artifact's first run. Throws `artifact-invalid` if there is no
+ * such object or the variant is unknown.
  */
 export function parseArtifactVersion(stdout: string): ArtifactVersion {
   for (const candidate of stdout.match(/\{[^{}]*\}/g) ?? []) {
@@ -36,7 +37,10 @@ function artifactVariant(text: unknown): Variant | undefined {
   return text === "ee" || text === "enterprise" ? "enterprise" : undefined;
 }
 
-/** Whether an enterprise artifact needs a license key: those from 1.11 on do. False if the version isn't a dotted number. */
+/**
+ * Whether an enterprise artifact needs a license key: those from 1.11 on do. False if the version
+ * isn't a dotted number.
+ */
 export function licenseNeeded(version: string): boolean {
   const numbers = releaseNumbers(version);
   return numbers !== undefined && compareReleases(numbers, [1, 11]) >= 0;
@@ -56,7 +60,10 @@ function versionIn(text: string): ArtifactVersion | undefined {
   return { variant, version };
 }
 
-/** Returns the numbers of a release such as `1.13.4` or `v2.1.0-beta3`; undefined if it doesn't begin with a dotted number. */
+/**
+ * Returns the numbers of a release such as `1.13.4` or `v2.1.0-beta3`; undefined if it doesn't
+ * begin with a dotted number.
+ */
 export function releaseNumbers(release: string): readonly number[] | undefined {
   const text = /^v?(\d+(?:\.\d+)+)/.exec(release)?.[1];
   return text?.split(".").map(Number);

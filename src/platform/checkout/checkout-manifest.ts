@@ -55,7 +55,10 @@ export function parseSums(stdout: string): RemoteSums {
 
 interface Comparison {
   readonly manifest: RemoteManifest;
-  /** Compares the contents of all files. Otherwise a file with the same size and time as the node's counts as unchanged. */
+  /**
+   * Compares the contents of all files. Otherwise a file with the same size and time as the node's
+   * counts as unchanged.
+   */
   readonly checksum: boolean;
   /** Sums of files here. */
   readonly sumOf: FileSums;
@@ -91,7 +94,10 @@ export async function changedFiles(
 /** The keys of the files that earlier syncs have sent to a master, for each list. */
 type SentFiles = Readonly<Record<SyncPlan["list"], ReadonlySet<string>>>;
 
-/** Parses the records of `stateCommand` about sent files. Skips all others, which include names that nothing can be sent to. */
+/**
+ * Parses the records of `stateCommand` about sent files. Skips all others, which include names that
+ * nothing can be sent to.
+ */
 function parseSent(records: string): SentFiles {
   const sent = { own: new Set<string>(), beside: new Set<string>() };
   for (const record of records.split("\0")) {
@@ -101,7 +107,10 @@ function parseSent(records: string): SentFiles {
   return sent;
 }
 
-/** Returns the same plan with the files that it removes because an earlier sync has sent them, and those that it keeps for the other list. */
+/**
+ * Returns the same plan with the files that it removes because an earlier sync has sent them, and
+ * those that it keeps for the other list.
+ */
 export function withSent(
   plan: SyncPlan,
   { manifest, sent }: Pick<CheckoutState, "manifest" | "sent">,
@@ -160,8 +169,8 @@ export interface CheckoutState {
 }
 
 /**
- * Parses the output of `stateCommand`. Returns a string if something is missing on the node. If the version file doesn't name the variant, as in older
- * releases, uses the cluster's variant.
+ * Parses the output of `stateCommand`. Returns a string if something is missing on the node. If the
+ * version file doesn't name the variant, as in older releases, uses the cluster's variant.
  */
 export function parseState(
   stdout: string,

@@ -29,8 +29,8 @@ interface CheckoutContents {
 }
 
 /**
- * Lists the files to sync from `folder` (absolute). If it isn't a checkout, the problem names the paths that were tried. Every symbolic link that
- * leaves the checkout is a problem.
+ * Lists the files to sync from `folder` (absolute). If it isn't a checkout, the problem names the
+ * paths that were tried. Every symbolic link that leaves the checkout is a problem.
  */
 export async function readCheckout(
   folder: string,
@@ -117,7 +117,10 @@ export interface SyncFile extends ListedFile {
   readonly mode: 0o644 | 0o755;
 }
 
-/** Which of a master's lists of sent files a sync reads and replaces: tests beside the cluster's own ones have a list of their own. */
+/**
+ * Which of a master's lists of sent files a sync reads and replaces: tests beside the cluster's own
+ * ones have a list of their own.
+ */
 type SentList = "own" | "beside";
 
 /** `<tree>/<path>` of a file. */
@@ -191,7 +194,10 @@ function otherPlatform({ folder, platform }: Checkout, layout: Layout): ClusterE
   return new ClusterError("bad-usage", message, { hint });
 }
 
-/** Of the folder's own `tests`, the checkout decides as it does of other tests. What `install` may have written elsewhere stays. */
+/**
+ * Of the folder's own `tests`, the checkout decides as it does of other tests. What `install` may
+ * have written elsewhere stays.
+ */
 function folderPlan(files: readonly SyncFile[], layout: Layout): SyncPlan {
   const tests = files.filter(({ path }) => path.startsWith(testsPrefix));
   const below = tests.map((file) => ({ ...file, path: file.path.slice(testsPrefix.length) }));
@@ -247,9 +253,11 @@ const inTree = (file: ListedFile, tree: SyncTree): SyncFile => ({
 });
 
 /**
- * The archive that the unpacking script reads from its stdin; see sync-unpack.sh. It contains the files below `tests/` and `library/`; lists of paths,
- * which each end with a NUL; and finally an empty file `complete`, without which the script rejects the archive, because tar doesn't notice an
- * archive that breaks off between two files. Each call reads the files again, so that each master has a stream of its own.
+ * The archive that the unpacking script reads from its stdin; see sync-unpack.sh. It contains the
+ * files below `tests/` and `library/`; lists of paths, which each end with a NUL; and finally an
+ * empty file `complete`, without which the script rejects the archive, because tar doesn't notice
+ * an archive that breaks off between two files. Each call reads the files again, so that each
+ * master has a stream of its own.
  */
 export const checkoutArchive = (plan: SyncPlan): AsyncGenerator<Uint8Array, void, undefined> =>
   gather(

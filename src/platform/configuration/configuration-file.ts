@@ -14,7 +14,8 @@ import { variable } from "../../system/variable.ts";
 import { type Fault, problems, yamlFaults } from "./yaml-faults.ts";
 
 /**
- * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but quote nothing from it: it may hold a license.
+ * Reads the file of `--extra-config`. Problems name the file, and line and column for bad YAML, but
+ * quote nothing from it: it may hold a license.
  */
 export async function readExtraConfiguration(
   path: string,
@@ -25,8 +26,10 @@ export async function readExtraConfiguration(
 }
 
 /**
- * Returns the configuration as the text of `config.yaml`, which has the same meaning in YAML 1.1 and 1.2. It quotes strings and escapes unprintable
- * characters, because parsers disagree on `1:30`, `=` or a bare control character. It folds no line, because the reader may not be a full YAML parser.
+ * Returns the configuration as the text of `config.yaml`, which has the same meaning in YAML 1.1
+ * and 1.2. It quotes strings and escapes unprintable characters, because parsers disagree on
+ * `1:30`, `=` or a bare control character. It folds no line, because the reader may not be a full
+ * YAML parser.
  */
 export async function renderConfiguration(configuration: Configuration): Promise<string> {
   const { Document, visit } = await import("yaml");
@@ -83,8 +86,8 @@ const mostBytes = 256 * 1024;
 const mostProblems = 20;
 
 /**
- * Reads a text of YAML 1.2, and so of JSON. What JSON can't hold is refused, and so is what readers of YAML 1.1 would take for something else. `path`
- * is the name that problems show.
+ * Reads a text of YAML 1.2, and so of JSON. What JSON can't hold is refused, and so is what readers
+ * of YAML 1.1 would take for something else. `path` is the name that problems show.
  */
 export async function parseConfiguration(
   text: string,
@@ -117,7 +120,10 @@ export async function parseConfiguration(
   );
 }
 
-/** Returns the mapping that a text of any version of YAML contains, for those who only search it: it may be a platform's own file. */
+/**
+ * Returns the mapping that a text of any version of YAML contains, for those who only search it: it
+ * may be a platform's own file.
+ */
 export async function searchableMapping(text: string): Promise<Configuration | undefined> {
   if (text.length > mostBytes) return undefined;
   const { parseDocument } = await import("yaml");
@@ -173,7 +179,10 @@ export interface FileToCopy extends Omit<ListedFile, "path"> {
   readonly target: string;
 }
 
-/** Lists the files of `--genconf-dir`, with targets relative to the installer's `genconf` folder. `folder` is absolute. */
+/**
+ * Lists the files of `--genconf-dir`, with targets relative to the installer's `genconf` folder.
+ * `folder` is absolute.
+ */
 export async function readGenconfFolder(
   folder: string,
   signal: AbortSignal,
@@ -221,8 +230,9 @@ interface LicenseSources {
 }
 
 /**
- * Finds the license in the documented order: the first source that is present wins, and the others stay unread. For other variants it reads
- * none. Undefined: no source is present. A source that is present but unreadable or empty is a problem; it is not skipped.
+ * Finds the license in the documented order: the first source that is present wins, and the others
+ * stay unread. For other variants it reads none. Undefined: no source is present. A source that is
+ * present but unreadable or empty is a problem; it is not skipped.
  */
 export async function resolveLicense(
   sources: LicenseSources,

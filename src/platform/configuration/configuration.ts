@@ -1,7 +1,10 @@
 import type { NodeRecord, Role, Variant, WebScheme } from "../../model/cluster-record.ts";
 import { isMapping } from "../../model/reader.ts";
 
-/** `config.yaml` as a mapping. It may hold the license and password hashes, so it never goes into output, logs or facts. */
+/**
+ * `config.yaml` as a mapping. It may hold the license and password hashes, so it never goes into
+ * output, logs or facts.
+ */
 export type Configuration = Readonly<Record<string, unknown>>;
 
 export const securityModes = ["disabled", "permissive", "strict"] as const;
@@ -21,7 +24,10 @@ interface BaseConfigurationInput {
   readonly licenseKey: string | undefined;
 }
 
-/** Returns the minimum that the artifact needs. Superuser, password hash and license are for the enterprise variant only. */
+/**
+ * Returns the minimum that the artifact needs. Superuser, password hash and license are for the
+ * enterprise variant only.
+ */
 export function baseConfiguration(input: BaseConfigurationInput): Configuration {
   return {
     bootstrap_url: input.bootstrapUrl,
@@ -39,7 +45,10 @@ export function baseConfiguration(input: BaseConfigurationInput): Configuration 
   };
 }
 
-/** The user's values override the base, and `--security-mode` overrides both. Values are replaced as a whole, never merged. */
+/**
+ * The user's values override the base, and `--security-mode` overrides both. Values are replaced as
+ * a whole, never merged.
+ */
 export const mergeConfiguration = (
   base: Configuration,
   extra: Configuration,
@@ -67,8 +76,9 @@ const addresses = (
   nodes.filter((node) => node.role === role).map((node) => node.privateAddress);
 
 /**
- * The sha512-crypt hash of the superuser's default password, `admin`, which the documentation names, so it isn't secret. The salt is fixed, so that
- * the same cluster always gets the same configuration. `openssl passwd -6 -salt cluster.e2e admin` prints it.
+ * The sha512-crypt hash of the superuser's default password, `admin`, which the documentation
+ * names, so it isn't secret. The salt is fixed, so that the same cluster always gets the same
+ * configuration. `openssl passwd -6 -salt cluster.e2e admin` prints it.
  */
 const defaultPasswordHash =
   "$6$cluster.e2e$aqgsYe2pgNT7kyAc0V3Ie3ftLrxLm8u98fKs1Gk6rwo19CIQz.VLPBgSbzEk.C2KCfWDs.l792fQVsCYrVeVA.";
@@ -99,8 +109,8 @@ const enterpriseConfiguration = (licenseKey: string | undefined): Configuration 
 });
 
 /**
- * Returns the secrets of a configuration, for `Progress.hide`: strings at any depth under a key that suggests a secret. The artifact's errors may
- * quote them.
+ * Returns the secrets of a configuration, for `Progress.hide`: strings at any depth under a key
+ * that suggests a secret. The artifact's errors may quote them.
  */
 export const configurationSecrets = (configuration: Configuration): readonly string[] => [
   ...new Set(
@@ -118,7 +128,10 @@ function secretsIn(value: unknown): readonly string[] {
   return isMapping(value) ? configurationSecrets(value) : [];
 }
 
-/** A number is a secret too, of any size. Words such as `true` are settings; hiding them would mask half of the output. */
+/**
+ * A number is a secret too, of any size. Words such as `true` are settings; hiding them would mask
+ * half of the output.
+ */
 function textsIn(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn);
   if (isMapping(value)) return Object.values(value).flatMap(textsIn);

@@ -22,7 +22,10 @@ export function privateAddressOf(node: NodeRecord): string {
   );
 }
 
-/** The bootstrap server on the first master. It serves genconf's output below a path that only the cluster's nodes learn. */
+/**
+ * The bootstrap server on the first master. It serves genconf's output below a path that only the
+ * cluster's nodes learn.
+ */
 export const bootstrapOriginOf = (firstMaster: NodeRecord): string =>
   `http://${privateAddressOf(firstMaster)}:${bootstrapPort(layouts)}`;
 
@@ -38,7 +41,10 @@ export interface GenconfFacts {
   readonly release: string;
 }
 
-/** Returns all files for `genconf/`. The configuration may hold the license and password hashes, so only root may read it. */
+/**
+ * Returns all files for `genconf/`. The configuration may hold the license and password hashes, so
+ * only root may read it.
+ */
 export async function genconfFiles(
   plan: PlanForNodes,
   cluster: ClusterRecord,
@@ -100,8 +106,8 @@ function separateConfiguration(
 const extraKey = "extra_config";
 
 /**
- * The base configuration, which the library's users see, has the bootstrap server's URL without its secret path. Any other URL is the user's own
- * server and stays.
+ * The base configuration, which the library's users see, has the bootstrap server's URL without its
+ * secret path. Any other URL is the user's own server and stays.
  */
 function withBootstrapUrl(configuration: Configuration, url: URL): Configuration {
   const given = configuration["bootstrap_url"];

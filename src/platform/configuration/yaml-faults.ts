@@ -9,8 +9,9 @@ export interface Fault {
 type Module = Pick<typeof Yaml, "isMap" | "isPair" | "isScalar" | "isSeq">;
 
 /**
- * Returns what a document of YAML 1.2 contains that would change on its way to a node: JSON can't hold it, or readers of YAML 1.1, such as PyYAML, take
- * it for something else. Times and dates aren't among it: they are text here, as YAML 1.2 has it, and are passed on as text.
+ * Returns what a document of YAML 1.2 contains that would change on its way to a node: JSON can't
+ * hold it, or readers of YAML 1.1, such as PyYAML, take it for something else. Times and dates
+ * aren't among it: they are text here, as YAML 1.2 has it, and are passed on as text.
  */
 export function yamlFaults(yaml: Module, document: Yaml.Document.Parsed): readonly Fault[] {
   const { yaml: version } = document.directives;

@@ -152,7 +152,10 @@ export async function writeExample(name: ExampleName, folder: string): Promise<v
   }
 }
 
-/** Writes all files, or leaves none. Another command may write into the folder at the same time: what is not from here stays. */
+/**
+ * Writes all files, or leaves none. Another command may write into the folder at the same time:
+ * what is not from here stays.
+ */
 async function writeFiles(files: readonly ExampleFile[], folder: string): Promise<void> {
   const created: string[] = [];
   try {

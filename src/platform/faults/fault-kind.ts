@@ -35,7 +35,10 @@ export type FaultValues<Options> = {
     : never;
 };
 
-/** What every fault has. Nodes are named as everywhere: `agent_0`, an address, a machine id, or `all`, `masters`, `agents`, `public_agents`. */
+/**
+ * What every fault has. Nodes are named as everywhere: `agent_0`, an address, a machine id, or
+ * `all`, `masters`, `agents`, `public_agents`.
+ */
 export interface FaultBase {
   /** After this time, the nodes heal the fault themselves. */
   readonly durationMs: number;
@@ -72,7 +75,10 @@ export interface FaultPart {
   readonly peers?: readonly NodeRecord[] | undefined;
   /** Nodes to ping, to see whether the fault has an effect. */
   readonly links?: readonly NodeRecord[];
-  /** Values for the script's function `measure`, which prints lines `key=value`. Absent: there is nothing to measure. */
+  /**
+   * Values for the script's function `measure`, which prints lines `key=value`. Absent: there is
+   * nothing to measure.
+   */
   readonly measure?: ScriptValues;
 }
 
@@ -100,7 +106,10 @@ export type Noticeable =
   | "error-line"
   | "watch";
 
-/** All about one kind of fault: its row. Its script has the functions `begin`, `heal`, perhaps `measure`, and perhaps `keep_doing`, whose processes end with the fault. */
+/**
+ * All about one kind of fault: its row. Its script has the functions `begin`, `heal`, perhaps
+ * `measure`, and perhaps `keep_doing`, whose processes end with the fault.
+ */
 export interface FaultRow<Options extends FaultOptions, Values> {
   /** Continues after the kind's name in the help. */
   readonly summary: string;

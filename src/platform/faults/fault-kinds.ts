@@ -27,8 +27,8 @@ export const faultKinds = Object.keys(rows) as readonly FaultKind[];
 /** Options that every kind has, for the command line and the library. */
 export const commonOptions = {
   /**
-   * A shell line. The fault counts as shown only when this succeeds, as root, on each of `untilNodes`, and as healed only
-   * when every node's check passes.
+   * A shell line. The fault counts as shown only when this succeeds, as root, on each of
+   * `untilNodes`, and as healed only when every node's check passes.
    */
   until: textOption(
     {
@@ -63,9 +63,10 @@ export interface FaultOptionValues
 /** A fault to begin. */
 export interface FaultRequest extends FaultBase, FaultOptionValues {
   /**
-   * `partition`: packets from one side don't arrive at the other. `network`: what nodes send arrives late, or not at all. `clock`: clocks are wrong; not
-   * on containers. `disk`: the file system of a folder is full, which must be a tmpfs on containers.
-   * `process`: a service or a program is killed, paused or kept dead. `pressure`: processors are
+   * `partition`: packets from one side don't arrive at the other. `network`: what nodes send
+   * arrives late, or not at all. `clock`: clocks are wrong; not on containers. `disk`: the file
+   * system of a folder is full, which must be a tmpfs on containers. `process`: a service or a
+   * program is killed, paused or kept dead. `pressure`: processors are
    * busy, or memory is full; on containers within their limits. `io`: a disk stalls, is slow or fails, and `power`: a
    * machine restarts without what is only in its memory; not on containers.
    */

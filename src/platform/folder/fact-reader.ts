@@ -5,8 +5,8 @@ import { outside } from "../../outside-text.ts";
 import { isPlainLine } from "../../system/printable.ts";
 
 /**
- * Reads values of unknown shape, and collects every problem as `key: what is wrong`. After a problem, a function returns an empty value, which the caller
- * must not use.
+ * Reads values of unknown shape, and collects every problem as `key: what is wrong`. After a
+ * problem, a function returns an empty value, which the caller must not use.
  */
 export interface FactReader {
   readonly problems: string[];

@@ -24,7 +24,10 @@ interface PackedArtifact {
   readonly sha256: string;
 }
 
-/** Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or would be in the folder. */
+/**
+ * Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or would
+ * be in the folder.
+ */
 export async function packFolder(
   {
     folder,
@@ -57,8 +60,9 @@ export async function packFolder(
 }
 
 /**
- * Writes the folder as one self-contained artifact: a script, followed by the files as a compressed archive. The same folder gives the same bytes,
- * whatever its times and owners are. Replaces a file only when the new one is complete. Throws `transfer-failed` if a file changes meanwhile, and the
+ * Writes the folder as one self-contained artifact: a script, followed by the files as a compressed
+ * archive. The same folder gives the same bytes, whatever its times and owners are. Replaces a file
+ * only when the new one is complete. Throws `transfer-failed` if a file changes meanwhile, and the
  * system's error if the artifact can't be written.
  */
 export async function writeArtifact(

@@ -87,7 +87,10 @@ export async function parsePlatformFile(
   );
 }
 
-/** Parses the JSON in the third line of an artifact, without `# platform: `, by the same rules: it is text from outside. */
+/**
+ * Parses the JSON in the third line of an artifact, without `# platform: `, by the same rules: it
+ * is text from outside.
+ */
 export function parsePlatformHead(line: string): Checked<PlatformFacts> {
   if (line.length > mostHeadBytes) return problem(`it is longer than ${mostHeadBytes / 1024} KiB`);
   const found = parseJson(line);

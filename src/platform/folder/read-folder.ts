@@ -29,7 +29,10 @@ const mostBytes = 1_000_000_000;
 /** The metadata of version control and of desktops: it changes while the platform stays the same. */
 const skipped: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
-/** Reads and checks a folder on disk. Reports all problems at once. `folder` is absolute. Empty folders are left out. */
+/**
+ * Reads and checks a folder on disk. Reports all problems at once. `folder` is absolute. Empty
+ * folders are left out.
+ */
 export async function readPlatformFolder(
   folder: string,
   signal: AbortSignal,

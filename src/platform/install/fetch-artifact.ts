@@ -18,12 +18,18 @@ import { outsideLine, outsideLines } from "../../system/printable.ts";
 
 export interface FetchArtifact {
   readonly artifact: ArtifactLocation;
-  /** Downloads the artifact to this machine, if the node can't fetch it. The owner of this function removes the file. */
+  /**
+   * Downloads the artifact to this machine, if the node can't fetch it. The owner of this function
+   * removes the file.
+   */
   readonly download: (
     onProgress: (receivedBytes: number, totalBytes: number | undefined) => void,
     signal: AbortSignal,
   ) => Promise<LocalArtifact>;
-  /** Resolves once the node is prepared: only then is curl certain to be there, and the session of the preparation free. */
+  /**
+   * Resolves once the node is prepared: only then is curl certain to be there, and the session of
+   * the preparation free.
+   */
   readonly untilPrepared: () => Promise<void>;
   readonly paths: WorkPaths;
 }
@@ -132,8 +138,8 @@ export function megabytes(bytes: number, totalBytes: number | undefined): string
 }
 
 /**
- * Returns a configuration for `curl --config -`. A URL can be a secret, so it travels by stdin, which no process list shows. All options work with
- * curl 7.29 (CentOS 7).
+ * Returns a configuration for `curl --config -`. A URL can be a secret, so it travels by stdin,
+ * which no process list shows. All options work with curl 7.29 (CentOS 7).
  */
 export function curlConfig(url: string): string {
   // The downloaded file runs as root, so no redirect may lead from https to http.

@@ -19,7 +19,10 @@ export interface GenconfFile {
 
 const limitMs = 30 * 60_000;
 
-/** Generates the nodes' installer with the artifact. Resolves with the layout, which the install script's name shows. */
+/**
+ * Generates the nodes' installer with the artifact. Resolves with the layout, which the install
+ * script's name shows.
+ */
 export const generate = (files: readonly GenconfFile[]): Phase<Layout> => ({
   title: "Configure",
   run: async ({ connection, reference, step }, signal) => {
@@ -74,7 +77,10 @@ export const genconfScript = ({ paths, words, linePrefix }: GenconfRun): string 
     MOST_BYTES: mostLogBytes,
   });
 
-/** Runs the artifact on `genconf/`. Resolves with the names and the rest of the line, one a line. Throws `configuration-refused`, `install-failed`. */
+/**
+ * Runs the artifact on `genconf/`. Resolves with the names and the rest of the line, one a line.
+ * Throws `configuration-refused`, `install-failed`.
+ */
 export async function runGenconf(
   { connection, reference }: NodeConnection,
   run: GenconfRun,

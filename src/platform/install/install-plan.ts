@@ -16,7 +16,10 @@ export interface InstallPlan {
   readonly platform: PlatformFacts | undefined;
   readonly variant: Variant;
   readonly configuration: PlannedConfiguration;
-  /** The user's files, with targets relative to `genconf/`. Their `ip-detect` or `ip-detect-public` replaces the backend's. */
+  /**
+   * The user's files, with targets relative to `genconf/`. Their `ip-detect` or `ip-detect-public`
+   * replaces the backend's.
+   */
   readonly genconfFiles: readonly FileToCopy[];
   readonly copyToMaster: readonly FileToCopy[];
   readonly selinuxEnforcing: boolean;
@@ -30,7 +33,10 @@ export type PlanForNodes = InstallPlan & NodeTraits;
 /** The source of `config.yaml`. */
 type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
-/** Used as it is, except that the secret path of our bootstrap server and missing keys that the layout needs are added. */
+/**
+ * Used as it is, except that the secret path of our bootstrap server and missing keys that the
+ * layout needs are added.
+ */
 export interface CompleteConfiguration {
   readonly kind: "complete";
   readonly values: Configuration;

@@ -36,7 +36,10 @@ export interface PhaseWork extends Omit<Work, "environment"> {
   readonly connections: ConnectionPool;
 }
 
-/** Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes after the first loss. */
+/**
+ * Runs a phase on a node and shows its progress. It reopens a lost connection until two minutes
+ * after the first loss.
+ */
 export async function runPhase<Result>(
   work: PhaseWork,
   phase: Phase<Result>,
@@ -66,7 +69,10 @@ const isConnectionLoss = (error: unknown): error is ClusterError =>
   error.transient &&
   (error.id === "connection-failed" || error.id === "transfer-failed");
 
-/** A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it gives up with `fail`. */
+/**
+ * A POSIX shell script that runs on a node as root. It reports what it does with `now`, and why it
+ * gives up with `fail`.
+ */
 interface RemoteScript {
   /** Appears in the command line, so that people (and tests) see what runs: `sh -s -- e2e-prepare …`. */
   readonly name: `e2e-${string}`;
@@ -83,7 +89,10 @@ interface RemoteScript {
   readonly onNow?: (text: string) => void;
 }
 
-/** Returns the text for `sh -s`. The shell reads all of it before anything runs, so no program can consume the rest from stdin. */
+/**
+ * Returns the text for `sh -s`. The shell reads all of it before anything runs, so no program can
+ * consume the rest from stdin.
+ */
 export function completeScript(body: string): string {
   return `${shellText(scriptStart)}${body}\nshift\nmain "$@" </dev/null\n`;
 }

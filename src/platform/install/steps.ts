@@ -111,8 +111,10 @@ export interface FoundArtifact {
 }
 
 /**
- * Runs the artifact on the prepared first master to get its version. If the artifact's layout is unknown, the node is prepared for the usual one, but some
- * artifacts can't even print their version without Docker. In that case, this prepares the node for a layout with Docker and runs the artifact again.
+ * Runs the artifact on the prepared first master to get its version. If the artifact's layout is
+ * unknown, the node is prepared for the usual one, but some artifacts can't even print their
+ * version without Docker. In that case, this prepares the node for a layout with Docker and runs
+ * the artifact again.
  */
 export async function checkVersion(
   work: PhaseWork,
@@ -142,8 +144,9 @@ interface OnCluster {
 }
 
 /**
- * Writes the configuration and generates the installer on the first master. Returns the layout that genconf's output shows. If that isn't the expected
- * layout, and needs other keys in the configuration, genconf runs again.
+ * Writes the configuration and generates the installer on the first master. Returns the layout that
+ * genconf's output shows. If that isn't the expected layout, and needs other keys in the
+ * configuration, genconf runs again.
  */
 export async function configure(
   work: PhaseWork,

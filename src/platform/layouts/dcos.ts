@@ -60,7 +60,8 @@ export const dcosLayout: Layout = {
   installShims: (release) =>
     readsLastDockerVersion(release) ? { docker: shellText(dockerVersion) } : {},
   baseConfiguration: ({ variant, release, nodesKeepTime }) => ({
-    // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and nothing synchronizes it inside such nodes.
+    // Exhibitor and dcos-net refuse to start while the kernel's clock isn't synchronized, and
+    // nothing synchronizes it inside such nodes.
     ...(nodesKeepTime ? {} : { check_time: false }),
     // Otherwise genconf starts a certificate authority on port 443 of its machine, which is a master here.
     ...(variant === "enterprise" && isAtLeast(release, [2, 0])
@@ -113,8 +114,9 @@ const firstToFormat: Readonly<Record<string, readonly number[]>> = {
 };
 
 /**
- * Older releases read the last `Version:` line of `docker version`. With every Docker since 18.09 that is docker-init's 0.19.0, which they reject as
- * too old. A release that isn't a dotted number counts as new.
+ * Older releases read the last `Version:` line of `docker version`. With every Docker since 18.09
+ * that is docker-init's 0.19.0, which they reject as too old. A release that isn't a dotted number
+ * counts as new.
  */
 function readsLastDockerVersion(release: string): boolean {
   const numbers = releaseNumbers(release);

@@ -30,20 +30,27 @@ interface NodeQuestion {
   readonly connections: Pick<ConnectionPool, "connect">;
   /** How often to run a check that passes. */
   readonly looks: number;
-  /** The `seen` of an answer that is known already. The node answers once it has another, but at the latest after a minute. */
+  /**
+   * The `seen` of an answer that is known already. The node answers once it has another, but at the
+   * latest after a minute.
+   */
   readonly known?: string | undefined;
   /** Called with an answer that the next one replaces, because the node needs more time for its check. */
   readonly onFirst?: (answer: NodeAnswer) => void;
 }
 
-/** How long a node may take to answer, besides the runs of its check, two at least: a login, and the end of a check that hangs. */
+/**
+ * How long a node may take to answer, besides the runs of its check, two at least: a login, and the
+ * end of a check that hangs.
+ */
 const answerLimitMs = 20_000;
 /** How long a node waits until it has another answer. */
 const waitSeconds = 60;
 
 /**
- * Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an error. How long a check may take is only known on the
- * node. If that is longer than usual, it is asked once more, with more time.
+ * Asks a node. An unreachable node counts as waiting; a changed host key or a missing key is an
+ * error. How long a check may take is only known on the node. If that is longer than usual, it is
+ * asked once more, with more time.
  */
 export async function askNode(
   node: NodeRecord,

@@ -36,7 +36,8 @@ const mostBytes = 16_000_000;
 
 /**
  * Queries a master's web server, without a proxy; through SSH where the node's address leads nowhere from here. Its
- * certificate must come from the cluster's authority and contain the node's public or private address. If there is no answer, resolves with the reason.
+ * certificate must come from the cluster's authority and contain the node's public or private
+ * address. If there is no answer, resolves with the reason.
  */
 export async function askWeb(
   node: NodeRecord,
@@ -160,8 +161,9 @@ const superuserLimitMs = 45_000;
 const mostSuperuserBytes = 3_000_000;
 
 /**
- * Logs in as the superuser and queries the agents on the master itself, over SSH, because without TLS password and token would cross the network in
- * clear text. The password travels by stdin; the token never leaves the node.
+ * Logs in as the superuser and queries the agents on the master itself, over SSH, because without
+ * TLS password and token would cross the network in clear text. The password travels by stdin; the
+ * token never leaves the node.
  */
 export async function askOnMaster(
   master: NodeRecord,

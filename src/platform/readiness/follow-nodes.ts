@@ -59,7 +59,10 @@ interface Following extends Pick<Questions, "connections"> {
 }
 
 const passesNeeded = 3;
-/** The last question, once everything is ready, looks once. It is not needed if everything was ready at the first one. */
+/**
+ * The last question, once everything is ready, looks once. It is not needed if everything was ready
+ * at the first one.
+ */
 const looksOf = ({ hasWaited }: WaitState): number => passesNeeded - (hasWaited ? 1 : 0);
 /** No node is asked more often on average, whatever it answers, and no master's web server. */
 const periodMs = 1000;
@@ -128,7 +131,10 @@ interface MastersFollowing {
   readonly checkMasters: MastersChecker;
 }
 
-/** Asks the masters' web servers as soon as all masters are ready, so that a wrong password shows before the last agent is up. */
+/**
+ * Asks the masters' web servers as soon as all masters are ready, so that a wrong password shows
+ * before the last agent is up.
+ */
 async function followMasters(
   { state, clock, checkOf, checkMasters }: MastersFollowing,
   signal: AbortSignal,

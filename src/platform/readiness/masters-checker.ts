@@ -44,7 +44,10 @@ export interface Wait {
   readonly reason: string;
 }
 
-/** Resolves with the conditions that do not hold yet: every master must answer, the login must work, and all agents must be registered. */
+/**
+ * Resolves with the conditions that do not hold yet: every master must answer, the login must work,
+ * and all agents must be registered.
+ */
 export type MastersChecker = (
   request: MastersCheck,
   signal: AbortSignal,
@@ -201,8 +204,8 @@ function agentWaits(
 }
 
 /**
- * Gets the outcome of each login. Returns whether all of them have been refused for so long that the refusal is final: a platform that has just
- * started may refuse the right password for a while.
+ * Gets the outcome of each login. Returns whether all of them have been refused for so long that
+ * the refusal is final: a platform that has just started may refuse the right password for a while.
  */
 type RefusalJudge = (isRefused: boolean) => boolean;
 
@@ -216,7 +219,10 @@ function createRefusalJudge(clock: Clock): RefusalJudge {
   };
 }
 
-/** Throws `login-refused` once the platform has refused the name or password for 30 s; any other failure may be transient. */
+/**
+ * Throws `login-refused` once the platform has refused the name or password for 30 s; any other
+ * failure may be transient.
+ */
 function loginWait(
   master: NodeRecord,
   { username }: Superuser,

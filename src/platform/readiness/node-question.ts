@@ -191,8 +191,9 @@ const longestReason = 200;
 const complaint = /^(critical|unknown|warning|error|fail)/i;
 
 /**
- * Returns the first complaint of a check that answers in JSON (`{"checks": {NAME: {"output", "status"}}}`). Otherwise returns the first line that
- * looks like a complaint, or else the last line.
+ * Returns the first complaint of a check that answers in JSON (`{"checks": {NAME: {"output",
+ * "status"}}}`). Otherwise returns the first line that looks like a complaint, or else the last
+ * line.
  */
 function checkReason({ checkOutput, checkStatus }: NodeReport): string {
   const found = complaintIn(checkOutput);

@@ -37,9 +37,10 @@ const nodesAtOnce = 32;
 const leastMs = 1000;
 
 /**
- * Waits until the whole platform has passed all checks three times in a row: at the first question, or else twice when each node is ready, and once more
- * when all are. Throws `install-failed`, `machine-failed` or `login-refused` as soon as it can no longer become ready, and as `deadline-passed` with
- * what each node still lacks.
+ * Waits until the whole platform has passed all checks three times in a row: at the first question,
+ * or else twice when each node is ready, and once more when all are. Throws `install-failed`,
+ * `machine-failed` or `login-refused` as soon as it can no longer become ready, and as
+ * `deadline-passed` with what each node still lacks.
  */
 export async function waitUntilReady(
   request: ReadinessRequest,

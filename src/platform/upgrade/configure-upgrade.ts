@@ -31,8 +31,9 @@ interface ConfigureUpgrade {
 }
 
 /**
- * Generates the files that upgrade the nodes, in a separate folder on the first master, from the configuration of the installation. Resolves with the path
- * of each version's script below the bootstrap server's URL.
+ * Generates the files that upgrade the nodes, in a separate folder on the first master, from the
+ * configuration of the installation. Resolves with the path of each version's script below the
+ * bootstrap server's URL.
  */
 export async function configureUpgrade(
   work: PhaseWork,
@@ -160,7 +161,10 @@ async function generateScript(
   );
 }
 
-/** Returns the name only if it is the expected one: the first master may print anything, and the nodes request that name. */
+/**
+ * Returns the name only if it is the expected one: the first master may print anything, and the
+ * nodes request that name.
+ */
 const namedIn = (found: string, file: string): string => (found === file ? file : "");
 
 /** The path of a URL below another one; empty if it is elsewhere. */

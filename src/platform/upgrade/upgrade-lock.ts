@@ -33,8 +33,9 @@ const lockScript = shellText(lockFile, {
 });
 
 /**
- * Runs a task while the first master keeps other upgrades from running, on any computer. The lock ends with the connection; if that is lost because
- * the master restarts, it is taken again. Throws `cluster-busy` if another upgrade has the lock.
+ * Runs a task while the first master keeps other upgrades from running, on any computer. The lock
+ * ends with the connection; if that is lost because the master restarts, it is taken again. Throws
+ * `cluster-busy` if another upgrade has the lock.
  */
 export async function withUpgradeLock<Part extends LockWork, Result>(
   work: Part,

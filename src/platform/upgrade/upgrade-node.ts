@@ -34,8 +34,9 @@ interface UpgradeNode extends NodeObserver {
 const checkLimitMs = 10 * 60_000;
 
 /**
- * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node goes on by itself. Throws `upgrade-failed`, as
- * `machine-failed` if the machine has ended, and as the connection does.
+ * Upgrades one node, and resolves when its check has passed twice. If this is interrupted, the node
+ * goes on by itself. Throws `upgrade-failed`, as `machine-failed` if the machine has ended, and as
+ * the connection does.
  */
 export async function upgradeNode(
   work: PhaseWork,

@@ -35,8 +35,9 @@ interface CommandOutput {
 }
 
 /**
- * Reads both streams of a command from now on. The output is kept for the result, passed to `onOutput`, and reported line by line as progress at
- * level 3. Output from before the command, from the login shell's start-up files, is dropped.
+ * Reads both streams of a command from now on. The output is kept for the result, passed to
+ * `onOutput`, and reported line by line as progress at level 3. Output from before the command,
+ * from the login shell's start-up files, is dropped.
  */
 export function collectOutput(
   link: Link,
@@ -114,8 +115,8 @@ function collectMarks(): Pick<CommandOutput, "processId" | "ended" | "status"> &
 const pieceBytes = 16 * 1024;
 
 /**
- * Merges small chunks while nobody takes them. The window limits how many bytes wait, but a node may send each of them in a packet of its own, and a
- * chunk takes a hundred times its byte.
+ * Merges small chunks while nobody takes them. The window limits how many bytes wait, but a node
+ * may send each of them in a packet of its own, and a chunk takes a hundred times its byte.
  */
 export function mergeWaiting(stream: Readable): void {
   const push = stream.push.bind(stream);
@@ -233,7 +234,10 @@ export function createOutputTail(limit: number): OutputTail {
   };
 }
 
-/** Bytes on their way from a channel to a reader that may be slower: the channel pauses until the reader asks for more. */
+/**
+ * Bytes on their way from a channel to a reader that may be slower: the channel pauses until the
+ * reader asks for more.
+ */
 interface ByteQueue {
   add(chunk: Uint8Array): void;
   end(): void;

@@ -28,8 +28,9 @@ const factsOf = (target: Target): Readonly<Record<string, unknown>> => ({
 });
 
 /**
- * Explains why a connection failed. Refusals, timeouts, resets and unknown names are transient, because they occur while machines boot; a refused
- * login or a failed handshake is transient only with `mayStillBoot`. `offer` is the last offer that the server sent.
+ * Explains why a connection failed. Refusals, timeouts, resets and unknown names are transient,
+ * because they occur while machines boot; a refused login or a failed handshake is transient only
+ * with `mayStillBoot`. `offer` is the last offer that the server sent.
  */
 export function connectFailure(
   target: Target,
@@ -233,7 +234,10 @@ const parts: Readonly<Record<string, OfferedPart>> = {
 };
 const mostNames = 8;
 
-/** Whether this is one of ssh2's debug lines about what the server offers. There are hundreds of others for each connection. */
+/**
+ * Whether this is one of ssh2's debug lines about what the server offers. There are hundreds of
+ * others for each connection.
+ */
 export const isServerOffer = (debugLine: string): boolean =>
   debugLine.startsWith("Handshake: (remote) ");
 

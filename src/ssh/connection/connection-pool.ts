@@ -14,7 +14,10 @@ import { openConnection } from "./open-connection.ts";
 
 /** The open connections of one cluster, one per node: opened when first needed, and reopened after a loss. */
 export interface ConnectionPool extends AsyncDisposable {
-  /** Returns the node's shared connection. Throws `connection-failed` (transient), `host-key-changed` or `key-missing`. */
+  /**
+   * Returns the node's shared connection. Throws `connection-failed` (transient),
+   * `host-key-changed` or `key-missing`.
+   */
   connect(node: Destination, signal: AbortSignal): Promise<Connection>;
   /** Takes over a connection that was opened for first contact. */
   adopt(node: Destination, connection: Connection): void;
@@ -154,8 +157,9 @@ const hostKeyUnknown = (name: string, path: string): ClusterError =>
   });
 
 /**
- * Returns the node to which `connect` logs in first. Doesn't contact a single node. Throws a transient `connection-failed` if none answers. It logs in,
- * because from OpenSSH 9.8 on sshd punishes connections that end without a login.
+ * Returns the node to which `connect` logs in first. Doesn't contact a single node. Throws a
+ * transient `connection-failed` if none answers. It logs in, because from OpenSSH 9.8 on sshd
+ * punishes connections that end without a login.
  */
 export async function firstToAnswer<Node extends Destination>(
   nodes: readonly [Node, ...Node[]],

@@ -6,8 +6,10 @@ export interface Connection extends AsyncDisposable {
   /** Whether commands can be sent: false once the connection is lost or disposed of. */
   readonly isOpen: boolean;
   /**
-   * Runs a command. Resolves with any exit status; rejects only after a lost connection (`connection-failed`, transient), an aborted signal (the
-   * signal's reason) or an exceeded limit. shell-text.ts quotes `argv`; pass secrets through `stdin`, never through `argv` or `environment`.
+   * Runs a command. Resolves with any exit status; rejects only after a lost connection
+   * (`connection-failed`, transient), an aborted signal (the signal's reason) or an exceeded limit.
+   * shell-text.ts quotes `argv`; pass secrets through `stdin`, never through `argv` or
+   * `environment`.
    */
   run(request: RemoteCommand, signal: AbortSignal): Promise<RemoteResult>;
   /** Sends a file or a text to an absolute path, all or nothing. Writes as root if `sudo` is set. */
@@ -36,15 +38,19 @@ export interface RemoteCommand {
   readonly isStdinShort?: boolean;
   /** Milliseconds after which an unfinished command is given up (`deadline-passed`). */
   readonly limitMs?: number | undefined;
-  /** Describes the command in the message that it was given up, such as "replacing its host key"; default: its first words. */
+  /**
+   * Describes the command in the message that it was given up, such as "replacing its host key";
+   * default: its first words.
+   */
   readonly task?: string;
   /** Never shows the output, at any verbosity, because it holds secrets or is encoded. */
   readonly isOutputHidden?: boolean;
   /** Of a command whose output is hidden: whether the caller will show any of this result. Default: it will. */
   readonly isQuoted?: (result: RemoteResult) => boolean;
   /**
-   * Receives stdout as bytes, no faster than it reads them; `stdout` of the result is then empty, and no output is shown. The stream ends with the
-   * command. If this rejects, the command is ended, and `run` rejects with the same error.
+   * Receives stdout as bytes, no faster than it reads them; `stdout` of the result is then empty,
+   * and no output is shown. The stream ends with the command. If this rejects, the command is
+   * ended, and `run` rejects with the same error.
    */
   readonly receive?: (stdout: AsyncIterable<Uint8Array>) => Promise<void>;
   /** If it returns a promise, that stream pauses until the promise resolves. */

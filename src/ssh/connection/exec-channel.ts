@@ -5,9 +5,11 @@ import { type Target, channelRefused, connectionLost } from "./connection-errors
 import type { Connection } from "./connection.ts";
 
 /**
- * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast node can send its answer, even the exit status, in
- * the same packet as the opening; without a listener it would be lost. Resolves at once with what `begin` returns, which is not a promise. Throws
- * `connection-failed` or with the reason of the signal, which must also abort when the link is lost.
+ * Starts a shell line on the node and passes its channel to `begin` the moment it opens. A fast
+ * node can send its answer, even the exit status, in the same packet as the opening; without a
+ * listener it would be lost. Resolves at once with what `begin` returns, which is not a promise.
+ * Throws `connection-failed` or with the reason of the signal, which must also abort when the link
+ * is lost.
  */
 export function openChannel<Result>(
   link: Link,
@@ -38,8 +40,9 @@ export function openChannel<Result>(
 }
 
 /**
- * Writes all of a command's stdin, no faster than the node reads it, and then closes it. Resolves early, without an error, if the command stops
- * reading. Rejects only with an error of the source itself or with the signal's reason.
+ * Writes all of a command's stdin, no faster than the node reads it, and then closes it. Resolves
+ * early, without an error, if the command stops reading. Rejects only with an error of the source
+ * itself or with the signal's reason.
  */
 export async function feed(
   channel: CommandChannel,
@@ -69,7 +72,10 @@ function drained(channel: CommandChannel, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** A command's streams, as in ssh2. Emits `exit` with the status or a signal's name, and `close` once both streams have ended. */
+/**
+ * A command's streams, as in ssh2. Emits `exit` with the status or a signal's name, and `close`
+ * once both streams have ended.
+ */
 export interface CommandChannel extends Duplex {
   readonly stderr: Readable;
   close(): void;
@@ -92,8 +98,9 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
   /** Aborts as soon as the connection is lost, with the ClusterError that says why. */
   readonly lost: AbortSignal;
   /**
-   * sshd allows ten sessions per connection (MaxSessions), and frees a session only a moment after its command. So commands may use half of them, and
-   * some of the others end commands that were given up.
+   * sshd allows ten sessions per connection (MaxSessions), and frees a session only a moment after
+   * its command. So commands may use half of them, and some of the others end commands that were
+   * given up.
    */
   readonly commandSlots: Semaphore;
   readonly endingSlots: Semaphore;
@@ -104,13 +111,19 @@ export interface Link extends Pick<Runtime, "clock" | "progress"> {
 }
 
 /**
- * Root shells of a login: each runs one command at a time, and the next one without another session, login shell and sudo. A shell whose command was
- * given up is not used again.
+ * Root shells of a login: each runs one command at a time, and the next one without another
+ * session, login shell and sudo. A shell whose command was given up is not used again.
  */
 export interface RootShells {
-  /** Returns how to run one line as root; undefined if the command needs a session of its own. Throws the signal's reason. */
+  /**
+   * Returns how to run one line as root; undefined if the command needs a session of its own.
+   * Throws the signal's reason.
+   */
   take(link: Link, signal: AbortSignal): Promise<Link["exec"] | undefined>;
-  /** Called once a command has run on this login. Until then, another program in place of the login shell could wait for the end of its stdin. */
+  /**
+   * Called once a command has run on this login. Until then, another program in place of the login
+   * shell could wait for the end of its stdin.
+   */
   allow(): void;
   /** Opens no more of them, because the node lacks sessions, and frees those that are held. */
   giveUp(): void;

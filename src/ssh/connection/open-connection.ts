@@ -54,7 +54,10 @@ const commandsAtOnce = 5;
 const endingsAtOnce = 2;
 const farewellMs = 1_000;
 
-/** Logs in. Throws `connection-failed`, `host-key-changed`, or the signal's reason. Sends nothing to a host with another key. */
+/**
+ * Logs in. Throws `connection-failed`, `host-key-changed`, or the signal's reason. Sends nothing to
+ * a host with another key.
+ */
 export async function openConnection(
   options: ConnectionOptions,
   signal: AbortSignal,
@@ -258,8 +261,9 @@ function closed(client: Client, socket: ByteStream): Promise<void> {
 }
 
 /**
- * Rejects when the server has been silent for too long during a login, or keeps it waiting for much too long. A translated node on a busy computer needs
- * minutes for a login, but goes on sending its greeting, its keys and its answers.
+ * Rejects when the server has been silent for too long during a login, or keeps it waiting for much
+ * too long. A translated node on a busy computer needs minutes for a login, but goes on sending its
+ * greeting, its keys and its answers.
  */
 async function silence(
   options: ConnectionOptions,
@@ -289,11 +293,17 @@ const loginLimitMs = 10 * 60_000;
 interface SocketTarget {
   readonly host: string;
   readonly port: number;
-  /** A machine that isn't up yet drops packets, so retrying soon is better than waiting for TCP's ever longer pauses. */
+  /**
+   * A machine that isn't up yet drops packets, so retrying soon is better than waiting for TCP's
+   * ever longer pauses.
+   */
   readonly connectTimeoutMs: number;
 }
 
-/** Opens a TCP connection. Rejects with the system's error (`ETIMEDOUT` after the time limit), or the signal's reason. */
+/**
+ * Opens a TCP connection. Rejects with the system's error (`ETIMEDOUT` after the time limit), or
+ * the signal's reason.
+ */
 export function openSocket(
   { host, port, connectTimeoutMs }: SocketTarget,
   signal: AbortSignal,

@@ -159,8 +159,9 @@ async function* stdinChunks(stdin: RemoteCommand["stdin"]): AsyncGenerator<Uint8
 }
 
 /**
- * Best effort, with a time limit. sshd doesn't end a command whose channel was closed, so this ends its process group through another channel, or
- * through another connection if this one has no session left.
+ * Best effort, with a time limit. sshd doesn't end a command whose channel was closed, so this ends
+ * its process group through another channel, or through another connection if this one has no
+ * session left.
  */
 async function endGroup(link: Link, groupId: Promise<number>, asRoot: boolean): Promise<void> {
   if (link.lost.aborted) return;

@@ -12,8 +12,9 @@ import { runOverLink } from "./run-over-link.ts";
 const chunkBytes = 256 * 1024;
 
 /**
- * `Connection.upload` over an open link. The bytes go through the stdin of a single command, which needs no sftp and can run as root: it writes
- * beside the target, checks the size, and then renames. It creates missing folders (0755). A failure on either side leaves no part of the file
+ * `Connection.upload` over an open link. The bytes go through the stdin of a single command, which
+ * needs no sftp and can run as root: it writes beside the target, checks the size, and then
+ * renames. It creates missing folders (0755). A failure on either side leaves no part of the file
  * behind.
  */
 export async function uploadOver(

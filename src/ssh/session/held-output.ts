@@ -21,7 +21,8 @@ interface Watched extends Pick<Runtime, "clock" | "progress"> {
 }
 
 /**
- * A command's output lasts as long as any process holds it. If only those that the command has left do, the user learns which, until the disposal.
+ * A command's output lasts as long as any process holds it. If only those that the command has left
+ * do, the user learns which, until the disposal.
  */
 export function noteHeldOutput({ name, ended, run, clock, progress }: Watched): Disposable {
   const over = new AbortController();

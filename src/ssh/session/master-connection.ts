@@ -7,7 +7,10 @@ import { runProgram } from "../../system/processes/run-program.ts";
 import { sshEnvironment } from "../ssh-environment.ts";
 import type { Environment } from "../../system/runtime.ts";
 
-/** An ssh in the background that stays logged in, for later sessions. https://man.openbsd.org/ssh_config#ControlMaster */
+/**
+ * An ssh in the background that stays logged in, for later sessions.
+ * https://man.openbsd.org/ssh_config#ControlMaster
+ */
 export interface MasterConnection {
   /** Where ssh must start: its path to the socket is relative, because a whole path may be too long for a socket. */
   readonly folder: string;
@@ -40,8 +43,8 @@ const answerLimitMs = 3_000;
 const nameShape = /^master-[0-9a-f]{16}$/;
 
 /**
- * `folder` must belong to this user alone. `circumstances` is everything that a login depends on, such as the pinned host key: after a change, the
- * connection that was opened before is not used.
+ * `folder` must belong to this user alone. `circumstances` is everything that a login depends on,
+ * such as the pinned host key: after a change, the connection that was opened before is not used.
  */
 export function masterConnection(
   folder: string,

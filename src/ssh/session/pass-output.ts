@@ -13,7 +13,10 @@ export interface SessionProof {
   readonly noise: () => string;
   /** Resolves with the command's end, which may be never. */
   readonly ended: Promise<CommandEnd>;
-  /** Whether the reader of stdout has gone, such as in `| head -1`. Then ssh ends before the command tells how it ended. */
+  /**
+   * Whether the reader of stdout has gone, such as in `| head -1`. Then ssh ends before the command
+   * tells how it ended.
+   */
   readonly isUnread: () => boolean;
   /** Why output for stdout was lost, such as a full disk; undefined if it was not, or if its reader has gone. */
   readonly loss: () => unknown;
@@ -30,7 +33,8 @@ interface SessionStreams {
 }
 
 /**
- * Passes the command's output on, byte for byte, without what the node prints before the command, and without marks. After an abort the rest is lost.
+ * Passes the command's output on, byte for byte, without what the node prints before the command,
+ * and without marks. After an abort the rest is lost.
  */
 export function passOutput(streams: SessionStreams, signal: AbortSignal): SessionProof {
   const { token, stdout, stderr, targets } = streams;

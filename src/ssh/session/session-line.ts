@@ -15,7 +15,10 @@ const endGroup = shellText(processTree) + shellText(endGroupFile);
 
 /** The values by which a session and its script find each other. */
 export interface SessionTransport {
-  /** A random name in the command line of every process that carries the session on its node, and of no other process. */
+  /**
+   * A random name in the command line of every process that carries the session on its node, and of
+   * no other process.
+   */
   readonly token: string;
   readonly asRoot: boolean;
 }
@@ -38,7 +41,10 @@ export const sealedCommand = (
   String(scriptBytes),
 ];
 
-/** For a session without a terminal: the script comes ahead of the user's own stdin, and exists only in the shell's memory. */
+/**
+ * For a session without a terminal: the script comes ahead of the user's own stdin, and exists only
+ * in the shell's memory.
+ */
 export function pipedLine(transport: SessionTransport, scriptBytes: number): string {
   return sessionLine("", { ...transport, marks: "yes" }, [String(scriptBytes)]);
 }
@@ -108,10 +114,11 @@ export type LineParts = Pick<
 >;
 
 /**
- * Returns the line for the login shell, which prints marks around the command; see node-marks.ts. sshd gives every command a session of its own, so the
- * login shell's process id is also the id of the process group. The command isn't the login shell itself, so that a signal that ends it is a status, and
- * only the command gets stderr, because a shell reports such a signal with its own source text. Non-POSIX shells run nothing of it: fish fails at `$$`,
- * csh at the redirections.
+ * Returns the line for the login shell, which prints marks around the command; see node-marks.ts.
+ * sshd gives every command a session of its own, so the login shell's process id is also the id of
+ * the process group. The command isn't the login shell itself, so that a signal that ends it is a
+ * status, and only the command gets stderr, because a shell reports such a signal with its own
+ * source text. Non-POSIX shells run nothing of it: fish fails at `$$`, csh at the redirections.
  */
 export function remoteLine(command: LineParts, user: string, token: string): string {
   const inner = body(command, user, `${printBegun(token)}; `);
@@ -198,7 +205,8 @@ export function renderSessionScript(script: SessionScript): string {
       (one, index) => `${index === 0 ? "if" : "elif"} ${condition(one)}; then\n${render(one)}`,
     ),
     ...(settings.length === 0 ? [] : ["fi"]),
-    // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the command. A subshell has none.
+    // The whole session gets Ctrl-C on a terminal: without a trap, this shell would die with the
+    // command. A subshell has none.
     "trap : INT",
     // So the words `exit`, `exec` and `set` don't reach this shell either.
     `( ${commandOf(script)} )`,

@@ -14,8 +14,8 @@ const longestWord = 200;
 
 /**
  * Explains a command whose channel ended, with whatever status, without proof that the command had begun: the login
- * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else instead. Throws the signal's reason,
- * such as a lost connection.
+ * shell isn't a POSIX shell, its start-up files end it, or sshd runs something else instead. Throws
+ * the signal's reason, such as a lost connection.
  */
 export async function commandNotBegun(
   link: Link,
@@ -90,9 +90,10 @@ export interface SshMessages extends AsyncDisposable {
   /** Whether the server has closed the connection in place of a greeting. */
   tellHangUp(): boolean;
   /**
-   * Prints the last of ssh's messages, once, even after disposal, but not those about a master connection. Each becomes one line that begins with
-   * `ssh: `, because ssh quotes, line breaks included, what anyone who answers on the node's address says before the key exchange. Resolves when they
-   * are written, or can't be.
+   * Prints the last of ssh's messages, once, even after disposal, but not those about a master
+   * connection. Each becomes one line that begins with `ssh: `, because ssh quotes, line breaks
+   * included, what anyone who answers on the node's address says before the key exchange. Resolves
+   * when they are written, or can't be.
    */
   release(signal: AbortSignal): Promise<void>;
 }
@@ -153,15 +154,19 @@ function endOf(path: string): string {
 export interface LoginMark extends AsyncDisposable {
   /** Arguments for ssh's command line. */
   readonly options: readonly string[];
-  /** Variables that ssh must find in its environment: it passes LocalCommand to the user's shell, which may be any program. */
+  /**
+   * Variables that ssh must find in its environment: it passes LocalCommand to the user's shell,
+   * which may be any program.
+   */
   readonly environment: Readonly<Record<string, string>>;
   /** Stays the same after disposal. */
   isSet(): boolean;
 }
 
 /**
- * ssh itself creates an empty file as soon as it has logged in, before the remote command begins. `path` must not exist and must be in a folder that
- * belongs to this user; disposing of the mark removes the file. https://man.openbsd.org/ssh_config#LocalCommand
+ * ssh itself creates an empty file as soon as it has logged in, before the remote command begins.
+ * `path` must not exist and must be in a folder that belongs to this user; disposing of the mark
+ * removes the file. https://man.openbsd.org/ssh_config#LocalCommand
  */
 export function createLoginMark(path: string): LoginMark {
   const command = `: >${quote([path])}`.replaceAll("%", "%%");

@@ -23,9 +23,10 @@ interface Route {
 type Stdio = Route["stdio"];
 
 /**
- * Starts ssh so that it doesn't change this program's stdout and stderr for others. It makes what isn't a terminal non-blocking, for all who share it, and
- * leaves it so when it is killed. (OpenSSH 9.2, `ssh_session2_open` in ssh.c.) So it gets a pipe once more, with flags of its own; what can't be opened
- * again, such as a file or a socket, is written by this program.
+ * Starts ssh so that it doesn't change this program's stdout and stderr for others. It makes what
+ * isn't a terminal non-blocking, for all who share it, and leaves it so when it is killed. (OpenSSH
+ * 9.2, `ssh_session2_open` in ssh.c.) So it gets a pipe once more, with flags of its own; what
+ * can't be opened again, such as a file or a socket, is written by this program.
  */
 export function startWithOutput(
   targets: readonly [stdout: OutputTarget, stderr: OutputTarget],

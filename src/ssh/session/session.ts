@@ -119,7 +119,10 @@ const outputLost = (cause: unknown): ClusterError =>
     cause,
   });
 
-/** How ssh ended. `failed`: its status was 255, which may also be the command's own. `stopped`: this program ended it. */
+/**
+ * How ssh ended. `failed`: its status was 255, which may also be the command's own. `stopped`: this
+ * program ended it.
+ */
 type SshEnd =
   | { readonly ssh: "ended"; readonly status: number }
   | { readonly ssh: "failed" }
@@ -129,7 +132,8 @@ type SshEnd =
 interface Facts {
   readonly ssh: SshEnd["ssh"];
   /**
-   * What is known about the command: ssh did not log in; the node did not prove that the command has begun; it proved no end; it proved both.
+   * What is known about the command: ssh did not log in; the node did not prove that the command
+   * has begun; it proved no end; it proved both.
    */
   readonly node: "nothing" | "silent" | "begun" | "ended";
   /** Why this program stopped ssh, or why the node can't be reached or runs no commands now; undefined if it does. */
@@ -152,7 +156,10 @@ interface Outcome {
 
 const itsReason = (_host: string, { reason }: Facts): unknown => reason;
 
-/** Every outcome of a session: how ssh ended, the state of the node, and what the user sees. The first row that fits counts. */
+/**
+ * Every outcome of a session: how ssh ended, the state of the node, and what the user sees. The
+ * first row that fits counts.
+ */
 const outcomes: readonly Outcome[] = [
   { ssh: "ended", node: "ended", shows: true },
   { ssh: "killed", shows: true, error: itsReason },
@@ -233,7 +240,10 @@ async function reasonOf(
 const interruptDelayMs = 50;
 const answerGraceMs = 5_000;
 
-/** Ends ssh, and whatever it started on the node. Returns what the node had by then: without a login, ssh has sent nothing. */
+/**
+ * Ends ssh, and whatever it started on the node. Returns what the node had by then: without a
+ * login, ssh has sent nothing.
+ */
 async function stop(parts: Parts): Promise<"nothing" | "command"> {
   const { request, ssh, mayHaveBegun } = parts;
   if (!mayHaveBegun()) await endSsh(ssh);
@@ -245,8 +255,8 @@ async function stop(parts: Parts): Promise<"nothing" | "command"> {
 }
 
 /**
- * Called if the node did not prove how the command ended: below LogLevel INFO, ssh prints nothing about a node that falls
- * silent. Undefined if the node answers, and runs a command.
+ * Called if the node did not prove how the command ended: below LogLevel INFO, ssh prints nothing
+ * about a node that falls silent. Undefined if the node answers, and runs a command.
  */
 async function whyUnreachable(request: SessionRequest, signal: AbortSignal): Promise<unknown> {
   using grace = eitherSignal([signal, AbortSignal.timeout(answerGraceMs)]);

@@ -119,7 +119,10 @@ export function startSsh(
   return { transport, script, child, output, status, ended: ended.signal, proof, delivery };
 }
 
-/** On a terminal, ssh owns the output. The script can be delivered only if the login shell has run our line, which then waits for it. */
+/**
+ * On a terminal, ssh owns the output. The script can be delivered only if the login shell has run
+ * our line, which then waits for it.
+ */
 function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
   return {
     hasBegun: () => delivery.isDone === true,
@@ -147,7 +150,10 @@ function startWithProof({ token, targets, start }: ProofStart, signal: AbortSign
   return { child, proof, output: { arrived: proof.passed.catch(() => {}), abandon: () => {} } };
 }
 
-/** Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it no longer matters. */
+/**
+ * Resolves when the script, and all of stdin after it, has been sent, or when ssh has ended and it
+ * no longer matters.
+ */
 export async function carryInput(
   ssh: Ssh,
   request: SessionRequest,
@@ -241,8 +247,9 @@ interface StdinFeed {
 }
 
 /**
- * Sends a text of ours and then stdin, no faster than the receiver reads, until stdin ends or the signal aborts. A separate `cat` reads stdin,
- * because a read from a terminal can't be cancelled, and would keep this process alive.
+ * Sends a text of ours and then stdin, no faster than the receiver reads, until stdin ends or the
+ * signal aborts. A separate `cat` reads stdin, because a read from a terminal can't be cancelled,
+ * and would keep this process alive.
  */
 export async function feedStdin(
   { head, after, source, sink, environment }: StdinFeed,

@@ -4,7 +4,10 @@ import { pipeline } from "node:stream/promises";
 import { notRegular } from "./read-text.ts";
 import { IncompleteArchive } from "./tar.ts";
 
-/** Reads a stream piece by piece. Throws `IncompleteArchive` if the stream ends within a piece. Disposing of it closes the stream. */
+/**
+ * Reads a stream piece by piece. Throws `IncompleteArchive` if the stream ends within a piece.
+ * Disposing of it closes the stream.
+ */
 export interface ByteSource extends AsyncDisposable {
   /** Returns exactly this many bytes; they should be few. */
   take(count: number): Promise<Buffer>;
@@ -60,7 +63,10 @@ export function byteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
   };
 }
 
-/** Yields the same bytes in chunks of at least `leastBytes`, except the last one. Thousands of small chunks are slow. */
+/**
+ * Yields the same bytes in chunks of at least `leastBytes`, except the last one. Thousands of small
+ * chunks are slow.
+ */
 export async function* gather(
   source: AsyncIterable<Uint8Array>,
   leastBytes: number,
@@ -77,7 +83,10 @@ export async function* gather(
   if (pending.length > 0) yield Buffer.concat(pending);
 }
 
-/** Detects damage to a value that travels as JSON: it depends on no spaces, and proves nothing about who wrote it. In lower-case hexadecimal. */
+/**
+ * Detects damage to a value that travels as JSON: it depends on no spaces, and proves nothing about
+ * who wrote it. In lower-case hexadecimal.
+ */
 export const sha256OfJson = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("hex");
 

@@ -32,10 +32,11 @@ const metadata = new Set(["x", "g", "K", "L"]);
 const asBytes = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1");
 
 /**
- * Passes on an archive of a whole Linux system, such as a layer of an image, that an attacker may have written and that another program unpacks. Throws
- * `ArchiveProblem` as soon as an entry would be unpacked anywhere but below the root: through a name, the target of a hard link, or a symbolic link in
- * the same archive; and for a damaged archive. Symbolic links may name anything, since they lead somewhere only within the system. Takes ustar, pax
- * and GNU tar's own format.
+ * Passes on an archive of a whole Linux system, such as a layer of an image, that an attacker may
+ * have written and that another program unpacks. Throws `ArchiveProblem` as soon as an entry would
+ * be unpacked anywhere but below the root: through a name, the target of a hard link, or a symbolic
+ * link in the same archive; and for a damaged archive. Symbolic links may name anything, since they
+ * lead somewhere only within the system. Takes ustar, pax and GNU tar's own format.
  */
 export async function* checkedTar(
   archive: AsyncIterable<Uint8Array>,

@@ -46,7 +46,10 @@ interface Wanted {
   readonly validator?: string | undefined;
 }
 
-/** Requests a file from this byte on. The server may send all of it instead. Resolves with `undefined` if the file has no such byte. */
+/**
+ * Requests a file from this byte on. The server may send all of it instead. Resolves with
+ * `undefined` if the file has no such byte.
+ */
 export async function requestPart(
   file: WebFile,
   { from, to, validator }: Wanted,
@@ -145,8 +148,9 @@ export interface Download extends WebFile {
   /** The download continues where this file ends. */
   readonly path: string;
   /**
-   * Whether the caller compares the whole file's checksum, so that a part of unknown age is continued too. Otherwise the server must show that the rest
-   * belongs to the same file as the part.
+   * Whether the caller compares the whole file's checksum, so that a part of unknown age is
+   * continued too. Otherwise the server must show that the rest belongs to the same file as the
+   * part.
    */
   readonly hasChecksum: boolean;
   readonly clock: Clock;
@@ -167,8 +171,9 @@ export interface DiskSpace {
 }
 
 /**
- * Downloads a file from the web, and resumes after every interruption. The received part is kept, even if the download fails, unless the server sends
- * too much. Throws the file's errors, and `machine-not-set-up` if the disk has no space.
+ * Downloads a file from the web, and resumes after every interruption. The received part is kept,
+ * even if the download fails, unless the server sends too much. Throws the file's errors, and
+ * `machine-not-set-up` if the disk has no space.
  */
 export async function resumeDownload(download: Download, signal: AbortSignal): Promise<void> {
   const { path, clock, deadlineMs = Infinity } = download;
@@ -201,7 +206,8 @@ async function tryDownload(
     const from = download.hasChecksum || validator !== undefined ? size : 0;
     const part = await requestPart(download, { from, validator }, limit.signal);
     if (part === undefined) {
-      // Nothing follows: either the whole file was already there, or the local file is longer. The checksum will show which.
+      // Nothing follows: either the whole file was already there, or the local file is longer. The
+      // checksum will show which.
       if (download.hasChecksum) return;
       known.validator = undefined;
       const reason = "the server refuses to resume the transfer.";

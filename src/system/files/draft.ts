@@ -10,12 +10,18 @@ import {
   writePrivateFile,
 } from "./private-file.ts";
 
-/** Where a file or folder is written before it is renamed to its target. Disposing of it removes whatever is still there. */
+/**
+ * Where a file or folder is written before it is renamed to its target. Disposing of it removes
+ * whatever is still there.
+ */
 export interface Draft extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Returns the error for a file or folder that the user wants and that can't be written, for a reason of ours or the system's error. A full disk is no wrong path. */
+/**
+ * Returns the error for a file or folder that the user wants and that can't be written, for a
+ * reason of ours or the system's error. A full disk is no wrong path.
+ */
 export function cannotWrite(path: string, reason: unknown): ClusterError {
   const cause = typeof reason === "string" ? undefined : reason;
   const message = `Cannot write ${path}: ${systemReason(reason)}.`;
@@ -45,8 +51,9 @@ export async function writeNamedFile(path: string, text: string): Promise<void> 
 const usualBytes = 128 * 1024;
 
 /**
- * Why nothing can be written to the folder or, if it is missing, to the one in which it would be created; undefined if it can. Tests by writing: modes
- * don't reveal read-only file systems, and root passes every permission check.
+ * Why nothing can be written to the folder or, if it is missing, to the one in which it would be
+ * created; undefined if it can. Tests by writing: modes don't reveal read-only file systems, and
+ * root passes every permission check.
  */
 export async function writeProblem(
   folder: string,
@@ -64,8 +71,8 @@ export async function writeProblem(
 }
 
 /**
- * Makes a folder for a draft beside its target: every other name there may be the user's. Removes the drafts that killed programs of this computer
- * have left there.
+ * Makes a folder for a draft beside its target: every other name there may be the user's. Removes
+ * the drafts that killed programs of this computer have left there.
  */
 export async function draftBeside(target: string): Promise<Draft> {
   const folder = await ownedFolder(dirname(target));

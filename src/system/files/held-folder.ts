@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 /**
- * Folders that stay the same whatever happens to their names. Where others may write to the folder above, and it has no sticky bit, they may rename ours,
- * and put a link or another folder of this user in its place.
+ * Folders that stay the same whatever happens to their names. Where others may write to the folder
+ * above, and it has no sticky bit, they may rename ours, and put a link or another folder of this
+ * user in its place.
  */
 
 /** A folder as it was when it was opened. */
 export interface HeldFolder extends AsyncDisposable {
-  /** Linux: leads to this very folder until it is disposed of, in this process and in those that it starts. Elsewhere, it is the folder's name. */
+  /**
+   * Linux: leads to this very folder until it is disposed of, in this process and in those that it
+   * starts. Elsewhere, it is the folder's name.
+   */
   readonly path: string;
   readonly facts: FolderFacts;
 }
@@ -50,7 +54,10 @@ export const isSameFolder = (
   other: Pick<FolderFacts, "dev" | "ino">,
 ): boolean => one.dev === other.dev && one.ino === other.ino;
 
-/** Removes a folder that was opened at this path, with everything in it. Another one that has its name by now stays, unless it is empty. */
+/**
+ * Removes a folder that was opened at this path, with everything in it. Another one that has its
+ * name by now stays, unless it is empty.
+ */
 export async function removeHeldFolder(held: HeldFolder, path: string): Promise<void> {
   for (const name of await readdir(held.path))
     await rm(join(held.path, name), { recursive: true, force: true });

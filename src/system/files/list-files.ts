@@ -30,9 +30,10 @@ const mostLevels = 200;
 const entriesAtOnce = 16;
 
 /**
- * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere. Each of these is a problem: a link that leads out
- * of the boundary, dangles or is circular, an unreadable file, an entry that is neither a file nor a folder, more than 200 levels, and more than
- * 100,000 entries. After 20 problems it looks no further.
+ * All files below `folder`, sorted by path, so that the same folder gives the same list everywhere.
+ * Each of these is a problem: a link that leads out of the boundary, dangles or is circular, an
+ * unreadable file, an entry that is neither a file nor a folder, more than 200 levels, and more
+ * than 100,000 entries. After 20 problems it looks no further.
  */
 export async function listFiles(
   folder: string,

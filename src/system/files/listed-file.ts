@@ -41,8 +41,10 @@ const chunkBytes = 256 * 1024;
 const smallBytes = 1_000_000;
 
 /**
- * Yields the contents of a listed file: exactly `sizeBytes` bytes. Others may be able to write to its folder. If they have put another file or a link in
- * the place of the file, or of a folder above it, or have changed it, this throws `transfer-failed`, and yields nothing from that other file.
+ * Yields the contents of a listed file: exactly `sizeBytes` bytes. Others may be able to write to
+ * its folder. If they have put another file or a link in the place of the file, or of a folder
+ * above it, or have changed it, this throws `transfer-failed`, and yields nothing from that other
+ * file.
  */
 export async function* readListed(file: FileFacts): AsyncGenerator<Uint8Array, void, undefined> {
   const fd = openListed(file);
@@ -98,7 +100,10 @@ const isSame = ({ device, inode, sizeBytes, modifiedMs }: FileFacts, now: Stats)
   now.size === sizeBytes &&
   now.mtimeMs === modifiedMs;
 
-/** Linux reports where an open file is, whatever links led there. A name that is resolved again could lead elsewhere each time. */
+/**
+ * Linux reports where an open file is, whatever links led there. A name that is resolved again
+ * could lead elsewhere each time.
+ */
 const isLocatedAt = (fd: number, path: string): boolean =>
   isMac || readlinkSync(`/proc/self/fd/${fd}`) === path;
 

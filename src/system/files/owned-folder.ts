@@ -19,8 +19,8 @@ import { type HeldFolder, holdFolder, removeHeldFolder } from "./held-folder.ts"
 import { readOwnJson } from "./read-text.ts";
 
 /**
- * Creates a temporary folder inside `parent` for as long as this program runs at most, and removes those that killed programs of this user and computer
- * have left there.
+ * Creates a temporary folder inside `parent` for as long as this program runs at most, and removes
+ * those that killed programs of this user and computer have left there.
  */
 export async function ownedFolder(parent: string): Promise<OwnedFolder> {
   await removeLeftFolders(parent);

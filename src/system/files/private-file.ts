@@ -31,8 +31,9 @@ export async function makePrivateFolder(path: string): Promise<void> {
 }
 
 /**
- * Under sudo, HOME may be another user's, who could no longer use a `.local` or `.cache` that is root's. That user's own rights make it, so that no link which
- * the user puts there leads root elsewhere. If this fails, root makes it.
+ * Under sudo, HOME may be another user's, who could no longer use a `.local` or `.cache` that is
+ * root's. That user's own rights make it, so that no link which the user puts there leads root
+ * elsewhere. If this fails, root makes it.
  */
 async function makeAsOwner(folder: string): Promise<void> {
   if (dirname(folder) === folder || (await statIfPresent(folder)) !== undefined) return;
@@ -45,8 +46,9 @@ async function makeAsOwner(folder: string): Promise<void> {
 }
 
 /**
- * Writes a file that only this user can read, atomically: it writes under another name, flushes to disk, renames, and flushes the folder too. Once
- * this resolves, the text survives a crash of the program or the machine.
+ * Writes a file that only this user can read, atomically: it writes under another name, flushes to
+ * disk, renames, and flushes the folder too. Once this resolves, the text survives a crash of the
+ * program or the machine.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.draft`;
@@ -69,7 +71,10 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   await syncFolder(dirname(path));
 }
 
-/** What a file system answers that knows no flushing of folders, and what a folder does in which this user may write but not look. */
+/**
+ * What a file system answers that knows no flushing of folders, and what a folder does in which
+ * this user may write but not look.
+ */
 const withoutSync = ["EINVAL", "ENOTSUP", "EACCES", "EPERM"];
 
 /** Flushes a folder to disk, where that is possible, so that a rename in it survives a crash of the machine. */
@@ -83,8 +88,8 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Writes all bytes, at this position or at the current one. On a disk that is nearly full, a write may be shorter than asked for and still succeed.
- * Only the next one fails.
+ * Writes all bytes, at this position or at the current one. On a disk that is nearly full, a write
+ * may be shorter than asked for and still succeed. Only the next one fails.
  */
 export async function writeAll(
   output: FileHandle,
@@ -121,7 +126,10 @@ export interface TemporaryFolder extends AsyncDisposable {
 
 const prefix = "cluster-e2e-";
 
-/** Whether a temporary folder is still there. If it was removed meanwhile, another user may have made one with that name. */
+/**
+ * Whether a temporary folder is still there. If it was removed meanwhile, another user may have
+ * made one with that name.
+ */
 export async function isOwnTemporaryFolder(path: string): Promise<boolean> {
   await using held = await holdOwnTemporaryFolder(path);
   return held !== undefined;
@@ -151,7 +159,10 @@ export async function temporaryFolder(parent: string): Promise<TemporaryFolder> 
   };
 }
 
-/** The longest path of a folder in which a temporary folder, a link in that and a socket behind the link still have an address. */
+/**
+ * The longest path of a folder in which a temporary folder, a link in that and a socket behind the
+ * link still have an address.
+ */
 const longestForSockets = 60;
 
 /** Where temporary folders of sockets go: the system's temporary folder, unless its path is too long. */
@@ -178,8 +189,8 @@ export async function systemTemporaryFolder(parent = tmpdir()): Promise<Temporar
 }
 
 /**
- * Why `folder` has no room for `bytes` of temporary files, as a sentence for people; undefined if it has. Only the space available to an unprivileged
- * user counts.
+ * Why `folder` has no room for `bytes` of temporary files, as a sentence for people; undefined if
+ * it has. Only the space available to an unprivileged user counts.
  */
 export async function freeSpaceProblem(folder: string, bytes: number): Promise<string | undefined> {
   const problem = await folderProblem(folder);
@@ -215,7 +226,10 @@ export async function assertFreeSpace(
 /** One decimal, rounded down, so that too little never looks like enough. */
 export const gigabytes = (bytes: number): string => (Math.floor(bytes / 1e8) / 10).toFixed(1);
 
-/** Whether anything exists at this path, and this user has the rights of `mode`, such as `constants.R_OK`; default: none. */
+/**
+ * Whether anything exists at this path, and this user has the rights of `mode`, such as
+ * `constants.R_OK`; default: none.
+ */
 export async function isAccessible(path: string, mode: number = constants.F_OK): Promise<boolean> {
   return await access(path, mode).then(
     () => true,
@@ -243,7 +257,10 @@ export async function isFileOrAbsent(path: string): Promise<boolean> {
   }
 }
 
-/** The code (`ENOENT`, `ECONNRESET`, …) of a runtime error. Bun puts it on the error itself, Node's fetch on its cause. */
+/**
+ * The code (`ENOENT`, `ECONNRESET`, …) of a runtime error. Bun puts it on the error itself, Node's
+ * fetch on its cause.
+ */
 export function errorCode(error: unknown): string | undefined {
   for (const candidate of [error, error instanceof Error ? error.cause : undefined]) {
     if (candidate instanceof Error && "code" in candidate && typeof candidate.code === "string")
@@ -252,7 +269,10 @@ export function errorCode(error: unknown): string | undefined {
   return undefined;
 }
 
-/** What a failure means in the system's own words, such as "no space left on device", without its code, its call and its path. */
+/**
+ * What a failure means in the system's own words, such as "no space left on device", without its
+ * code, its call and its path.
+ */
 export function systemReason(error: unknown): string {
   const message = messageOf(error);
   return /^E[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? message;
@@ -262,7 +282,10 @@ export function systemReason(error: unknown): string {
 export const isDiskFull = (error: unknown): boolean =>
   ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
 
-/** Why a path can't be looked at, as the end of a sentence. Behind a folder that is closed to this user, something may well exist. */
+/**
+ * Why a path can't be looked at, as the end of a sentence. Behind a folder that is closed to this
+ * user, something may well exist.
+ */
 export function unreachable(error: unknown): string {
   const code = errorCode(error);
   return code === "ENOENT" || code === "ENOTDIR"

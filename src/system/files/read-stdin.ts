@@ -5,8 +5,9 @@ const stdin = 0;
 const pauseMs = 20;
 
 /**
- * Reads what stdin has next into the buffer, and returns how many bytes; 0 at the end. It uses the descriptor, because `/dev/stdin` can't be opened if
- * stdin is a socket or another user's file. Rejects with the system's error or the signal's reason.
+ * Reads what stdin has next into the buffer, and returns how many bytes; 0 at the end. It uses the
+ * descriptor, because `/dev/stdin` can't be opened if stdin is a socket or another user's file.
+ * Rejects with the system's error or the signal's reason.
  */
 export async function readStdin(buffer: Buffer, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();

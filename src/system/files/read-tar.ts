@@ -22,8 +22,9 @@ interface TarEntry extends Omit<TarHeader, "type"> {
 }
 
 /**
- * Reads a POSIX archive (ustar with pax records) that an attacker may have written. Throws `ArchiveProblem` for a damaged archive, for one beyond the
- * limits, and for entries other than regular files, folders and symbolic links. Source of the format:
+ * Reads a POSIX archive (ustar with pax records) that an attacker may have written. Throws
+ * `ArchiveProblem` for a damaged archive, for one beyond the limits, and for entries other than
+ * regular files, folders and symbolic links. Source of the format:
  * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html
  */
 export async function* readTar(
@@ -109,9 +110,11 @@ export interface Unpacked {
 }
 
 /**
- * Unpacks an archive of one file, whatever its name, or of one folder named `.`, as `target`. Nothing may exist there, and nobody else may write to
- * the folder around it. Writes nowhere else, and creates no links that lead out of the folder. The umask applies to all permissions, and this user
- * can read and write everything. Throws `ArchiveProblem` or the signal's reason, and leaves what it has written.
+ * Unpacks an archive of one file, whatever its name, or of one folder named `.`, as `target`.
+ * Nothing may exist there, and nobody else may write to the folder around it. Writes nowhere else,
+ * and creates no links that lead out of the folder. The umask applies to all permissions, and this
+ * user can read and write everything. Throws `ArchiveProblem` or the signal's reason, and leaves
+ * what it has written.
  */
 export async function unpackTar(
   archive: AsyncIterable<Uint8Array>,
@@ -232,7 +235,10 @@ export function linkThatLeadsOut(links: ReadonlyMap<string, string>): string | u
   return firstThatEscapes(links, (path) => path) ?? firstThatEscapes(links, fold);
 }
 
-/** Makes equal what any disk may take for the same name. Equates more than a disk does, which is safe: the names are also compared as they are. */
+/**
+ * Makes equal what any disk may take for the same name. Equates more than a disk does, which is
+ * safe: the names are also compared as they are.
+ */
 const fold = (path: string): string =>
   isAscii(path)
     ? path.toLowerCase()

@@ -10,7 +10,10 @@ import { errorCode, systemReason } from "./private-file.ts";
 const mostOwnBytes = 16 * 1024 * 1024;
 const chunkBytes = 64 * 1024;
 
-/** A file or an answer that is longer than anything that could be meant. Its code is the system's own for such files. */
+/**
+ * A file or an answer that is longer than anything that could be meant. Its code is the system's
+ * own for such files.
+ */
 export class TooLong extends Error {
   override readonly name = "TooLong";
   readonly code = "EFBIG";
@@ -34,7 +37,10 @@ export function unreadableReason(error: unknown): string {
   return reasons[errorCode(error) ?? ""] ?? systemReason(error);
 }
 
-/** Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error, or the signal's reason. */
+/**
+ * Reads a file that the user names, which may also be a pipe. Throws `TooLong`, the system's error,
+ * or the signal's reason.
+ */
 export async function readBytes(
   path: string,
   mostBytes: number,
@@ -72,8 +78,8 @@ function textOf(bytes: Buffer): string {
 }
 
 /**
- * Reads one of this program's own files, or the system's. It takes no signal because it never waits: it refuses anything but a regular file. Throws like
- * `readText`.
+ * Reads one of this program's own files, or the system's. It takes no signal because it never
+ * waits: it refuses anything but a regular file. Throws like `readText`.
  */
 export async function readOwnText(path: string): Promise<string> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -93,8 +99,9 @@ export async function readOwnTextIfThere(path: string): Promise<string | undefin
 }
 
 /**
- * Returns the end of a regular file, from a line's beginning on; an empty text if it can't be read. `noLinks`: for a name that was found in a
- * folder which others may write to, where a link would lead to any file of this user.
+ * Returns the end of a regular file, from a line's beginning on; an empty text if it can't be read.
+ * `noLinks`: for a name that was found in a folder which others may write to, where a link would
+ * lead to any file of this user.
  */
 export async function readTail(
   path: string,
@@ -163,10 +170,16 @@ export async function readBody(response: Response, mostBytes: number): Promise<s
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** Nothing that this program reads has a tenth of it. Functions that follow such a value call themselves at each level. */
+/**
+ * Nothing that this program reads has a tenth of it. Functions that follow such a value call
+ * themselves at each level.
+ */
 const mostLevels = 100;
 
-/** Returns the value of a JSON text from outside; undefined if it isn't JSON, or is nested more than 100 levels deep. */
+/**
+ * Returns the value of a JSON text from outside; undefined if it isn't JSON, or is nested more than
+ * 100 levels deep.
+ */
 export function parseJson(text: string): unknown {
   if (isTooDeep(text)) return undefined;
   try {

@@ -1,4 +1,7 @@
-/** Files that are mostly empty, such as a machine's memory or its disk: processing their zeros would take most of the time. */
+/**
+ * Files that are mostly empty, such as a machine's memory or its disk: processing their zeros would
+ * take most of the time.
+ */
 import { type FileHandle, open } from "node:fs/promises";
 import { writeAll } from "./private-file.ts";
 
@@ -8,7 +11,10 @@ const frameBytes = headBytes + blockBytes;
 const blocksAtOnce = 16;
 const zeros = Buffer.alloc(blockBytes);
 
-/** Yields the number (32 bits, little-endian) and the bytes of each block that isn't empty. Zeros fill up the last one. */
+/**
+ * Yields the number (32 bits, little-endian) and the bytes of each block that isn't empty. Zeros
+ * fill up the last one.
+ */
 export async function* packBlocks(path: string): AsyncGenerator<Uint8Array, void, undefined> {
   await using file = await open(path, "r");
   const buffer = Buffer.alloc(blocksAtOnce * blockBytes);
@@ -69,7 +75,10 @@ export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array
   await file.truncate(offset);
 }
 
-/** Writes while its caller prepares the next bytes. Disposal waits for writes that have begun, after which the file may be closed. */
+/**
+ * Writes while its caller prepares the next bytes. Disposal waits for writes that have begun, after
+ * which the file may be closed.
+ */
 interface Writer extends AsyncDisposable {
   /** The bytes must stay as they are. Throws if an earlier write has failed. */
   write(bytes: Uint8Array, position: number): Promise<void>;

@@ -9,7 +9,10 @@ export interface TarFile {
   readonly mode: number;
   readonly modifiedMs: number;
   readonly sizeBytes: number;
-  /** Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the header has already been sent. */
+  /**
+   * Yields exactly `sizeBytes` bytes. Any other number fails as `transfer-failed`, because the
+   * header has already been sent.
+   */
   readonly contents: () => AsyncIterable<Uint8Array>;
 }
 
@@ -231,7 +234,10 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-/** Why an archive is rejected, as the end of a sentence: "the archive is damaged". The caller adds where the archive comes from. */
+/**
+ * Why an archive is rejected, as the end of a sentence: "the archive is damaged". The caller adds
+ * where the archive comes from.
+ */
 export class ArchiveProblem extends OwnError {
   override readonly name: string = "ArchiveProblem";
 }

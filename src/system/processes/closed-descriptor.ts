@@ -2,8 +2,10 @@
 export const descriptorInfo = (descriptor: number): string => `/proc/self/fdinfo/${descriptor}`;
 
 /**
- * Whether one of the descriptors 0 to 2 was closed when this program was started (`>&-`). Bun and Node then open /dev/null in its place, so that no file gets its
- * number, and close it in programs that they start. No descriptor that was passed on is closed so. Elsewhere than on Linux there is no such information.
+ * Whether one of the descriptors 0 to 2 was closed when this program was started (`>&-`). Bun and
+ * Node then open /dev/null in its place, so that no file gets its number, and close it in programs
+ * that they start. No descriptor that was passed on is closed so. Elsewhere than on Linux there is
+ * no such information.
  */
 export const wasClosed = (info: string): boolean => /^flags:\s*\d*[2367]\d{6}$/m.test(info);
 

@@ -4,8 +4,9 @@ import { loadFunctions } from "./load-functions.ts";
 const coreSize = 4;
 
 /**
- * Keeps a crash of this process or its children from writing memory with secrets to disk. Returns whether that worked. The limit is one byte rather
- * than zero: if a program collects dumps (`core_pattern` begins with `|`), Linux ignores any other limit.
+ * Keeps a crash of this process or its children from writing memory with secrets to disk. Returns
+ * whether that worked. The limit is one byte rather than zero: if a program collects dumps
+ * (`core_pattern` begins with `|`), Linux ignores any other limit.
  * https://man7.org/linux/man-pages/man5/core.5.html
  *
  * Neither Bun nor Node has another way to set a limit.

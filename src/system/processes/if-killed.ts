@@ -2,7 +2,10 @@ import type { Subprocess } from "bun";
 import type { Environment } from "../runtime.ts";
 import { minimalEnvironment } from "./run-program.ts";
 
-/** What a shell waits for: descriptor 3 ends when the program that holds the other end does. It outlives the signals of a terminal. */
+/**
+ * What a shell waits for: descriptor 3 ends when the program that holds the other end does. It
+ * outlives the signals of a terminal.
+ */
 const untilTheEnd = "trap '' HUP INT QUIT TERM TTOU; read -r _ <&3; ";
 
 interface Line {
@@ -26,8 +29,8 @@ export function ifKilled(
 }
 
 /**
- * Tells a child to end if this program is killed: an ssh would hold the user's terminal, in raw mode, and a `cat` take what is typed for the next
- * program.
+ * Tells a child to end if this program is killed: an ssh would hold the user's terminal, in raw
+ * mode, and a `cat` take what is typed for the next program.
  */
 export function endWithThisProgram(child: Subprocess, environment: Environment): void {
   const watching = ifKilled({ line: 'kill "$1"', word: String(child.pid) }, environment);

@@ -8,7 +8,8 @@ const libraries: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns functions of the C library; undefined if it can't be found. Takes about 0.7 ms, most of it for bun:ffi, when it is called first.
+ * Returns functions of the C library; undefined if it can't be found. Takes about 0.7 ms, most of
+ * it for bun:ffi, when it is called first.
  *
  * Callers import this file lazily, or stay apart from what the library for Node imports: Node has no bun:ffi.
  */

@@ -5,11 +5,14 @@ import { isatty } from "node:tty";
 import { errorCode } from "../files/private-file.ts";
 import { closedError, descriptorInfo, wasClosed } from "./closed-descriptor.ts";
 
-/** One of this process's own outputs. The shell that started it, and the programs that the shell starts next, share its description. */
+/**
+ * One of this process's own outputs. The shell that started it, and the programs that the shell
+ * starts next, share its description.
+ */
 export interface Output extends Disposable {
   /**
-   * Writes all of the bytes, in the order of the calls, as fast as the reader takes them. What it takes at once has been written when this returns.
-   * Rejects with the system's error.
+   * Writes all of the bytes, in the order of the calls, as fast as the reader takes them. What it
+   * takes at once has been written when this returns. Rejects with the system's error.
    */
   write(bytes: string | Uint8Array): Promise<void>;
   /** Drops what a slow reader has not taken yet. */
@@ -17,11 +20,14 @@ export interface Output extends Disposable {
 }
 
 /**
- * Opens an output, but doesn't change it for others: as soon as anything touches `process.stdout`, Bun 1.4.4 makes a pipe or socket non-blocking for all
- * who share it, and for good, so that the next `cat` in a script fails with EAGAIN.
+ * Opens an output, but doesn't change it for others: as soon as anything touches `process.stdout`,
+ * Bun 1.4.4 makes a pipe or socket non-blocking for all who share it, and for good, so that the
+ * next `cat` in a script fails with EAGAIN.
  *
- * A blocking write to a slow reader must not stop this process, or one of Bun's few threads for files. So pipes and terminals are opened once more,
- * because the flags of the new description are ours alone. Where the system can't do that (sockets, macOS), `poll` says when the reader has room.
+ * A blocking write to a slow reader must not stop this process, or one of Bun's few threads for
+ * files. So pipes and terminals are opened once more, because the flags of the new description are
+ * ours alone. Where the system can't do that (sockets, macOS), `poll` says when the reader has
+ * room.
  */
 export async function openOutput(descriptor: number): Promise<Output> {
   if (descriptor <= 2 && wasClosed(infoOf(descriptor)))
@@ -44,7 +50,10 @@ export async function openOutput(descriptor: number): Promise<Output> {
   });
 }
 
-/** Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window). That is not a failure. */
+/**
+ * Codes of errors that mean that the reader has closed the stream (`| head -1`, a closed window).
+ * That is not a failure.
+ */
 const quietCodes = ["EPIPE", "EIO", "ECONNRESET"];
 
 /** Whether an output was lost, and not because nobody wants it any more. */
@@ -68,7 +77,10 @@ function infoOf(descriptor: number): string {
   }
 }
 
-/** Opens a pipe or terminal once more, non-blocking. The caller closes it; no child inherits it by itself. Undefined if the system can't. */
+/**
+ * Opens a pipe or terminal once more, non-blocking. The caller closes it; no child inherits it by
+ * itself. Undefined if the system can't.
+ */
 export function reopen(descriptor: number): number | undefined {
   if (platform() !== "linux") return undefined;
   try {
@@ -91,7 +103,10 @@ export function kindOf(descriptor: number): "pipe" | "file" | "other" {
 
 const pollOut = 4;
 
-/** Returns a check for whether the descriptor can be written to now; writing fails at once if its reader has closed it. */
+/**
+ * Returns a check for whether the descriptor can be written to now; writing fails at once if its
+ * reader has closed it.
+ */
 async function readinessOf(descriptor: number): Promise<() => boolean> {
   const { loadFunctions } = await import("./load-functions.ts");
   const system = await loadFunctions({ poll: { args: ["ptr", "u32", "i32"], returns: "i32" } });

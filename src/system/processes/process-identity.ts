@@ -28,7 +28,10 @@ export const parseProcessSpace = read.object(spaceFields);
 
 type ProcessSpace = read.ValueOf<typeof parseProcessSpace>;
 
-/** Distinguishes one process from every other, including a later one with the same number. Stands in locks and creations' files. */
+/**
+ * Distinguishes one process from every other, including a later one with the same number. Stands in
+ * locks and creations' files.
+ */
 export const parseProcessIdentity = read.object({
   ...spaceFields,
   pid: read.positiveInteger,
@@ -50,8 +53,9 @@ async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined
 }
 
 /**
- * Whether that very process is still running. A process of another computer or container counts as running, because it can't be checked: they may
- * share a state folder. So does one that may have the number of a process that is hidden from this user.
+ * Whether that very process is still running. A process of another computer or container counts as
+ * running, because it can't be checked: they may share a state folder. So does one that may have
+ * the number of a process that is hidden from this user.
  */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
   const fate = fateOf(identity, await readProcessSpace());
@@ -60,7 +64,10 @@ export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean
   return now === undefined ? isForeign(identity.pid) : now.startedAt === identity.startedAt;
 }
 
-/** Whether a process has this number and this user may not signal it, also where `/proc` hides the processes of others (`hidepid`). */
+/**
+ * Whether a process has this number and this user may not signal it, also where `/proc` hides the
+ * processes of others (`hidepid`).
+ */
 async function isForeign(pid: number): Promise<boolean> {
   const script = 'kill -0 "$1" 2>&1 || :';
   const said = await outputOf("/bin/sh", ["-c", script, "sh", String(pid)]);
@@ -80,7 +87,10 @@ export async function readProcessSpace(): Promise<ProcessSpace> {
   return computer.trim() === "" ? known : { ...known, computer: computer.trim() };
 }
 
-/** `ended`: its computer has been restarted since, which ended all its processes. `elsewhere`: nothing here shows whether they run. */
+/**
+ * `ended`: its computer has been restarted since, which ended all its processes. `elsewhere`:
+ * nothing here shows whether they run.
+ */
 export function fateOf(space: ProcessSpace, here: ProcessSpace): "here" | "ended" | "elsewhere" {
   if (space.host !== here.host || space.computer !== here.computer) return "elsewhere";
   if (space.boot !== here.boot) return space.computer === undefined ? "elsewhere" : "ended";
@@ -137,9 +147,10 @@ export async function readBootId(): Promise<string | undefined> {
 }
 
 /**
- * Whether this process holds a lock on the file at this path, by the word of the kernel: no command line and no name proves it, and the file may have been
- * moved since. `hidden`: the process is another user's, and nothing shows what it holds. macOS has no `/proc`, and its `lsof` tells only whether the
- * process has the file open.
+ * Whether this process holds a lock on the file at this path, by the word of the kernel: no command
+ * line and no name proves it, and the file may have been moved since. `hidden`: the process is
+ * another user's, and nothing shows what it holds. macOS has no `/proc`, and its `lsof` tells only
+ * whether the process has the file open.
  */
 export async function holdsFile(pid: number, path: string): Promise<boolean | "hidden"> {
   const file = await stat(path).catch(() => undefined);
@@ -158,8 +169,9 @@ export async function holdsFile(pid: number, path: string): Promise<boolean | "h
 }
 
 /**
- * What can be known of a process whose descriptors this user can't read. All locks are listed for everybody, but the list names some file systems
- * otherwise than `stat` does: it proves no absence. A process of another user than the file's owner has not locked it.
+ * What can be known of a process whose descriptors this user can't read. All locks are listed for
+ * everybody, but the list names some file systems otherwise than `stat` does: it proves no absence.
+ * A process of another user than the file's owner has not locked it.
  */
 async function holdsFileOfAnother(pid: number, file: Stats): Promise<boolean | "hidden"> {
   const locks = await readOwnText("/proc/locks").catch(() => "");
@@ -170,7 +182,10 @@ async function holdsFileOfAnother(pid: number, file: Stats): Promise<boolean | "
   return (await isForeign(pid)) ? "hidden" : false;
 }
 
-/** https://lsof.readthedocs.io: a line each for the number of a descriptor (`f`), and its file's device (`D`) and inode (`i`). */
+/**
+ * https://lsof.readthedocs.io: a line each for the number of a descriptor (`f`), and its file's
+ * device (`D`) and inode (`i`).
+ */
 async function hasOpenOnMac(pid: number, { dev, ino }: Stats): Promise<boolean> {
   const output = (await outputOf("/usr/sbin/lsof", ["-a", "-p", String(pid), "-F", "fDi"])) ?? "";
   return output.split(/^f/m).some((file) => {
@@ -194,8 +209,8 @@ export async function signalProcess(pid: number, name: "TERM" | "KILL"): Promise
 interface Waiting {
   readonly clock: Clock;
   /**
-   * Called once, if it has to wait. `advice` follows a sentence: it names the lock if the holder is on another computer, where nobody can see whether
-   * it has been killed; otherwise it is empty.
+   * Called once, if it has to wait. `advice` follows a sentence: it names the lock if the holder is
+   * on another computer, where nobody can see whether it has been killed; otherwise it is empty.
    */
   readonly onWait: (advice: string) => void;
   /** If another process still holds the lock at that time, `error` is thrown. Absent: wait without limit. */
@@ -203,9 +218,10 @@ interface Waiting {
 }
 
 /**
- * Holds a lock at `path`, whose folder exists, until the result is disposed of. Waits while another living process holds it. A killed process loses its
- * locks. Throws the system's error if the lock can't be created or read, such as one of another user. The lock is a symbolic link to nowhere, so short
- * that it needs no block of the disk: also on a full disk, commands can free space.
+ * Holds a lock at `path`, whose folder exists, until the result is disposed of. Waits while another
+ * living process holds it. A killed process loses its locks. Throws the system's error if the lock
+ * can't be created or read, such as one of another user. The lock is a symbolic link to nowhere, so
+ * short that it needs no block of the disk: also on a full disk, commands can free space.
  */
 export async function acquireProcessLock(
   path: string,
@@ -308,7 +324,10 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 const parseHolder =
   /^(?<computer>[0-9a-f]{8}):(?<boot>[0-9a-f]{8}):(?<namespace>[0-9a-f]{8}):(?<pid>[1-9][0-9]{0,9}):(?<start>[0-9a-f]{8}):/;
 
-/** A lock without an identity is one of a process that the system didn't report, or of a program that writes others: nothing shows whether it runs. */
+/**
+ * A lock without an identity is one of a process that the system didn't report, or of a program
+ * that writes others: nothing shows whether it runs.
+ */
 async function fateOfHolder(text: string): Promise<ReturnType<typeof fateOf>> {
   const { computer = "", boot, namespace } = parseHolder.exec(text)?.groups ?? {};
   const here = shortSpace(await readProcessSpace());
@@ -325,7 +344,10 @@ async function isHeld(text: string): Promise<boolean | "elsewhere" | "hidden"> {
   return holderWords(now).at(-1) === start;
 }
 
-/** If several processes find the holder dead, one moves the lock away. A process that moved a new lock away gives it back. */
+/**
+ * If several processes find the holder dead, one moves the lock away. A process that moved a new
+ * lock away gives it back.
+ */
 async function breakLock(path: string, holder: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {

@@ -11,8 +11,9 @@ export interface ByteStream extends Duplex {
 const mostErrorCharacters = 2_000;
 
 /**
- * A program's input and output as one stream. If the program ends without having written anything, the stream fails with what it said. It has a session
- * of its own, so that Ctrl-C doesn't end it before this program has used it to clean up; without this program, its input ends.
+ * A program's input and output as one stream. If the program ends without having written anything,
+ * the stream fails with what it said. It has a session of its own, so that Ctrl-C doesn't end it
+ * before this program has used it to clean up; without this program, its input ends.
  */
 export function openProgramStream(
   [program = "", ...words]: readonly string[],

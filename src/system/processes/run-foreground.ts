@@ -13,7 +13,10 @@ export interface ForegroundRun {
   readonly isTerminal: boolean;
   /** The signal that the program gets when ours is aborted, by the reason. */
   readonly signalOf: (reason: unknown) => NodeJS.Signals;
-  /** Receives all output, and stdin is empty; absent: the program has our own streams. A promise makes the program wait. */
+  /**
+   * Receives all output, and stdin is empty; absent: the program has our own streams. A promise
+   * makes the program wait.
+   */
   readonly onOutput?: OnOutput | undefined;
 }
 

@@ -14,7 +14,10 @@ export interface ProgramRun {
   readonly cwd?: string;
   /** The program's stdin; if absent, empty. If a stream fails, so does the run once the program has ended. */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
-  /** Whether it may ask a person: it stays in the terminal's session, and has the terminal's input if that is ours. Without a terminal, its stdin is empty. */
+  /**
+   * Whether it may ask a person: it stays in the terminal's session, and has the terminal's input
+   * if that is ours. Without a terminal, its stdin is empty.
+   */
   readonly asksPerson?: true;
   /** The minimum number of characters kept per stream. Only the end of longer output is kept. Default: 64 Mi. */
   readonly keptCharacters?: number;
@@ -30,8 +33,9 @@ export interface ProgramEnd {
 }
 
 /**
- * Runs a program on this machine until it ends; any status resolves. It has its own session, so that only we react to Ctrl-C on the terminal. Rejects
- * with the system's error (`ENOENT`: there is no such program), and with the signal's reason once the aborted program has ended.
+ * Runs a program on this machine until it ends; any status resolves. It has its own session, so
+ * that only we react to Ctrl-C on the terminal. Rejects with the system's error (`ENOENT`: there is
+ * no such program), and with the signal's reason once the aborted program has ended.
  */
 export async function runProgram(run: ProgramRun, signal: AbortSignal): Promise<ProgramEnd> {
   signal.throwIfAborted();
@@ -83,7 +87,10 @@ export async function runWithin(
   return await withinLimit(limitMs, attempt, onLimit, signal);
 }
 
-/** Runs a program like `runProgram`. Rejects with `missing` if there is no such program, or this user may not run it. */
+/**
+ * Runs a program like `runProgram`. Rejects with `missing` if there is no such program, or this
+ * user may not run it.
+ */
 export async function runOrMissing(
   run: ProgramRun,
   missing: (cause: unknown) => Error,
@@ -95,8 +102,8 @@ export async function runOrMissing(
 }
 
 /**
- * Like `runProgram` for a program without input whose output may be gigabytes: yields what it writes to stdout as it arrives, and returns how it ended.
- * Ends the program if nobody reads on.
+ * Like `runProgram` for a program without input whose output may be gigabytes: yields what it
+ * writes to stdout as it arrives, and returns how it ended. Ends the program if nobody reads on.
  */
 export async function* readProgram(
   { argv: [program, ...words], environment }: Pick<ProgramRun, "argv" | "environment">,
@@ -155,7 +162,10 @@ async function feed(stdin: Writable, input: NonNullable<ProgramRun["stdin"]>): P
   });
 }
 
-/** How long an aborted program may take to end. One that hangs, or whose output a hanging child keeps open, is killed then. */
+/**
+ * How long an aborted program may take to end. One that hangs, or whose output a hanging child
+ * keeps open, is killed then.
+ */
 const graceMs = 3_000;
 
 function killAtOnce(child: ChildProcess): void {
@@ -171,7 +181,10 @@ function withEnd(text: string, chunk: string, most: number): string {
   return whole.length > 2 * most ? whole.slice(-most) : whole;
 }
 
-/** Variables that helper programs need to find programs, libraries and temporary files, and the user's name and language. */
+/**
+ * Variables that helper programs need to find programs, libraries and temporary files, and the
+ * user's name and language.
+ */
 const neededNames =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|(?:DY)?LD_LIBRARY_PATH)$/;
 
@@ -183,8 +196,8 @@ const desktopNames =
 const secretNames = /^(?:CLOUD_|BUN_(?:OPTIONS$|BE_BUN$|INSPECT))/;
 
 /**
- * For a program that doesn't need the user's settings. An attacker who takes it over, such as a guest that escapes from its virtual machine, finds no
- * credentials in its environment.
+ * For a program that doesn't need the user's settings. An attacker who takes it over, such as a
+ * guest that escapes from its virtual machine, finds no credentials in its environment.
  */
 export function minimalEnvironment(environment: Environment): Environment {
   return filtered(environment, (name) => neededNames.test(name));
@@ -216,7 +229,10 @@ function filtered(environment: Environment, isKept: (name: string) => boolean): 
   );
 }
 
-/** Opens a URL in the user's browser. Returns whether a browser could be started; whether it shows the page is unknown. */
+/**
+ * Opens a URL in the user's browser. Returns whether a browser could be started; whether it shows
+ * the page is unknown.
+ */
 export async function openBrowser(url: string): Promise<boolean> {
   const { default: open } = await import("open");
   try {
@@ -236,8 +252,9 @@ export interface DeferredCommand {
 }
 
 /**
- * Prepares a command that undoes something. It runs on request, or when this process dies before that, even by SIGKILL: the command's process waits for
- * the end of a pipe that only this process can write to. Rejects with the system's error if that process can't be started.
+ * Prepares a command that undoes something. It runs on request, or when this process dies before
+ * that, even by SIGKILL: the command's process waits for the end of a pipe that only this process
+ * can write to. Rejects with the system's error if that process can't be started.
  */
 export async function deferCommand(
   argv: readonly [string, ...string[]],

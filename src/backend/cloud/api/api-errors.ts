@@ -66,8 +66,9 @@ export function isFailure(error: unknown, meaning: FailureMeaning): boolean {
 }
 
 /**
- * Whether the API refused the request. If not, the API may have carried it out, and the answer was lost. If it refused the credentials, it may have
- * carried out an earlier attempt, before they expired.
+ * Whether the API refused the request. If not, the API may have carried it out, and the answer was
+ * lost. If it refused the credentials, it may have carried out an earlier attempt, before they
+ * expired.
  */
 export function wasRefused(error: unknown): boolean {
   if (hasErrorId(error, "credentials-refused")) return false;

@@ -52,7 +52,10 @@ export function chunksOf<Item>(items: readonly Item[], size: number): readonly (
   );
 }
 
-/** Requests page after page. The result includes terminated machines as long as the cloud remembers them, about an hour. */
+/**
+ * Requests page after page. The result includes terminated machines as long as the cloud remembers
+ * them, about an hour.
+ */
 export async function describeInstances(
   api: CloudApi,
   selection: Selection | { readonly ids: readonly string[] } | { readonly clientToken: string },

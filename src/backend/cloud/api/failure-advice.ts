@@ -28,7 +28,10 @@ export interface Advice {
   readonly hint: (context: CallContext, message: string) => string;
 }
 
-/** Codes to which the program itself reacts. `*` stands for any text. The table below has the messages for all others. */
+/**
+ * Codes to which the program itself reacts. `*` stands for any text. The table below has the
+ * messages for all others.
+ */
 export const meanings = {
   /** The refusal may not apply in another zone. `Unsupported`: see `isAboutZone`. */
   "zone-full": ["Insufficient*Capacity", "Unsupported", "InsufficientFreeAddressesInSubnet"],
@@ -48,7 +51,10 @@ export const meanings = {
 
 export type FailureMeaning = keyof typeof meanings;
 
-/** The reason of an `Unsupported` that no other zone changes. EC2 doesn't say which one it is if it only mentions the "configuration". */
+/**
+ * The reason of an `Unsupported` that no other zone changes. EC2 doesn't say which one it is if it
+ * only mentions the "configuration".
+ */
 const lastingRefusal =
   /^(?!.*availability zone)(?!.*requested configuration is currently not supported)/i;
 
@@ -280,7 +286,8 @@ function noNetwork(context: CallContext): string {
 const tagHint = `Pass the tags that your organization requires, with allowed values, with ${optionName("customTags")}.`;
 
 /**
- * A policy above the user's own permissions decides, if the API's message names one: a further permission for the user doesn't help then.
+ * A policy above the user's own permissions decides, if the API's message names one: a further
+ * permission for the user doesn't help then.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
  */
 function permissionHint({ action }: CallContext, message: string): string {

@@ -26,8 +26,8 @@ const attempts = 8;
 export type OpenRegion = (region: string) => CloudApi;
 
 /**
- * Finds and obtains credentials. Sends nothing to the API itself; `region` is the region of the services that issue credentials. Throws
- * `no-credentials`.
+ * Finds and obtains credentials. Sends nothing to the API itself; `region` is the region of the
+ * services that issue credentials. Throws `no-credentials`.
  */
 export async function openApi(work: Work, region: string): Promise<OpenRegion> {
   const { EC2Client, FetchHttpHandler, commands } = await import("./commands.ts");

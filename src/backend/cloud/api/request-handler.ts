@@ -227,8 +227,9 @@ interface DirectRequest {
 const mostDirectBytes = 64 * 1024;
 
 /**
- * Sends a request without a proxy. Through a proxy, the answers (this machine's own address, its own metadata) would be the proxy's. Bun's fetch
- * always reads the proxy variables; its node:http doesn't.
+ * Sends a request without a proxy. Through a proxy, the answers (this machine's own address, its
+ * own metadata) would be the proxy's. Bun's fetch always reads the proxy variables; its node:http
+ * doesn't.
  */
 export async function requestDirectly(
   request: DirectRequest,

@@ -26,8 +26,8 @@ import {
 import { launchChecks, permissionChecks } from "./permissions.ts";
 
 /**
- * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and dry runs. The first check that needs an answer
- * sends the request; the signal ends them all.
+ * Returns `doctor`'s checks of the cloud, in display order. They only send read-only requests and
+ * dry runs. The first check that needs an answer sends the request; the signal ends them all.
  */
 export function cloudChecks(work: Work, defaults: CheckedDefaults): readonly Check[] {
   const { region } = defaults;

@@ -28,11 +28,17 @@ export interface CheckedDefaults {
 
 type Ask<Answer> = (api: CloudApi, signal: AbortSignal) => Promise<Answer>;
 
-/** Facts about the cloud that several checks share. Each is requested once, when first needed. The requests change nothing. */
+/**
+ * Facts about the cloud that several checks share. Each is requested once, when first needed. The
+ * requests change nothing.
+ */
 export interface CloudFacts {
   /** Throws the same errors as openApi, above all `no-credentials`. */
   readonly api: () => Promise<CloudApi>;
-  /** For a question that only one check asks. Like all the others, throws `deadline-passed` if no answer comes in time. */
+  /**
+   * For a question that only one check asks. Like all the others, throws `deadline-passed` if no
+   * answer comes in time.
+   */
   readonly inTime: <Answer>(ask: Ask<Answer>) => Promise<Answer>;
   /**
    * The `default` security group of each network. It names the account that owns it, and a successful answer shows that

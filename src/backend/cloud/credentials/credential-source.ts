@@ -22,7 +22,10 @@ export interface CredentialPlace {
   readonly environment: Environment;
   readonly profile: Profile;
   readonly settings: CloudSettings;
-  /** The cluster's region. Services that issue credentials are asked there, if neither the profile nor they themselves name another. */
+  /**
+   * The cluster's region. Services that issue credentials are asked there, if neither the profile
+   * nor they themselves name another.
+   */
   readonly region: string;
   /** For providers that send requests. */
   readonly requestHandler: FetchHttpHandler;

@@ -14,7 +14,10 @@ type Find = (
   signal: AbortSignal,
 ) => CredentialSource | undefined | Promise<CredentialSource | undefined>;
 
-/** In order of precedence. Each has one provider of its own: the SDK's chain would choose again, by rules of its own. */
+/**
+ * In order of precedence. Each has one provider of its own: the SDK's chain would choose again, by
+ * rules of its own.
+ */
 const sources: readonly Find[] = [
   ({ environment }) => fromVariables(environment, "CLOUD"),
   (place) => (place.profile.variable === undefined ? undefined : fromProfile(place)),
@@ -135,7 +138,8 @@ function fromContainer({ environment }: CredentialPlace): CredentialSource | und
   const names = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
   const name = names.find((each) => variable(environment, each) !== undefined);
   if (name === undefined) return undefined;
-  // The provider reads this process's variables for a value that isn't given, and for two of a kind it warns on the console.
+  // The provider reads this process's variables for a value that isn't given, and for two of a kind
+  // it warns on the console.
   const given = (each: string): string => variable(environment, each) ?? "";
   const tokenFile = given("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   return fromService(name, async () => {
@@ -177,8 +181,9 @@ const renewalMs = 5 * 60_000;
 const expiredPauseMs = 60_000;
 
 /**
- * Calls the provider again only when its credentials are about to expire, and once for all requests that need them, because a `credential_process` may
- * prompt a person. Credentials that are issued with little time left serve for half of it.
+ * Calls the provider again only when its credentials are about to expire, and once for all requests
+ * that need them, because a `credential_process` may prompt a person. Credentials that are issued
+ * with little time left serve for half of it.
  */
 export function cachedUntilExpiry(
   provide: () => Promise<Identity>,

@@ -36,8 +36,9 @@ export function fromProfile(place: CredentialPlace): CredentialSource {
 }
 
 /**
- * The clients of a profile's providers. They have no region of their own: sign-on takes place in the region that the profile names for it. The SDK
- * has no way to give its two clients for SSO different endpoints.
+ * The clients of a profile's providers. They have no region of their own: sign-on takes place in
+ * the region that the profile names for it. The SDK has no way to give its two clients for SSO
+ * different endpoints.
  */
 async function profileClients(place: CredentialPlace) {
   const { profile, settings, requestHandler } = place;
@@ -58,8 +59,9 @@ async function profileClients(place: CredentialPlace) {
 }
 
 /**
- * The first credentials of a profile, where the SDK has none or would wait for them too long. With these, the roles of the profile are assumed one after
- * the other. The SDK tells what is wrong with other combinations.
+ * The first credentials of a profile, where the SDK has none or would wait for them too long. With
+ * these, the roles of the profile are assumed one after the other. The SDK tells what is wrong with
+ * other combinations.
  */
 function ownSource(place: CredentialPlace): (() => Promise<Identity>) | undefined {
   const { profile, environment } = place;
@@ -81,7 +83,10 @@ function ownSource(place: CredentialPlace): (() => Promise<Identity>) | undefine
   return async () => runCredentialProcess(name, command, environment);
 }
 
-/** The SDK would ask the metadata service for minutes where packets to it are dropped, and by this process's variables. */
+/**
+ * The SDK would ask the metadata service for minutes where packets to it are dropped, and by this
+ * process's variables.
+ */
 async function fromMachine({ environment, profile }: CredentialPlace): Promise<Identity> {
   const provide = await findMachineRole(environment, profile, new AbortController().signal);
   if (provide !== undefined) return await provide();

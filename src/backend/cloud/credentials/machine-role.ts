@@ -29,8 +29,9 @@ const timeoutMs = 1_000;
 const rolePath = "/latest/meta-data/iam/security-credentials/";
 
 /**
- * Returns the credentials of this machine's role; undefined if no metadata service answers. The SDK's own client isn't used: it takes minutes where
- * packets to the service are dropped, because it sets no limit on connecting, and it reads this process's variables.
+ * Returns the credentials of this machine's role; undefined if no metadata service answers. The
+ * SDK's own client isn't used: it takes minutes where packets to the service are dropped, because
+ * it sets no limit on connecting, and it reads this process's variables.
  */
 export async function findMachineRole(
   environment: Environment,
@@ -91,7 +92,10 @@ interface Answer {
   readonly text: string;
 }
 
-/** Undefined if there is no service that knows roles. Other clouds have a service at this address too, but it knows neither tokens nor roles. */
+/**
+ * Undefined if there is no service that knows roles. Other clouds have a service at this address
+ * too, but it knows neither tokens nor roles.
+ */
 async function askForRole(
   service: MetadataService,
   signal: AbortSignal,
@@ -110,7 +114,10 @@ async function askForRole(
   }
 }
 
-/** Undefined if the service gives none. Its answer gets lost on the way to a container, because it may make one hop only. */
+/**
+ * Undefined if the service gives none. Its answer gets lost on the way to a container, because it
+ * may make one hop only.
+ */
 async function askForToken(
   { url }: MetadataService,
   signal: AbortSignal,

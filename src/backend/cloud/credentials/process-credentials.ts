@@ -7,8 +7,9 @@ import type { Environment } from "../../../system/runtime.ts";
 import type { Identity } from "./machine-role.ts";
 
 /**
- * Runs the `credential_process` of a profile, with the shell as the cloud's own tools do. The SDK would keep its stdin open for ever, so that one which
- * reads it never ends, and would pass on this process's own variables.
+ * Runs the `credential_process` of a profile, with the shell as the cloud's own tools do. The SDK
+ * would keep its stdin open for ever, so that one which reads it never ends, and would pass on this
+ * process's own variables.
  * https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html
  */
 export async function runCredentialProcess(

@@ -10,8 +10,9 @@ interface ProfileFault {
 type Section = Profile["settings"];
 
 /**
- * What is wrong with a profile, or with one that it takes its credentials from, as far as the files show it. The SDK would only say that it found no
- * credentials, or would use others than the cloud's own tools: those of a profile whose role it ignores, for example.
+ * What is wrong with a profile, or with one that it takes its credentials from, as far as the files
+ * show it. The SDK would only say that it found no credentials, or would use others than the
+ * cloud's own tools: those of a profile whose role it ignores, for example.
  */
 export function profileFault(profile: Profile): ProfileFault | undefined {
   for (const name of sourceProfiles(profile)) {
@@ -119,7 +120,10 @@ function missingPart(has: (setting: string) => boolean): string | undefined {
   return isWhole ? undefined : `${given.join()} without ${absent.join()}`;
 }
 
-/** What helps when a profile gives no credentials, or none any more. It depends on the profile that the others take theirs from. */
+/**
+ * What helps when a profile gives no credentials, or none any more. It depends on the profile that
+ * the others take theirs from.
+ */
 export function profileHint(profile: Profile): string {
   const { remedy } = profileFault(profile) ?? {};
   if (remedy !== undefined) return remedy;

@@ -6,7 +6,10 @@ import { variable } from "../../../system/variable.ts";
 
 type Section = Readonly<Record<string, string | undefined>>;
 
-/** A profile of the files that all tools of the cloud share. Credentials, endpoint and all other settings come from this one. */
+/**
+ * A profile of the files that all tools of the cloud share. Credentials, endpoint and all other
+ * settings come from this one.
+ */
 export interface Profile {
   readonly name: string;
   /** Names the profile in messages: `profile "dev" (CLOUD_PROFILE)`. */
@@ -30,8 +33,8 @@ interface SharedFiles {
 }
 
 /**
- * Reads the profile that CLOUD_PROFILE or AWS_PROFILE names, or else `default`. With keys in CLOUD_ACCESS_KEY_ID, AWS_PROFILE doesn't count: it may
- * belong to another account.
+ * Reads the profile that CLOUD_PROFILE or AWS_PROFILE names, or else `default`. With keys in
+ * CLOUD_ACCESS_KEY_ID, AWS_PROFILE doesn't count: it may belong to another account.
  */
 export async function readProfile(environment: Environment): Promise<Profile> {
   const hasOwnKeys = variable(environment, "CLOUD_ACCESS_KEY_ID") !== undefined;
@@ -103,6 +106,9 @@ export const sourceSettings = (profile: Profile): readonly Profile["settings"][]
 const credentialSetting =
   /^(?:aws_access_key_id|credential_process|sso_\w+|role_arn|web_identity_token_file|login_session)$/i;
 
-/** Whether a profile says where credentials are. If not, the next source counts. If so, and it fails, that must be reported. */
+/**
+ * Whether a profile says where credentials are. If not, the next source counts. If so, and it
+ * fails, that must be reported.
+ */
 export const namesCredentials = ({ settings }: Pick<Profile, "settings">): boolean =>
   Object.keys(settings).some((setting) => credentialSetting.test(setting));

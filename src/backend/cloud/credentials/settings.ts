@@ -35,7 +35,10 @@ interface Setting {
   readonly origin: string;
 }
 
-/** Read here and not by the SDK, which would read this process's variables, and AWS_PROFILE. Throws `machine-not-set-up`. */
+/**
+ * Read here and not by the SDK, which would read this process's variables, and AWS_PROFILE. Throws
+ * `machine-not-set-up`.
+ */
 export async function readSettings(
   environment: Environment,
   profile: Profile,

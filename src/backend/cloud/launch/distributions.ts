@@ -12,8 +12,8 @@ export function partitionOf(region: string): Partition | undefined {
 /** Where a distribution's images come from, and the known facts about them. */
 export interface ImageSource {
   /**
-   * The publisher's account in each partition; absent where it isn't known. Only its images are launched, because anyone may publish an image under
-   * the same name.
+   * The publisher's account in each partition; absent where it isn't known. Only its images are
+   * launched, because anyone may publish an image under the same name.
    */
   readonly owners: { readonly aws: string } & Partial<Readonly<Record<Partition, string>>>;
   readonly names: string;
@@ -27,8 +27,9 @@ export interface ImageSource {
 }
 
 /**
- * The publishers of images, each with the user that their images have for logins. Sources of the accounts in other partitions:
- * https://access.redhat.com/solutions/15356, https://documentation.ubuntu.com/aws/aws-how-to/instances/find-ubuntu-images,
+ * The publishers of images, each with the user that their images have for logins. Sources of the
+ * accounts in other partitions: https://access.redhat.com/solutions/15356,
+ * https://documentation.ubuntu.com/aws/aws-how-to/instances/find-ubuntu-images,
  * https://github.com/awslabs/amazon-eks-ami (the owners of Amazon's images).
  */
 const centos = { owners: { aws: "125523088429" }, user: "centos" } as const;
@@ -170,7 +171,10 @@ export const cgroups1Distributions: readonly string[] = distributions.filter(
   (name) => cgroupVersionOf(name) === 1,
 );
 
-/** Returns why SELinux can't be enforced on this distribution; undefined if it can, or for an own image or the default. */
+/**
+ * Returns why SELinux can't be enforced on this distribution; undefined if it can, or for an own
+ * image or the default.
+ */
 export function selinuxProblem(distribution: string): string | undefined {
   if (distribution === defaultDistribution || distribution.startsWith("image ")) return undefined;
   // SELinux is switched off on Amazon Linux 2, and a running system cannot change that mode.

@@ -32,7 +32,10 @@ export async function findInstanceType(
   return types[0];
 }
 
-/** Throws `bad-usage` if the region doesn't have the type. Undefined if the account may not ask: then only the launch can tell. */
+/**
+ * Throws `bad-usage` if the region doesn't have the type. Undefined if the account may not ask:
+ * then only the launch can tell.
+ */
 export async function describeInstanceType(
   { progress, signal }: Pick<Work, "progress" | "signal">,
   api: CloudApi,

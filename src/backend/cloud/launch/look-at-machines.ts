@@ -27,7 +27,10 @@ export interface Watching {
   readonly regionFolder: RegionFolder;
   /** The clock time at which the API had confirmed all launches. */
   readonly launchedMs: number;
-  /** Since which clock time a machine has been running without a public address, by its id. Kept up to date by each look. */
+  /**
+   * Since which clock time a machine has been running without a public address, by its id. Kept up
+   * to date by each look.
+   */
   readonly withoutAddress: Map<string, number>;
 }
 

@@ -25,7 +25,10 @@ export interface LaunchSubnet {
   readonly zone: string;
 }
 
-/** Returns the default network's subnets, one per zone, the emptiest first, or the chosen subnet. Throws `no-default-network`. */
+/**
+ * Returns the default network's subnets, one per zone, the emptiest first, or the chosen subnet.
+ * Throws `no-default-network`.
+ */
 export async function findSubnets(
   api: CloudApi,
   chosen: string | undefined,
@@ -177,7 +180,10 @@ function noNetwork(
 const defaultUrl = "https://checkip.amazonaws.com";
 const timeoutMs = 10_000;
 
-/** Returns this machine's public IPv4 address: nodes have no other. Throws `machine-not-set-up` with the option that makes it unnecessary. */
+/**
+ * Returns this machine's public IPv4 address: nodes have no other. Throws `machine-not-set-up` with
+ * the option that makes it unnecessary.
+ */
 export async function checkAddress({
   environment,
   progress,

@@ -25,7 +25,10 @@ export interface SavedLaunch {
   readonly machineIds: readonly string[] | undefined;
 }
 
-/** Saves the launch durably in the creation's folder before the request is sent, and again when its outcome is known. */
+/**
+ * Saves the launch durably in the creation's folder before the request is sent, and again when its
+ * outcome is known.
+ */
 export async function saveLaunch(directory: string, launch: SavedLaunch): Promise<void> {
   const folder = folderOf(directory);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -121,7 +124,10 @@ export interface KnownHere {
   readonly launches: ReadonlyMap<string, OwnLaunches>;
 }
 
-/** Reads this computer's records of the creations that machines' tags name. `root` is the folder of the region's creations. */
+/**
+ * Reads this computer's records of the creations that machines' tags name. `root` is the folder of
+ * the region's creations.
+ */
 export async function readKnownHere(
   tagged: readonly { readonly clusterId: string; readonly creationId: string }[],
   root: string,

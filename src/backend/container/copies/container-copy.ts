@@ -27,8 +27,9 @@ interface CopyPlan extends MachinesPlan {
 }
 
 /**
- * A cluster whose nodes boot from another cluster's snapshot, on this computer or in a file. The engine gives the nodes new addresses. The addresses that
- * the platform knows are in a separate network (see `join-network.sh`), so both clusters can run at once. See Creation.
+ * A cluster whose nodes boot from another cluster's snapshot, on this computer or in a file. The
+ * engine gives the nodes new addresses. The addresses that the platform knows are in a separate
+ * network (see `join-network.sh`), so both clusters can run at once. See Creation.
  */
 export class ContainerCopy extends ContainerMachines implements Creation {
   readonly summary: CreationSummary;

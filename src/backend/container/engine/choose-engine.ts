@@ -11,8 +11,8 @@ import { type Engine, type EngineWork, askJson, openEngine } from "./engine.ts";
 import { choosingVariables, dockerContext, engineAddress } from "./passage.ts";
 
 /**
- * The limits for an engine's first answer, within that of all checks of the doctor. Podman has no daemon that could hang: on a translated processor, a
- * rootless one was seen to take 20 s.
+ * The limits for an engine's first answer, within that of all checks of the doctor. Podman has no
+ * daemon that could hang: on a translated processor, a rootless one was seen to take 20 s.
  */
 const probeLimitsMs: Readonly<Record<EngineName, number>> = { docker: 15_000, podman: 30_000 };
 /** After this time, progress shows what the program is waiting for. */
@@ -48,7 +48,10 @@ export async function chooseEngine(
   throw noEngine(failures);
 }
 
-/** How the user chose this engine; undefined if nothing says so. An engine that was chosen is never replaced by another one. */
+/**
+ * How the user chose this engine; undefined if nothing says so. An engine that was chosen is never
+ * replaced by another one.
+ */
 function chosenBy(name: EngineName, environment: Environment): string | undefined {
   const choosing = choosingVariables[name].find(
     (candidate) => variable(environment, candidate) !== undefined,
@@ -85,13 +88,19 @@ function reportFailure(error: ClusterError, used: EngineKind, { progress }: Engi
   else progress.detail(1, text);
 }
 
-/** Returns the engine of this name; undefined if the program belongs to another one. Throws the errors of `chooseEngine`. */
+/**
+ * Returns the engine of this name; undefined if the program belongs to another one. Throws the
+ * errors of `chooseEngine`.
+ */
 export async function openOwn(work: EngineWork, name: EngineName): Promise<Engine | undefined> {
   const engine = openEngine(engineKinds[name], `--engine ${name}`, work);
   return (await answers(work, engine)) ? engine : undefined;
 }
 
-/** Finds out which engine `docker` belongs to. Root's Podman isn't asked whether it is rootless, which takes half a second. */
+/**
+ * Finds out which engine `docker` belongs to. Root's Podman isn't asked whether it is rootless,
+ * which takes half a second.
+ */
 async function openNamed(work: EngineWork, name: EngineName): Promise<Engine> {
   const open = (kind: EngineName): Engine =>
     openEngine(engineKinds[kind], `--engine ${name}`, work);

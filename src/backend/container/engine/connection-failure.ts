@@ -1,6 +1,7 @@
 /**
- * Why an engine on another computer can't be reached, from what its program prints. All these texts were seen, with Docker 20.10 and 28.2, Podman 4.3 and
- * OpenSSH 9.2, except for Podman's unknown host keys.
+ * Why an engine on another computer can't be reached, from what its program prints. All these texts
+ * were seen, with Docker 20.10 and 28.2, Podman 4.3 and OpenSSH 9.2, except for Podman's unknown
+ * host keys.
  */
 import type { EngineKind } from "./engine-kind.ts";
 

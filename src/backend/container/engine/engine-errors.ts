@@ -7,9 +7,10 @@ import { connectionFailure } from "./connection-failure.ts";
 import type { EngineKind } from "./engine-kind.ts";
 
 /**
- * The engines' command lines have no error codes, only messages. Only this file and connection-failure.ts read them. No message indicates different
- * things in the two engines. Docker's messages are the same since version 20. Podman's were observed in 4.3, and
- * its sources contain them up to 5.
+ * The engines' command lines have no error codes, only messages. Only this file and
+ * connection-failure.ts read them. No message indicates different things in the two engines.
+ * Docker's messages are the same since version 20. Podman's were observed in 4.3, and its sources
+ * contain them up to 5.
  */
 const meanings = {
   forbidden: [/permission denied while trying to connect/, /connect: permission denied/],
@@ -176,7 +177,10 @@ export const isPresent = (error: unknown): boolean =>
     (error.facts["program"] !== undefined || error.facts["rootless"] === true)
   );
 
-/** How a line with a reason begins, the most specific pattern first: `docker start` has two such lines. Docker's program panics at some addresses. */
+/**
+ * How a line with a reason begins, the most specific pattern first: `docker start` has two such
+ * lines. Docker's program panics at some addresses.
+ */
 const prefixes = [/^(?:docker: )?Error response from daemon: /, /^Error: /, /^panic: /];
 
 function reasonIn(text: string): string {

@@ -18,15 +18,16 @@ export interface EngineKind {
   /** Options for every container that runs a system of its own. */
   readonly systemWords: readonly string[];
   /**
-   * Options for what a container's console shows: the engine keeps it in files of this driver, whatever its configuration says, and at most 4 MB
-   * of it, since a node writes to its console without limit. Docker keeps at least the newest 2 MB; Podman begins again after 4 MB.
+   * Options for what a container's console shows: the engine keeps it in files of this driver,
+   * whatever its configuration says, and at most 4 MB of it, since a node writes to its console
+   * without limit. Docker keeps at least the newest 2 MB; Podman begins again after 4 MB.
    */
   readonly consoleWords: readonly string[];
   /** Limits for containers, the best first. Only trying shows which of them the engine accepts. */
   readonly limits: readonly (readonly string[])[];
   /**
-   * The user's settings of the program that would change what our own commands mean: the commands that may see each variable, or the value that it gets
-   * instead.
+   * The user's settings of the program that would change what our own commands mean: the commands
+   * that may see each variable, or the value that it gets instead.
    */
   readonly variables: Readonly<Record<string, readonly string[] | string>>;
   /** A command whose output changes each time the engine starts, if there is one. */
@@ -42,15 +43,19 @@ export interface EngineKind {
   /** A command that writes images as one archive to its output, before their names. */
   readonly saveWords: readonly string[];
   /**
-   * Where the program keeps temporary files unless TMPDIR is set, if it leaves some behind: after each `cp` the archive, which may hold keys, and
-   * after it was killed the whole image. It also writes what it commits there first.
+   * Where the program keeps temporary files unless TMPDIR is set, if it leaves some behind: after
+   * each `cp` the archive, which may hold keys, and after it was killed the whole image. It also
+   * writes what it commits there first.
    */
   readonly litteredFolder: string | undefined;
   /** Whether an archive of images may lack layers that the engine has. */
   knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
   /** The network that the engine has by itself, and the option of networks for the size of packets. */
   readonly defaultNetwork: { readonly name: string; readonly mtuOption: string };
-  /** Options for a network whose nodes reach nothing else, as far as the engine can see to that; see `start-system.sh`. */
+  /**
+   * Options for a network whose nodes reach nothing else, as far as the engine can see to that; see
+   * `start-system.sh`.
+   */
   readonly offlineWords: readonly string[];
   /** Whether a container can ask for an address in a network whose addresses the engine chose. */
   readonly grantsAddresses: boolean;
@@ -77,7 +82,10 @@ export interface EngineFacts {
   readonly isRootless: boolean;
   readonly hasAppArmor: boolean;
   readonly hasSelinux: boolean;
-  /** Whether root in a container is another user of the engine's computer, by `userns-remap`. Rootless engines don't count. */
+  /**
+   * Whether root in a container is another user of the engine's computer, by `userns-remap`.
+   * Rootless engines don't count.
+   */
   readonly hasRemappedUsers: boolean;
   /** Whether images are containerd's, which are not in the engine's folder. */
   readonly hasContainerdStore: boolean;
@@ -91,7 +99,10 @@ export interface EngineFacts {
   readonly userCount: number | undefined;
 }
 
-/** How this program reaches the nodes: at their own addresses, or through the engine, which leads to them from everywhere. */
+/**
+ * How this program reaches the nodes: at their own addresses, or through the engine, which leads to
+ * them from everywhere.
+ */
 export type Reach = "direct" | "engine";
 
 /** A network from `network inspect`, with the same field names for every engine. */

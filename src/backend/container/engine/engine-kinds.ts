@@ -151,7 +151,8 @@ const podman: EngineKind = {
   },
   // Podman prepares containers for systemd with some commands only, so the nodes are prepared in the same way as for
   // Docker.
-  // A machine has no limit of 2,048 processes. With -1, crun 1.21 wants the controller of processes, which a rootless Podman may lack.
+  // A machine has no limit of 2,048 processes. With -1, crun 1.21 wants the controller of
+  // processes, which a rootless Podman may lack.
   systemWords: [...asMachine, "--systemd=false", "--pids-limit=0", ...ownNamespaces],
   consoleWords: ["--log-driver=k8s-file", "--log-opt=max-size=4mb"],
   // Root's containers get a million files and processes, which root may not grant without CAP_SYS_RESOURCE.
@@ -201,8 +202,9 @@ function dockerLocation({ OperatingSystem, KernelVersion }: DockerInformation): 
 }
 
 /**
- * A `podman machine` runs Fedora CoreOS. Nothing that a service says proves that it is on this computer: two computers may have the same name and kernel, and
- * networks of Podman have the same bridges everywhere.
+ * A `podman machine` runs Fedora CoreOS. Nothing that a service says proves that it is on this
+ * computer: two computers may have the same name and kernel, and networks of Podman have the same
+ * bridges everywhere.
  */
 function podmanLocation({ serviceIsRemote, distribution }: PodmanHost): EngineLocation {
   if (serviceIsRemote === false) return "here";

@@ -49,7 +49,10 @@ interface Silence {
 /** The engine's command line. Its methods return stdout without the trailing newline, and throw ClusterErrors. */
 export interface Engine {
   readonly kind: EngineKind;
-  /** The option that a command shown to people needs to reach this engine; empty if the engine would be chosen without it. */
+  /**
+   * The option that a command shown to people needs to reach this engine; empty if the engine would
+   * be chosen without it.
+   */
   readonly option: string;
   /** Runs a command that creates nothing, or whose half-done work is harmless. */
   ask(request: EngineRequest, signal: AbortSignal): Promise<string>;

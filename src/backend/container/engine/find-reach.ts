@@ -18,13 +18,18 @@ export function reachText(reach: Way["reach"], { title }: Pick<EngineKind, "titl
     : `${direct} if ${title} runs on this computer, else through it`;
 }
 
-/** What the label of a cluster says: each command proves `direct` by the bridge of the cluster's network before it relies on it. */
+/**
+ * What the label of a cluster says: each command proves `direct` by the bridge of the cluster's
+ * network before it relies on it.
+ */
 export const labelledReach = ({ reach }: Pick<Way, "reach">): Reach =>
   reach === "unknown" ? "direct" : reach;
 
 /**
- * Expects nodes at their own addresses only where a network of the engine is proved to be this computer's. Each command uses these addresses only if it also
- * finds the bridge of the cluster's network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't usable.
+ * Expects nodes at their own addresses only where a network of the engine is proved to be this
+ * computer's. Each command uses these addresses only if it also finds the bridge of the cluster's
+ * network, and logs in only with the node's key. Throws `machine-not-set-up` if the engine isn't
+ * usable.
  */
 export async function findReach(
   engine: Engine,
@@ -50,7 +55,10 @@ export async function findReach(
   return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
 }
 
-/** The bridges that Docker named after the random ids of their networks, so that no other computer has one of that name. */
+/**
+ * The bridges that Docker named after the random ids of their networks, so that no other computer
+ * has one of that name.
+ */
 async function randomBridges(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
   const custom = ["--filter=type=custom", "--filter=driver=bridge"];
   const words = ["network", "ls", "--quiet", "--no-trunc", ...custom];

@@ -45,8 +45,9 @@ const isPath = (name: string): boolean => /_(?:CONF|CONFIG|OVERRIDE|PATH|SSHKEY)
 const choice = 'command -v bash >/dev/null && exec bash -c "$0"; exec /usr/sbin/sshd -i';
 
 /**
- * The variables are words of the command, so that it also works in shells without them, and after `docker context use`. An address with a password is none:
- * the command would be printed, and every user sees its words. There it needs the variable of the shell.
+ * The variables are words of the command, so that it also works in shells without them, and after
+ * `docker context use`. An address with a password is none: the command would be printed, and every
+ * user sees its words. There it needs the variable of the shell.
  */
 export function passageThrough(
   { name, title }: Pick<EngineKind, "name" | "title">,
@@ -78,7 +79,10 @@ export const choosingVariables: Readonly<Record<EngineName, readonly string[]>> 
   podman: ["CONTAINER_HOST", "CONTAINER_CONNECTION"],
 };
 
-/** How the user leads the engine's program to another engine than its usual one, such as `DOCKER_CONTEXT=away`; else empty. Holds no secret. */
+/**
+ * How the user leads the engine's program to another engine than its usual one, such as
+ * `DOCKER_CONTEXT=away`; else empty. Holds no secret.
+ */
 export function engineAddress(
   { name }: Pick<EngineKind, "name">,
   environment: Environment,

@@ -8,8 +8,9 @@ export interface BriefRun {
 }
 
 /**
- * Runs a program in a container without a network, and resolves with what it prints. The container is made as nodes are: Podman's own limit of processes
- * needs a controller that a rootless one may lack.
+ * Runs a program in a container without a network, and resolves with what it prints. The container
+ * is made as nodes are: Podman's own limit of processes needs a controller that a rootless one may
+ * lack.
  */
 export async function runBriefly(
   { systemWords }: Pick<EngineKind, "systemWords">,

@@ -65,8 +65,9 @@ interface Loading {
 const fileFolder = (environment: Environment): string => join(cacheFolder(environment), "files");
 
 /**
- * Checks a file's manifest, and how its nodes can run here; creates nothing. Throws `bad-usage` and `snapshot-unusable` like `openClusterFile`,
- * `image-not-found` if layers are neither in the file nor on this computer, and `capacity-lacking`.
+ * Checks a file's manifest, and how its nodes can run here; creates nothing. Throws `bad-usage` and
+ * `snapshot-unusable` like `openClusterFile`, `image-not-found` if layers are neither in the file
+ * nor on this computer, and `capacity-lacking`.
  */
 export async function fileOrigin(
   work: Work,

@@ -1,6 +1,8 @@
 /**
- * The archives of images that engines save and load: tars with layers, a configuration for each image, and `manifest.json`, which names them
- * (https://github.com/moby/moby/blob/v28.0.0/image/spec/README.md). This reads what an engine saves, and writes what it loads.
+ * The archives of images that engines save and load: tars with layers, a configuration for each
+ * image, and `manifest.json`, which names them
+ * (https://github.com/moby/moby/blob/v28.0.0/image/spec/README.md). This reads what an engine
+ * saves, and writes what it loads.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -48,8 +50,9 @@ export async function* layersIn(
 }
 
 /**
- * Undefined for an entry that isn't an archive, such as a configuration. Layers are compressed once at most; what is compressed again isn't unpacked,
- * because there are files that unpack to themselves (https://research.swtch.com/zip).
+ * Undefined for an entry that isn't an archive, such as a configuration. Layers are compressed once
+ * at most; what is compressed again isn't unpacked, because there are files that unpack to
+ * themselves (https://research.swtch.com/zip).
  */
 async function layerOf(
   contents: AsyncIterable<Uint8Array>,
@@ -109,7 +112,10 @@ const parseConfiguration = read.field(
   read.field("diff_ids", read.list(read.matching(/^sha256:[0-9a-f]{64}$/))),
 );
 
-/** Reads an engine's archive. Resolves with the layers' checksums by entry name. `take` gets each entry that may be a layer. */
+/**
+ * Reads an engine's archive. Resolves with the layers' checksums by entry name. `take` gets each
+ * entry that may be a layer.
+ */
 export async function readIndex(
   archive: AsyncIterable<Uint8Array>,
   take: (entry: Pick<TarFile, "name" | "sizeBytes" | "contents">) => Promise<void>,
@@ -155,8 +161,9 @@ interface ImageToLoad {
 }
 
 /**
- * Loads images into an engine. They consist of the added layers and of nothing else from outside. The engine reads layers as they are added, and creates
- * the images only at the end, when it gets their list. Disposing of the loader earlier leaves nothing behind.
+ * Loads images into an engine. They consist of the added layers and of nothing else from outside.
+ * The engine reads layers as they are added, and creates the images only at the end, when it gets
+ * their list. Disposing of the loader earlier leaves nothing behind.
  */
 export class ImageLoader implements AsyncDisposable {
   readonly #engine: Engine;

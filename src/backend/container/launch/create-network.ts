@@ -30,7 +30,10 @@ interface NetworkWishes {
   readonly mtu?: number | undefined;
 }
 
-/** The name contains the creation's id, because Docker 20 can create two networks of the same name at the same moment, and then starts no container in either. */
+/**
+ * The name contains the creation's id, because Docker 20 can create two networks of the same name
+ * at the same moment, and then starts no container in either.
+ */
 async function create(
   engine: Engine,
   { labels, ...name }: NewNetwork,
@@ -67,9 +70,10 @@ interface CreatedNetwork {
 
 /**
  * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. The engine offers its
- * first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`, which the nodes reach in another way, a temporary
- * network occupies it while the engine is asked again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if the
- * engine has no range left.
+ * first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`,
+ * which the nodes reach in another way, a temporary network occupies it while the engine is asked
+ * again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if
+ * the engine has no range left.
  */
 export async function createNetwork(
   engine: Engine,
@@ -110,7 +114,10 @@ export async function createNetwork(
   );
 }
 
-/** Creates a cluster's network again if somebody has removed it. Throws `capacity-lacking` if another network has its addresses now. */
+/**
+ * Creates a cluster's network again if somebody has removed it. Throws `capacity-lacking` if
+ * another network has its addresses now.
+ */
 export async function restoreNetwork(
   engine: Engine,
   { id, labels, ranges: [range], ...name }: ClusterNetwork,
@@ -172,8 +179,9 @@ async function readCreated(
 const usualMtu = 1500;
 
 /**
- * Returns the size of packets that get through to other computers: the one that the engine is set to, or that of this computer's way out if it is
- * smaller, as in VPNs and clouds. Undefined if it is the usual one.
+ * Returns the size of packets that get through to other computers: the one that the engine is set
+ * to, or that of this computer's way out if it is smaller, as in VPNs and clouds. Undefined if it
+ * is the usual one.
  */
 async function networkMtu(
   engine: Engine,
@@ -207,7 +215,10 @@ async function outgoingMtu(): Promise<number | undefined> {
   return parseMtu(await readOwnText(`/sys/class/net/${first[0]}/mtu`).catch(() => ""));
 }
 
-/** Returns the gateway's address in a range such as `172.18.0.0/16`, then those of this many nodes. Throws `capacity-lacking`. */
+/**
+ * Returns the gateway's address in a range such as `172.18.0.0/16`, then those of this many nodes.
+ * Throws `capacity-lacking`.
+ */
 export function addressesIn(range: string, count: number): readonly string[] {
   const [base = "", bits] = range.split("/");
   const size = 2 ** (32 - Number(bits));

@@ -163,8 +163,9 @@ function offlineWords(plan: LaunchPlan): readonly string[] {
 }
 
 /**
- * For nodes with a network over the engine's (see `join-network.sh`): the engine's network doesn't lead to addresses of the other one, and only root uses
- * the lower ports, which engines leave to everyone.
+ * For nodes with a network over the engine's (see `join-network.sh`): the engine's network doesn't
+ * lead to addresses of the other one, and only root uses the lower ports, which engines leave to
+ * everyone.
  */
 const overlaySettings = [
   "net.ipv4.conf.all.arp_ignore=1",
@@ -180,7 +181,10 @@ const units: Readonly<Record<string, number>> = {
   t: 1024 ** 4,
 };
 
-/** Half of the node's memory, as on real machines. Engines give applications 64 MB. Memory is taken only when it is used. */
+/**
+ * Half of the node's memory, as on real machines. Engines give applications 64 MB. Memory is taken
+ * only when it is used.
+ */
 function sharedMemory({ memory = "" }: Limits, { memoryBytes }: SystemFlags): readonly string[] {
   const [, number = "0", unit = ""] = /^(\d+)([bkmgt]?)$/i.exec(memory) ?? [];
   const limit = Number(number) * (units[unit.toLowerCase()] ?? 0) || Infinity;
@@ -222,7 +226,10 @@ export const hostsFiles = (
   },
 ];
 
-/** What `/etc/sysctl.d` may set when a node boots. The rest belongs to the computer, whose settings a privileged container would change. */
+/**
+ * What `/etc/sysctl.d` may set when a node boots. The rest belongs to the computer, whose settings
+ * a privileged container would change.
+ */
 const ownSettings =
   "net fs/mqueue kernel/domainname kernel/msgmax kernel/msgmnb kernel/msgmni kernel/sem kernel/shmall kernel/shmmax kernel/shmmni";
 const sysctl = `/lib/systemd/systemd-sysctl ${ownSettings.replaceAll(/\S+/g, "--prefix=$&")}`;

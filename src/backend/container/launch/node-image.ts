@@ -108,7 +108,10 @@ interface BuildLog extends Disposable {
   path(): string | undefined;
 }
 
-/** Keeps the output in a file that can be read while it is written. It has whole lines only, so that secrets in them are masked. */
+/**
+ * Keeps the output in a file that can be read while it is written. It has whole lines only, so that
+ * secrets in them are masked.
+ */
 function buildLog(path: string, progress: Progress): BuildLog {
   const state = { line: "", descriptor: openNew(path) };
   const write = (text: string): void => {

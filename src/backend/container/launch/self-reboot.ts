@@ -10,9 +10,10 @@ import noteEndFile from "./note-end.sh" with { type: "text" };
 import { nodeState } from "./system-flags.ts";
 
 /**
- * A node that reboots itself is started again by the engine, like a machine by its firmware. An engine sees only the status with which a node ends, so
- * each unit gets one of its own. By itself, systemd ends in the same way in all of them, or by a signal if it may call the kernel's reboot, as everything
- * that ends by force does.
+ * A node that reboots itself is started again by the engine, like a machine by its firmware. An
+ * engine sees only the status with which a node ends, so each unit gets one of its own. By itself,
+ * systemd ends in the same way in all of them, or by a signal if it may call the kernel's reboot,
+ * as everything that ends by force does.
  */
 export const endStatus = {
   "systemd-reboot.service": 133,
@@ -20,12 +21,16 @@ export const endStatus = {
   "systemd-halt.service": 0,
 } as const;
 
-/** The statuses that an engine shows for the signals with which the kernel ends a node: https://man7.org/linux/man-pages/man2/reboot.2.html. */
+/**
+ * The statuses that an engine shows for the signals with which the kernel ends a node:
+ * https://man7.org/linux/man-pages/man2/reboot.2.html.
+ */
 export const forcedEndStatus = { reboot: 129, powerOff: 130 } as const;
 
 /**
- * The drop-in of such a unit. Some distributions' units run `systemctl --force halt` (Debian 12), which ends a privileged node by a signal before a
- * SuccessAction counts, and systemd 239 has no SuccessActionExitStatus. Before version 227, `systemctl exit` is refused.
+ * The drop-in of such a unit. Some distributions' units run `systemctl --force halt` (Debian 12),
+ * which ends a privileged node by a signal before a SuccessAction counts, and systemd 239 has no
+ * SuccessActionExitStatus. Before version 227, `systemctl exit` is refused.
  */
 export function endSettings(unit: string, status: number): string {
   const verb = unit.slice("systemd-".length, -".service".length);
@@ -43,8 +48,9 @@ export const noteEnd = {
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 
 /**
- * Lets the engine start a running node again when it reboots itself, but not when it is stopped or killed. If this fails, the node works, but stays off
- * after a reboot of its own. `ask` runs a command on the node, as root.
+ * Lets the engine start a running node again when it reboots itself, but not when it is stopped or
+ * killed. If this fails, the node works, but stays off after a reboot of its own. `ask` runs a
+ * command on the node, as root.
  */
 export async function allowReboots(
   engine: Engine,
@@ -64,7 +70,10 @@ export async function allowReboots(
   }
 }
 
-/** Tells start-system.sh that somebody wants the node to run. It would refuse a start by an engine that has itself just started. */
+/**
+ * Tells start-system.sh that somebody wants the node to run. It would refuse a start by an engine
+ * that has itself just started.
+ */
 export async function announceStart(
   engine: Engine,
   { id }: Pick<NodeContainer, "id">,

@@ -135,7 +135,10 @@ async function mapsWith(
   }
 }
 
-/** The smaller number of the kernel's two tables, whose lines end with the size of a range; undefined if there is none. */
+/**
+ * The smaller number of the kernel's two tables, whose lines end with the size of a range;
+ * undefined if there is none.
+ */
 function readUserCount(maps: string): number | undefined {
   const counts = maps
     .split("\n\n")
@@ -147,8 +150,9 @@ function readUserCount(maps: string): number | undefined {
 }
 
 /**
- * Returns the rights that containers get. Tests this at the first creation only, because a trial takes most of a second, in which nothing else can
- * begin. The file `memory` caches the result until the engine restarts, if the engine reports its restarts.
+ * Returns the rights that containers get. Tests this at the first creation only, because a trial
+ * takes most of a second, in which nothing else can begin. The file `memory` caches the result
+ * until the engine restarts, if the engine reports its restarts.
  */
 export async function rememberedRights(
   engine: Engine,

@@ -23,12 +23,18 @@ export const labelNames = {
   distribution: "cluster-e2e.distribution",
   /** RFC 3339; absent: the cluster has no lifetime. */
   expiresAt: "cluster-e2e.expires-at",
-  /** `direct`: nodes are reached at their own addresses wherever the bridge of their network is. Else through the engine. */
+  /**
+   * `direct`: nodes are reached at their own addresses wherever the bridge of their network is.
+   * Else through the engine.
+   */
   reach: "cluster-e2e.reach",
   /** `yes`: nodes reach each other and nothing else. Absent: they reach what this computer reaches. */
   offline: "cluster-e2e.offline",
   createdBy: "cluster-e2e.created-by",
-  /** On nodes: the range of the network's addresses, such as `172.18.0.0/16`, to create it again if somebody removes it. */
+  /**
+   * On nodes: the range of the network's addresses, such as `172.18.0.0/16`, to create it again if
+   * somebody removes it.
+   */
   range: "cluster-e2e.range",
   /** The node's own options in JSON, so that a restored node gets the same ones. */
   settings: "cluster-e2e.settings",
@@ -38,9 +44,15 @@ export const labelNames = {
   addressBits: "cluster-e2e.address-bits",
   /** Kilobytes in the node's volumes. */
   volumeSize: "cluster-e2e.volume-size",
-  /** This label and the next are on copies of clusters. The address that the node's platform knows, such as `172.18.0.2/16`. */
+  /**
+   * This label and the next are on copies of clusters. The address that the node's platform knows,
+   * such as `172.18.0.2/16`.
+   */
   platformAddress: "cluster-e2e.platform-address",
-  /** The creation that the copy's snapshot was made of, and those that this one was copied from, separated by spaces. */
+  /**
+   * The creation that the copy's snapshot was made of, and those that this one was copied from,
+   * separated by spaces.
+   */
   copiedFrom: "cluster-e2e.copied-from",
 } as const;
 

@@ -35,7 +35,10 @@ export interface NetworkFacts {
 }
 
 export interface ClusterNetwork extends NetworkFacts {
-  /** Undefined if somebody removed it, such as a `network prune` while the cluster was stopped: its nodes' labels say what it was. */
+  /**
+   * Undefined if somebody removed it, such as a `network prune` while the cluster was stopped: its
+   * nodes' labels say what it was.
+   */
   readonly id: string | undefined;
   readonly labels: LabelValues;
   /** The creations whose snapshots its nodes are copied from; see the label. */
@@ -84,7 +87,10 @@ interface Described {
   readonly networks: readonly DescribedNetwork[];
   /** From `container inspect`. */
   readonly containers: readonly unknown[];
-  /** Creations of which this computer has a record: their containers are ours even without the network. Absent: none. */
+  /**
+   * Creations of which this computer has a record: their containers are ours even without the
+   * network. Absent: none.
+   */
   readonly recorded?: readonly CreationName[];
   /** The interfaces of the network that this program is in; absent: not known, so no address is reached from here. */
   readonly interfaces?: ReadonlySet<string>;
@@ -93,8 +99,9 @@ interface Described {
 /**
  * Decides which of them are ours. An image can carry our labels into any container created from it, but it can neither
  * name the container nor put it into a network. So a container is a node only if its labels have the expected shapes,
- * it has that node's name, and it is in the cluster's network, which itself must have the cluster's labels and name. If that network is gone, the
- * container must have been in it, and this computer must have a record of the creation.
+ * it has that node's name, and it is in the cluster's network, which itself must have the cluster's
+ * labels and name. If that network is gone, the container must have been in it, and this computer
+ * must have a record of the creation.
  */
 export function readContainers({
   networks,
@@ -145,7 +152,10 @@ const ofNodes: ReadonlySet<string> = new Set<keyof LabelValues>([
   "volumeSize",
 ]);
 
-/** Returns what the labels of a node, or of its image in a snapshot, say about the node's network, which somebody removed. */
+/**
+ * Returns what the labels of a node, or of its image in a snapshot, say about the node's network,
+ * which somebody removed.
+ */
 export function lostNetwork(texts: LabelValues): ClusterNetwork | undefined {
   const labels: LabelValues = Object.fromEntries(
     Object.entries(texts).filter(([key]) => !ofNodes.has(key)),

@@ -239,7 +239,10 @@ function isSelected(selection: Selection, { clusterId, creationId }: CreationNam
     : selection.creationId === creationId;
 }
 
-/** Returns the networks of recorded creations that have nothing left but complete snapshots, such as after a `system prune` of a stopped cluster. */
+/**
+ * Returns the networks of recorded creations that have nothing left but complete snapshots, such as
+ * after a `system prune` of a stopped cluster.
+ */
 async function restorableNetworks(
   engine: Engine,
   creations: readonly CreationName[],
@@ -261,7 +264,8 @@ async function restorableNetworks(
 }
 
 /**
- * Throws `cluster-exists` if the id is taken, except by remains of a creation that was killed on this machine. Resolves with whether there are any.
+ * Throws `cluster-exists` if the id is taken, except by remains of a creation that was killed on
+ * this machine. Resolves with whether there are any.
  */
 export async function assertIdCanBeClaimed(
   engine: Engine,
@@ -285,7 +289,10 @@ export async function assertIdCanBeClaimed(
   return { hasLeftovers: inventory.networks.length > 0 };
 }
 
-/** Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are about to be removed. */
+/**
+ * Throws `cluster-exists` if anything with this cluster id exists; `leaving` are creations that are
+ * about to be removed.
+ */
 export function assertIdIsFree(
   engine: Engine,
   inventory: Inventory,

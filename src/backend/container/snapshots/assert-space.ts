@@ -30,8 +30,9 @@ interface SpacePlan {
 }
 
 /**
- * Throws `capacity-lacking` if the engine's disk has no room for a snapshot. Nodes need not be paused for that. Engines write the holes of
- * sparse files as zeros, so that a file takes all of its size. Whatever cannot be measured counts as enough.
+ * Throws `capacity-lacking` if the engine's disk has no room for a snapshot. Nodes need not be
+ * paused for that. Engines write the holes of sparse files as zeros, so that a file takes all of
+ * its size. Whatever cannot be measured counts as enough.
  */
 export async function assertSnapshotSpace(
   engine: Engine,

@@ -55,8 +55,8 @@ export async function deleteNames(
 }
 
 /**
- * Deletes all snapshots of a creation without containers. Images that copies use stay, without a name. Resolves with a sentence about what is left,
- * if anything.
+ * Deletes all snapshots of a creation without containers. Images that copies use stay, without a
+ * name. Resolves with a sentence about what is left, if anything.
  */
 export async function deleteAllSnapshots(
   engine: Engine,
@@ -92,7 +92,10 @@ export async function removeUnusedImages(
   for (const creationId of creationIds) await removeImages(engine, creationId, signal);
 }
 
-/** Whether another cluster's nodes were created from this creation's snapshots. They need the images until they are removed. */
+/**
+ * Whether another cluster's nodes were created from this creation's snapshots. They need the images
+ * until they are removed.
+ */
 async function hasCopies(
   engine: Engine,
   creationId: string,

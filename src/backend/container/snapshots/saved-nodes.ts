@@ -36,7 +36,8 @@ const commitLimitMs = 30 * 60_000;
 
 /**
  * Saves the file systems of these containers while all of them are paused. Gives the images their final names last: if
- * all names exist, the snapshot is complete. Resolves with the nodes whose extended attributes and holes could not be saved.
+ * all names exist, the snapshot is complete. Resolves with the nodes whose extended attributes and
+ * holes could not be saved.
  */
 export async function saveNodes(
   engine: Engine,
@@ -77,7 +78,10 @@ export async function saveNodes(
 /** Engines see a file below a folder of theirs, and silently leave out what then has more than 4,096 bytes. */
 const longestPath = 3_840;
 
-/** Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't include extended attributes and holes. */
+/**
+ * Keeps what images of the engine lack, for start-system.sh. Resolves with `false` if that can't
+ * include extended attributes and holes.
+ */
 async function keepFiles(
   engine: Engine,
   node: NodeContainer,
@@ -218,8 +222,8 @@ export async function restoreNodes(
 }
 
 /**
- * Creates all nodes with the contents of their volumes, but starts none. Resolves with the containers' ids. The first node's name claims the
- * cluster's id.
+ * Creates all nodes with the contents of their volumes, but starts none. Resolves with the
+ * containers' ids. The first node's name claims the cluster's id.
  */
 export async function createSavedNodes<Node extends SavedNode>(
   engine: Engine,

@@ -9,7 +9,10 @@ import saveFile from "./save-volumes.sh" with { type: "text" };
 const copyLimitMs = 30 * 60_000;
 /** Where the helper has the volume of the snapshot. */
 const copyFolder = "/cluster-e2e-snapshot";
-/** Below it, the helper has the node's own volumes, but no folders of this machine, which a node may have inside a volume. */
+/**
+ * Below it, the helper has the node's own volumes, but no folders of this machine, which a node may
+ * have inside a volume.
+ */
 const source = "/cluster-e2e-node";
 
 interface Helper {

@@ -2,7 +2,10 @@ import type { SnapshotOrigin } from "../../shared/describe-copy.ts";
 import type { ClusterFacts, MachineSettings, NodeFacts } from "../cluster-facts.ts";
 import type { Accelerator } from "../options.ts";
 
-/** Where a copy's machines come from: a snapshot on this computer, or a file. It has been checked, and nothing has been created. */
+/**
+ * Where a copy's machines come from: a snapshot on this computer, or a file. It has been checked,
+ * and nothing has been created.
+ */
 export interface CopyOrigin {
   readonly facts: Pick<
     ClusterFacts,
@@ -11,7 +14,10 @@ export interface CopyOrigin {
   /** In the order in which they were launched. */
   readonly nodes: readonly Omit<NodeFacts, "id" | "ports">[];
   readonly machines: MachineSettings;
-  /** Why the nodes boot from their disks instead of continuing from memory, as the end of a sentence. Undefined: they continue. */
+  /**
+   * Why the nodes boot from their disks instead of continuing from memory, as the end of a
+   * sentence. Undefined: they continue.
+   */
   readonly whyBoot: string | undefined;
   /** Chooses an accelerator for nodes that boot; absent: they can only continue. */
   readonly bootAccelerator?: () => Accelerator;

@@ -25,8 +25,9 @@ export interface KeyLocation extends HostKeyLocation {
 }
 
 /**
- * A shell script that ends when sshd presents the new host key. A reload by systemd ends earlier; first contact, which comes at once, would still
- * find the saved cluster's key. Sessions outlive it.
+ * A shell script that ends when sshd presents the new host key. A reload by systemd ends earlier;
+ * first contact, which comes at once, would still find the saved cluster's key. Sessions outlive
+ * it.
  */
 export const restartSshd = (pidFile: string): string =>
   shellText(restartSshdFile, { PID_FILE: pidFile });
@@ -50,7 +51,10 @@ export interface KeyReplacement {
   readonly location: KeyLocation;
   /** Opens a connection to its port 22; absent: by the node's address. */
   readonly connect?: (signal: AbortSignal) => Promise<Socket>;
-  /** Whether it continues from memory: its clock stands where it was when the machine was saved, and it repeats random numbers. */
+  /**
+   * Whether it continues from memory: its clock stands where it was when the machine was saved, and
+   * it repeats random numbers.
+   */
   readonly continues: boolean;
   /** A script; empty: no machine has a deadline. */
   readonly setDeadline: string;
@@ -59,8 +63,9 @@ export interface KeyReplacement {
 }
 
 /**
- * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of that cluster. Afterwards the machine is like a new
- * one before first contact: it accepts only the new cluster's key, and presents a host key that nobody else can know.
+ * Logs in to a machine that continues from another cluster's snapshot, and replaces every key of
+ * that cluster. Afterwards the machine is like a new one before first contact: it accepts only the
+ * new cluster's key, and presents a host key that nobody else can know.
  */
 export async function replaceKeys(work: Work, replacement: KeyReplacement): Promise<void> {
   const { clock, progress } = work;

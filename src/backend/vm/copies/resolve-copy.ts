@@ -34,8 +34,9 @@ import {
 } from "../snapshots/snapshot-files.ts";
 
 /**
- * Checks everything that a copy of a snapshot relies on, and creates nothing. Throws `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking`
- * if this computer lacks memory or space for more machines, and `key-missing` if it has no keys for those that were saved.
+ * Checks everything that a copy of a snapshot relies on, and creates nothing. Throws
+ * `snapshot-not-found` and `snapshot-unusable`, `capacity-lacking` if this computer lacks memory or
+ * space for more machines, and `key-missing` if it has no keys for those that were saved.
  */
 export async function resolveCopy(
   work: Work,

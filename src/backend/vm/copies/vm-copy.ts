@@ -48,8 +48,9 @@ interface Start {
 }
 
 /**
- * A cluster that continues from another one's snapshot. Its machines have the same names, hardware addresses and private addresses as the source's,
- * which harms nobody, since each cluster's network is its own. See Creation.
+ * A cluster that continues from another one's snapshot. Its machines have the same names, hardware
+ * addresses and private addresses as the source's, which harms nobody, since each cluster's network
+ * is its own. See Creation.
  */
 export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
   readonly summary: CreationSummary;

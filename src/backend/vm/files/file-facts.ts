@@ -16,7 +16,10 @@ import { savedFiles } from "../snapshots/snapshot-files.ts";
 
 const natural = read.refined(read.integer, (found) => (found < 0 ? undefined : found));
 
-/** What disks are layered on, each only above earlier ones. The file may lack those that are above nothing: the images. */
+/**
+ * What disks are layered on, each only above earlier ones. The file may lack those that are above
+ * nothing: the images.
+ */
 const parseLayer = read.object({
   format: read.oneOf("qcow2", "raw"),
   bytes: natural,

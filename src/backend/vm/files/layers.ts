@@ -69,7 +69,10 @@ async function isStored(
   );
 }
 
-/** Keeps a layer among the images, under a name that stands for its contents and what is below. Reads all of it, also if it is there already. */
+/**
+ * Keeps a layer among the images, under a name that stands for its contents and what is below.
+ * Reads all of it, also if it is there already.
+ */
 export async function storeLayer(
   store: LayerStore,
   { layer: facts, below }: { readonly layer: LayerFacts; readonly below: Layer | undefined },
@@ -104,7 +107,10 @@ export async function storeLayer(
   return layer;
 }
 
-/** Lays a disk from outside on its layer, whatever it names itself. Throws `snapshot-unusable` if QEMU would open any other file. */
+/**
+ * Lays a disk from outside on its layer, whatever it names itself. Throws `snapshot-unusable` if
+ * QEMU would open any other file.
+ */
 export async function settleDisk(
   { qemu, shown }: LayerStore,
   {
@@ -133,7 +139,10 @@ export async function settleDisk(
 /** The bytes of a header of version 3 that are looked at. */
 const headBytes = 80;
 const qcow2Magic = "QFI\u00fb";
-/** A disk that wasn't closed, compression by zstd, and subclusters. Not: corrupt, contents in another file, and what later versions of QEMU add. */
+/**
+ * A disk that wasn't closed, compression by zstd, and subclusters. Not: corrupt, contents in
+ * another file, and what later versions of QEMU add.
+ */
 const allowedFeatures = 0b1_1001n;
 
 /** What the head of a disk in the qcow2 format says about other files. */

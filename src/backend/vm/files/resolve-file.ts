@@ -63,8 +63,9 @@ interface Loading {
 }
 
 /**
- * Checks a file's manifest, and how its machines can run here; creates nothing. Throws `bad-usage` and `snapshot-unusable` like `openClusterFile`,
- * `image-not-found` if an image is neither in the file nor on this computer, `capacity-lacking` and `machine-not-set-up`.
+ * Checks a file's manifest, and how its machines can run here; creates nothing. Throws `bad-usage`
+ * and `snapshot-unusable` like `openClusterFile`, `image-not-found` if an image is neither in the
+ * file nor on this computer, `capacity-lacking` and `machine-not-set-up`.
  */
 export async function resolveFile(
   work: Work,
@@ -202,8 +203,8 @@ async function findImages(
 const mostKeysBytes = 1024 * 1024;
 
 /**
- * Unpacks the file in the folder of the new cluster, and its layers among the images, where they stay. Throws what `readParts` does, and
- * `snapshot-unusable` for disks that name other files.
+ * Unpacks the file in the folder of the new cluster, and its layers among the images, where they
+ * stay. Throws what `readParts` does, and `snapshot-unusable` for disks that name other files.
  */
 async function unpack(
   loading: Loading,

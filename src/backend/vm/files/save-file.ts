@@ -41,7 +41,10 @@ export interface FileSource {
 
 type Part = Parameters<typeof knownParts>[0][number];
 
-/** Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws what `writeClusterFile` does. */
+/**
+ * Writes a snapshot to a file, for a caller that holds the lock of the cluster's machines. Throws
+ * what `writeClusterFile` does.
+ */
 export async function saveFile(
   qemu: Qemu,
   source: FileSource,
@@ -163,7 +166,10 @@ async function readLayers(
   return { list, below };
 }
 
-/** The layers below all others of the nodes' disks. Firmware of earlier versions has such layers too, but they are not kept among the images. */
+/**
+ * The layers below all others of the nodes' disks. Firmware of earlier versions has such layers
+ * too, but they are not kept among the images.
+ */
 function imagesOf({ list, below }: Layers): ReadonlySet<number> {
   const bottomOf = (number: number): number => {
     const under = list[number]?.below;

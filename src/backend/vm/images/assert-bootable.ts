@@ -29,7 +29,10 @@ const wholeDisk = "Pass the whole disk of an installed system, with its boot loa
 const download =
   "Download it again, and look at the file: a server may have sent a message instead of the image.";
 
-/** Files that people take for disks, by the bytes at an offset. https://en.wikipedia.org/wiki/List_of_file_signatures */
+/**
+ * Files that people take for disks, by the bytes at an offset.
+ * https://en.wikipedia.org/wiki/List_of_file_signatures
+ */
 const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[] = [
   { bytes: "\x1f\x8b", what: "is compressed with gzip", hint: unpack("gzip -d IMAGE") },
   { bytes: "\xfd7zXZ\0", what: "is compressed with xz", hint: unpack("xz -d IMAGE") },
@@ -58,7 +61,10 @@ const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[
   },
 ];
 
-/** Reads the facts about an image. Throws `image-not-found` or `bad-usage` if nodes with such a disk can't be created from it. */
+/**
+ * Reads the facts about an image. Throws `image-not-found` or `bad-usage` if nodes with such a disk
+ * can't be created from it.
+ */
 export async function checkImage(
   qemu: Qemu,
   { path, diskMegabytes }: { readonly path: string; readonly diskMegabytes: number },

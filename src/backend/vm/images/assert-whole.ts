@@ -6,8 +6,9 @@ import { hasItsEnd } from "./has-its-end.ts";
 const sectorBytes = 512;
 
 /**
- * Throws `image-not-found` for an image that is damaged or lacks its end, such as after a download or copy that broke off. Machines would boot from
- * it, and fail at whatever they read first from there.
+ * Throws `image-not-found` for an image that is damaged or lacks its end, such as after a download
+ * or copy that broke off. Machines would boot from it, and fail at whatever they read first from
+ * there.
  */
 export async function assertWhole(
   qemu: Qemu,
@@ -40,7 +41,10 @@ async function hasAllClusters(qemu: Qemu, path: string, signal: AbortSignal): Pr
 
 const protective = 0xee;
 
-/** Reads the partition table at the beginning of a disk, of either kind. Returns the size that the disk needs for all partitions; 0 if there are none. */
+/**
+ * Reads the partition table at the beginning of a disk, of either kind. Returns the size that the
+ * disk needs for all partitions; 0 if there are none.
+ */
 export function lastByteOfPartitions(table: Buffer): number {
   const entries = [0, 1, 2, 3].map((index) => 446 + 16 * index);
   const kinds = entries.map((at) => table.readUInt8(at + 4));

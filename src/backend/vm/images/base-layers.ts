@@ -18,7 +18,10 @@ import {
   recordVerification,
 } from "./image-verification.ts";
 
-/** A file below the machines' disks, as it was when the machines got their disks. With any other contents, these are worthless. */
+/**
+ * A file below the machines' disks, as it was when the machines got their disks. With any other
+ * contents, these are worthless.
+ */
 export const parseBaseLayer = read.object({
   path: read.string,
   sum: parseSum,
@@ -28,7 +31,10 @@ export const parseBaseLayer = read.object({
 
 export type BaseLayer = read.ValueOf<typeof parseBaseLayer>;
 
-/** Describes files on which disks are about to be layered. Reads each of them, unless an earlier creation has read it. */
+/**
+ * Describes files on which disks are about to be layered. Reads each of them, unless an earlier
+ * creation has read it.
+ */
 export async function describeLayers(
   paths: readonly string[],
   environment: Environment,
@@ -80,8 +86,9 @@ export async function layersBelow(
 }
 
 /**
- * Throws `image-not-found` if a file below the machines' disks has gone or has other contents: the machines would start, and break at what is read
- * from it. Does nothing for clusters of earlier versions, which recorded no layers.
+ * Throws `image-not-found` if a file below the machines' disks has gone or has other contents: the
+ * machines would start, and break at what is read from it. Does nothing for clusters of earlier
+ * versions, which recorded no layers.
  */
 export async function assertLayersUnchanged(
   {

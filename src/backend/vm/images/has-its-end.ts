@@ -12,8 +12,9 @@ interface Clusters {
 }
 
 /**
- * Whether a qcow2 file, whose tables QEMU can read, has all that machines read from its last cluster. `qemu-img check` lets a part of that be missing,
- * because nobody reads what lies beyond the end of the disk. https://www.qemu.org/docs/master/interop/qcow2.html
+ * Whether a qcow2 file, whose tables QEMU can read, has all that machines read from its last
+ * cluster. `qemu-img check` lets a part of that be missing, because nobody reads what lies beyond
+ * the end of the disk. https://www.qemu.org/docs/master/interop/qcow2.html
  */
 export async function hasItsEnd(
   { path, sizeBytes }: Pick<ImageFacts, "path" | "sizeBytes">,
@@ -40,7 +41,10 @@ export async function hasItsEnd(
   return true;
 }
 
-/** Returns where the data end that a table names, of a disk that has so many bytes from the table's first cluster on. */
+/**
+ * Returns where the data end that a table names, of a disk that has so many bytes from the table's
+ * first cluster on.
+ */
 function lastByteOf(
   table: Buffer,
   { bits, bytes, entryBytes }: Clusters,

@@ -31,8 +31,8 @@ const listLimitMs = 30_000;
 const mostListBytes = 4 * 1024 * 1024;
 
 /**
- * Returns the folder where images are kept. Machines' disks are layers on top of them, so an image's name identifies its contents, which never
- * change.
+ * Returns the folder where images are kept. Machines' disks are layers on top of them, so an
+ * image's name identifies its contents, which never change.
  */
 export const imageFolder = (environment: Environment): string =>
   join(cacheFolder(environment), "images");
@@ -92,8 +92,9 @@ async function findPublished(
 }
 
 /**
- * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that a stored image is still the one that was
- * downloaded. Resolves with the file's path. Throws `image-not-found` if the image isn't available or has another sum.
+ * Downloads the image if it is missing and compares its sum with the publisher's, or verifies that
+ * a stored image is still the one that was downloaded. Resolves with the file's path. Throws
+ * `image-not-found` if the image isn't available or has another sum.
  */
 export async function obtainImage(work: Work, image: MachineImage): Promise<string> {
   const { source, path = "", sum } = image;

@@ -26,8 +26,9 @@ type ImageVerification = Omit<read.ValueOf<typeof parseVerification>, "schemaVer
 const recordPath = (path: string): string => `${path}.verified`;
 
 /**
- * Changes whenever somebody writes to the file or replaces it: nobody but root can set the time of a file's last change. The number of its disk doesn't
- * count: it may be another one after each start of this computer, as on btrfs and LVM.
+ * Changes whenever somebody writes to the file or replaces it: nobody but root can set the time of
+ * a file's last change. The number of its disk doesn't count: it may be another one after each
+ * start of this computer, as on btrfs and LVM.
  */
 export async function identityOf(path: string): Promise<string> {
   const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -54,7 +55,10 @@ export async function recordVerification(
   );
 }
 
-/** Returns `undefined` if there is no record, or if others may have written it: the store may have been open to them before. */
+/**
+ * Returns `undefined` if there is no record, or if others may have written it: the store may have
+ * been open to them before.
+ */
 export async function readVerification(path: string): Promise<ImageVerification | undefined> {
   const information = await lstat(recordPath(path)).catch(() => undefined);
   if (information === undefined || (information.mode & 0o022) !== 0) return undefined;
@@ -64,8 +68,8 @@ export async function readVerification(path: string): Promise<ImageVerification 
 }
 
 /**
- * Finds the file's sum in a publisher's list, in the format of `sha256sum` and `sha512sum` (`<sum> [*]<name>`) or of BSD's tools (`SHA256 (<name>) =
- * <sum>`).
+ * Finds the file's sum in a publisher's list, in the format of `sha256sum` and `sha512sum` (`<sum>
+ * [*]<name>`) or of BSD's tools (`SHA256 (<name>) = <sum>`).
  */
 export function findSum(list: string, fileName: string): Sum | undefined {
   for (const line of list.split("\n")) {

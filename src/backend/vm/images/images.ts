@@ -16,7 +16,10 @@ interface Source {
   readonly cgroupVersion: 1 | 2;
 }
 
-/** Cloud images with cloud-init, under their publishers' names for the newest of each release; each is available for every architecture. */
+/**
+ * Cloud images with cloud-init, under their publishers' names for the newest of each release; each
+ * is available for every architecture.
+ */
 const sources: Readonly<Record<string, Source>> = {
   "almalinux-8": { image: alma(8), cgroupVersion: 1 },
   "almalinux-9": { image: alma(9), cgroupVersion: 2 },
@@ -97,7 +100,10 @@ function ubuntu(version: string): Published {
   });
 }
 
-/** Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or `undefined`. Nothing is known about an own image. */
+/**
+ * Why SELinux can't be set to enforcing on nodes with this distribution, as one sentence, or
+ * `undefined`. Nothing is known about an own image.
+ */
 export function selinuxProblem(distribution: string): string | undefined {
   if (distribution === "own image" || /^(?:rocky|almalinux)-/.test(distribution)) return undefined;
   return `${chooseDistribution(distribution, undefined, false)} comes without SELinux`;

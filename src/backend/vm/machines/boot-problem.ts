@@ -110,7 +110,10 @@ const prompts: readonly Sign[] = [
   },
 ];
 
-/** Written to a console whenever its QEMU starts. What stands before it is of another boot, or of a time that a snapshot has undone. */
+/**
+ * Written to a console whenever its QEMU starts. What stands before it is of another boot, or of a
+ * time that a snapshot has undone.
+ */
 export const startLine = "cluster-e2e: QEMU starts";
 
 /** Only a new boot follows these lines. */

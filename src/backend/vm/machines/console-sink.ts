@@ -31,9 +31,10 @@ const script = shellText(consoleSinkFile, {
 });
 
 /**
- * Opens the pipe that a machine's console writes to. What arrives is kept in two files in the same folder: the newest 2 to 4 MB. A small shell in the
- * background does that until the last writer has ended; if it is killed, the machine runs on, and its console is no longer recorded. Dispose of the
- * result once QEMU has opened the pipe, or has failed.
+ * Opens the pipe that a machine's console writes to. What arrives is kept in two files in the same
+ * folder: the newest 2 to 4 MB. A small shell in the background does that until the last writer has
+ * ended; if it is killed, the machine runs on, and its console is no longer recorded. Dispose of
+ * the result once QEMU has opened the pipe, or has failed.
  */
 export async function openConsoleSink(folder: string): Promise<AsyncDisposable> {
   const pipe = join(folder, consolePipeName);
@@ -86,7 +87,10 @@ const noPipe = (folder: string, said: string): ClusterError =>
 
 const mostBytes = 1_000_000;
 
-/** Returns what each node wrote to its serial console (firmware, bootloader, kernel, services), and what its QEMU wrote to stderr. */
+/**
+ * Returns what each node wrote to its serial console (firmware, bootloader, kernel, services), and
+ * what its QEMU wrote to stderr.
+ */
 export async function clusterConsoleOutput(
   cluster: ClusterRecord,
   signal: AbortSignal,

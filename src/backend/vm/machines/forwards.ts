@@ -7,7 +7,10 @@ import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { runOnMonitor } from "../qemu/monitor.ts";
 
-/** Lets ports of this computer lead to a machine that runs. Resolves with false if one of them is taken; then none leads there. */
+/**
+ * Lets ports of this computer lead to a machine that runs. Resolves with false if one of them is
+ * taken; then none leads there.
+ */
 export async function openForwards(
   folder: string,
   rules: readonly string[],
@@ -35,8 +38,10 @@ interface LoneConnection {
 const connectTimeoutMs = 3_000;
 
 /**
- * Connects to port 22 of a machine to which no port of this computer leads. Others may connect in the moment in which one does, so the machine stands
- * still until that port is closed again and QEMU has no connection but this one. Otherwise throws `machine-failed`, and the machine doesn't continue.
+ * Connects to port 22 of a machine to which no port of this computer leads. Others may connect in
+ * the moment in which one does, so the machine stands still until that port is closed again and
+ * QEMU has no connection but this one. Otherwise throws `machine-failed`, and the machine doesn't
+ * continue.
  */
 export async function connectAlone(lone: LoneConnection, signal: AbortSignal): Promise<Socket> {
   const { folder, name, port, address, clock } = lone;

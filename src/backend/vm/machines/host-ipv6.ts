@@ -24,8 +24,8 @@ async function hasIpv6Route(): Promise<boolean> {
 }
 
 /**
- * QEMU's network passes on what nodes ask its name server to one of this computer's of the same kind of address, and DHCP tells nodes the one that has
- * an IPv4 address.
+ * QEMU's network passes on what nodes ask its name server to one of this computer's of the same
+ * kind of address, and DHCP tells nodes the one that has an IPv4 address.
  */
 async function needsIpv6NameServer(): Promise<boolean> {
   return hasOnlyIpv6NameServers(await readOwnText(resolverPath).catch(() => ""));
@@ -41,7 +41,10 @@ export function hasOnlyIpv6NameServers(resolver: string): boolean {
 /** A route that only rejects what is sent. */
 const rejects = 0x200;
 
-/** Reads lines such as `0…0 00 0…0 00 fe80… 00000400 00000001 00000000 00000003 eth0`: destination, bits, …, flags, device. */
+/**
+ * Reads lines such as `0…0 00 0…0 00 fe80… 00000400 00000001 00000000 00000003 eth0`: destination,
+ * bits, …, flags, device.
+ */
 export function hasDefaultRoute(table: string): boolean {
   return table.split("\n").some((line) => {
     const [destination = "", bits, , , , , , , flags = "", device] = line.split(/\s+/);

@@ -49,7 +49,10 @@ export interface StartPlan
       "accelerator" | "isSandboxed" | "options" | "isOfTemplate" | "opensPortsLater"
     > {
   readonly facts: Omit<ClusterFacts, "schemaVersion">;
-  /** Returns the file with the memory that a machine continues from, once `follow` has given it its state; absent: they boot. */
+  /**
+   * Returns the file with the memory that a machine continues from, once `follow` has given it its
+   * state; absent: they boot.
+   */
   readonly memoryOf?: (node: NodeFacts) => string;
   /** The only machines to start, by their places; absent: all, and the network. */
   readonly again?: { readonly places: readonly number[]; readonly hasNetwork: boolean };
@@ -143,7 +146,10 @@ export async function startMachine(qemu: Qemu, machine: MachinePlan): Promise<Pr
   return { ...end, stderr: end.stderr.concat(await readOwnText(qemuLog).catch(() => "")) };
 }
 
-/** Lets this computer's ports lead to machines that were started without them. Records other ports for those that are taken. */
+/**
+ * Lets this computer's ports lead to machines that were started without them. Records other ports
+ * for those that are taken.
+ */
 export async function openPorts(
   plan: Pick<StartPlan, "directory" | "facts" | "isOfTemplate">,
   signal: AbortSignal,
@@ -238,7 +244,10 @@ async function openBook({
   };
 }
 
-/** Finds this many different TCP ports of 127.0.0.1 that nobody listens on now. Another program may take them before the caller does. */
+/**
+ * Finds this many different TCP ports of 127.0.0.1 that nobody listens on now. Another program may
+ * take them before the caller does.
+ */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map((server) => {
@@ -272,7 +281,10 @@ interface Look {
   readonly up: ReadonlySet<string>;
 }
 
-/** Looks at all machines of a creation. Throws `machine-failed` if one of them has ended or will never boot, or all have been removed. */
+/**
+ * Looks at all machines of a creation. Throws `machine-failed` if one of them has ended or will
+ * never boot, or all have been removed.
+ */
 export async function lookAtMachines(
   directory: string,
   { architecture, clock, up }: Look,

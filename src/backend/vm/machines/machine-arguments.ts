@@ -34,7 +34,10 @@ export interface MachinePlan {
   readonly hasIpv6: boolean;
   /** Absent: it has anonymous memory, and boots. */
   readonly memory?: MemoryFile | undefined;
-  /** Whether it is a template, a copy of one, or continues from a snapshot of copies: these have devices of their own. */
+  /**
+   * Whether it is a template, a copy of one, or continues from a snapshot of copies: these have
+   * devices of their own.
+   */
   readonly isOfTemplate: boolean;
   /** Whether no port of this computer leads to it yet; see `forwards.ts`. */
   readonly opensPortsLater?: boolean | undefined;
@@ -54,8 +57,8 @@ const portDevice = "org.cluster-e2e.identity";
 export const portPath = `/dev/virtio-ports/${portDevice}`;
 
 /**
- * Returns QEMU's command line. Its working folder must be the machine's, because files that QEMU opens before it leaves that folder have no path
- * here.
+ * Returns QEMU's command line. Its working folder must be the machine's, because files that QEMU
+ * opens before it leaves that folder have no path here.
  */
 export function machineArguments(plan: MachinePlan): readonly string[] {
   const { architecture, accelerator, files, node, place } = plan;
@@ -95,8 +98,9 @@ export function machineArguments(plan: MachinePlan): readonly string[] {
 }
 
 /**
- * Keeps translated code to 64 MB: QEMU allows 1 GB, which is more memory than the node writes. With a million translated blocks, a restart takes
- * minutes, because QEMU looks through all blocks of a page at each write to it.
+ * Keeps translated code to 64 MB: QEMU allows 1 GB, which is more memory than the node writes. With
+ * a million translated blocks, a restart takes minutes, because QEMU looks through all blocks of a
+ * page at each write to it.
  */
 const smallTranslation = "tcg,tb-size=64";
 
@@ -142,7 +146,10 @@ const templateOptions: readonly (readonly [string, string])[] = [
   ["-device", `virtserialport,chardev=identity,name=${portDevice}`],
 ];
 
-/** Each QEMU has another id, by which the kernel notices that the machine continues from saved memory, and makes other random numbers. */
+/**
+ * Each QEMU has another id, by which the kernel notices that the machine continues from saved
+ * memory, and makes other random numbers.
+ */
 function generationOptions({
   architecture,
   options,
@@ -162,8 +169,9 @@ const layer = (name: string, filename: string, more: Readonly<Record<string, unk
 });
 
 /**
- * If this computer's disk is full, the node gets an error; otherwise it would stop without a message. A node's flushes, which package managers send
- * all the time, aren't passed on: machines don't survive a crash of this computer anyway.
+ * If this computer's disk is full, the node gets an error; otherwise it would stop without a
+ * message. A node's flushes, which package managers send all the time, aren't passed on: machines
+ * don't survive a crash of this computer anyway.
  */
 function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, string])[] {
   const folder = {
@@ -188,11 +196,17 @@ function diskOptions({ disk, seed }: MachineFiles): readonly (readonly [string, 
 const networkCard = (network: string, mac: string): string =>
   `virtio-net-pci,netdev=${network},mac=${mac},romfile=`;
 
-/** Restricted, QEMU's network leads only to the node, from the ports of this computer that are forwarded. Nothing on the node can change that. */
+/**
+ * Restricted, QEMU's network leads only to the node, from the ports of this computer that are
+ * forwarded. Nothing on the node can change that.
+ */
 const wayOut = ({ options, hasIpv6 }: MachinePlan): string =>
   `${hasIpv6 && options.isOffline !== true ? "" : ",ipv6=off"}${options.isOffline === true ? ",restrict=on" : ""}`;
 
-/** The second address that QEMU's network lends. The state of that network is part of a copy's, and in it the template has the first. */
+/**
+ * The second address that QEMU's network lends. The state of that network is part of a copy's, and
+ * in it the template has the first.
+ */
 const copyAddress = "10.0.2.16";
 
 /** A copy that is started again boots, but its ports still lead to the address that it had as a copy. */
@@ -223,8 +237,9 @@ const forwards = (plan: MachinePlan): string =>
         .join("");
 
 /**
- * A single node has the card as well, so that its private address is a real one. The second port of its hub takes all packets: otherwise they wait
- * in the card, and newer kernels (seen with 6.12) complain every five seconds.
+ * A single node has the card as well, so that its private address is a real one. The second port of
+ * its hub takes all packets: otherwise they wait in the card, and newer kernels (seen with 6.12)
+ * complain every five seconds.
  */
 function privateNetworkOptions({
   place,
@@ -285,7 +300,10 @@ export async function writeSeed(folder: string, seed: Seed): Promise<void> {
     await writeFile(join(folder, name), text, { mode: 0o600 });
 }
 
-/** Uses version 1, which every version of cloud-init reads. The private address never changes and has no route to anywhere else. */
+/**
+ * Uses version 1, which every version of cloud-init reads. The private address never changes and
+ * has no route to anywhere else.
+ */
 export function networkConfiguration(place: number): unknown {
   const mac = macAddresses(place);
   const outside = {

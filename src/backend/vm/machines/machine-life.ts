@@ -16,11 +16,15 @@ export interface Failure {
 /** Run states of QEMU that a machine leaves only if a user intervenes through the monitor. */
 const failedStates = ["internal-error", "guest-panicked", "io-error"] as const;
 const saidLines = 2;
-/** Commands that only show machines, such as `list`, wait no longer for QEMU. A machine whose QEMU does not answer counts as running. */
+/**
+ * Commands that only show machines, such as `list`, wait no longer for QEMU. A machine whose QEMU
+ * does not answer counts as running.
+ */
 const glanceMs = 5_000;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
-  // Checked first: once this file exists, so do the process and its number. Before that, QEMU may have created its process file but not written it.
+  // Checked first: once this file exists, so do the process and its number. Before that, QEMU may
+  // have created its process file but not written it.
   const isStarted = await isAccessible(files.started);
   if (await isRunning(files)) {
     const runState = await queryRunStateWithin(files.folder, glanceMs);

@@ -16,13 +16,17 @@ import type { ProgramEnd } from "../../../system/processes/run-program.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 
-/** A machine that was started in another container, on another computer, or by another user counts as running: nothing here shows that it has ended. */
+/**
+ * A machine that was started in another container, on another computer, or by another user counts
+ * as running: nothing here shows that it has ended.
+ */
 export const isRunning = async (files: ProcessFiles): Promise<boolean> =>
   (await runningPid(files)) !== undefined;
 
 /**
- * Returns the number of the process that runs this very machine. The number alone proves nothing, since another process may have it by now, and neither
- * does a command line, which anybody can write. QEMU locks its process file for as long as it runs.
+ * Returns the number of the process that runs this very machine. The number alone proves nothing,
+ * since another process may have it by now, and neither does a command line, which anybody can
+ * write. QEMU locks its process file for as long as it runs.
  */
 async function runningPid({
   pid,
@@ -82,7 +86,10 @@ const pidsOf = async (machines: readonly ProcessFiles[]): Promise<readonly numbe
 
 const startTries = 5;
 
-/** Starts a QEMU, and records where its number counts. One that a killed program left, and that nobody could find because it was only starting, ends first. */
+/**
+ * Starts a QEMU, and records where its number counts. One that a killed program left, and that
+ * nobody could find because it was only starting, ends first.
+ */
 export async function startQemu(
   files: ProcessFiles,
   start: () => Promise<ProgramEnd>,
@@ -130,7 +137,10 @@ export interface MachineFiles extends ProcessFiles {
   /** The newest part of the console output. */
   readonly console: string;
   readonly qemuLog: string;
-  /** Exists once QEMU has reported that the machine runs. A console file isn't enough: an attempt that found its ports taken leaves one too. */
+  /**
+   * Exists once QEMU has reported that the machine runs. A console file isn't enough: an attempt
+   * that found its ports taken leaves one too.
+   */
   readonly started: string;
 }
 
@@ -167,7 +177,10 @@ export const processFiles = (folder: string): ProcessFiles => ({
   space: join(folder, "processes.json"),
 });
 
-/** Returns the files of every QEMU that a creation may have, found by the folders alone: facts may be missing, damaged, or from another version. */
+/**
+ * Returns the files of every QEMU that a creation may have, found by the folders alone: facts may
+ * be missing, damaged, or from another version.
+ */
 export async function allProcessFiles(directory: string): Promise<readonly ProcessFiles[]> {
   const machines = machinesFolder(directory);
   const entries = await readdir(machines, { withFileTypes: true }).catch((error: unknown) => {

@@ -23,9 +23,9 @@ export const networkFiles = (directory: string): ProcessFiles =>
 const networkFolder = (directory: string): string => join(machinesFolder(directory), "network");
 
 /**
- * The sockets that connect a cluster's machines, needed whenever one of these starts. They have a separate folder, because
- * socket paths must be short. A path relative to the cluster's folder wouldn't work either, because QEMU may leave its
- * starting folder before it uses the path.
+ * The sockets that connect a cluster's machines, needed whenever one of these starts. They have a
+ * separate folder, because socket paths must be short. A path relative to the cluster's folder
+ * wouldn't work either, because QEMU may leave its starting folder before it uses the path.
  */
 export interface NetworkSockets {
   readonly folder: string;
@@ -151,7 +151,10 @@ async function awaitSockets({ sockets, clock }: NetworkPlan, signal: AbortSignal
   });
 }
 
-/** The sockets that have a name already and don't listen yet, as Linux lists them; those of connections aren't among them. */
+/**
+ * The sockets that have a name already and don't listen yet, as Linux lists them; those of
+ * connections aren't among them.
+ */
 async function silentSockets(): Promise<readonly string[]> {
   const table = await readOwnText("/proc/net/unix").catch(() => "");
   // Num RefCount Protocol Flags Type St Inode Path
@@ -162,7 +165,10 @@ async function silentSockets(): Promise<readonly string[]> {
   );
 }
 
-/** Private addresses of nodes: 10.93.0.2, 10.93.0.3, …; each cluster has its own network, so all clusters can use the same addresses. */
+/**
+ * Private addresses of nodes: 10.93.0.2, 10.93.0.3, …; each cluster has its own network, so all
+ * clusters can use the same addresses.
+ */
 const prefix = "10.93";
 const networkBits = 16;
 

@@ -12,8 +12,9 @@ import type { BrokenAccelerator } from "./broken-accelerator.ts";
 import { type Qemu, qemuMessage } from "./qemu.ts";
 
 /**
- * How long each trial may take. It takes a few tenths of a second if nothing is wrong, and a minute on a very busy computer. Translation works
- * everywhere; each creation waits so long for another accelerator that hangs.
+ * How long each trial may take. It takes a few tenths of a second if nothing is wrong, and a minute
+ * on a very busy computer. Translation works everywhere; each creation waits so long for another
+ * accelerator that hangs.
  */
 export const trialLimitsMs: Readonly<Record<Accelerator, number>> = {
   kvm: 30_000,
@@ -34,8 +35,9 @@ interface HostTrial {
 }
 
 /**
- * Tries each accelerator by running a program under it, since nothing else is reliable: `/dev/kvm` may exist and open, and yet fail as soon as a
- * machine runs, or never finish. Tries translation in the sandbox, and without it only if that fails.
+ * Tries each accelerator by running a program under it, since nothing else is reliable: `/dev/kvm`
+ * may exist and open, and yet fail as soon as a machine runs, or never finish. Tries translation in
+ * the sandbox, and without it only if that fails.
  */
 export async function tryHost(
   qemu: Qemu,
@@ -93,7 +95,10 @@ export function whyTranslated({ forced, broken }: AcceleratorChoice): string {
   return `${broken.accelerator} has failed since this computer started`;
 }
 
-/** Returns the forced accelerator, or the first that works. Throws `machine-not-set-up` if the forced one doesn't work, or none does. */
+/**
+ * Returns the forced accelerator, or the first that works. Throws `machine-not-set-up` if the
+ * forced one doesn't work, or none does.
+ */
 export function chooseAccelerator(
   trials: readonly AcceleratorTrial[],
   { forced, broken }: AcceleratorChoice,
@@ -146,8 +151,8 @@ function translationRemedy(trial: AcceleratorTrial | undefined, packages: string
 const start = '{"execute":"qmp_capabilities"}\n{"execute":"cont"}\n';
 
 /**
- * Runs the architecture's probe under an accelerator in place of the firmware, which takes a few hundredths of a second. Resolves with what is wrong
- * with the accelerator, or `undefined`.
+ * Runs the architecture's probe under an accelerator in place of the firmware, which takes a few
+ * hundredths of a second. Resolves with what is wrong with the accelerator, or `undefined`.
  */
 export async function tryAsFirmware(
   qemu: Qemu,
@@ -162,7 +167,8 @@ export async function tryAsFirmware(
 }
 
 /**
- * Lets QEMU's own firmware boot the probe, if there is such firmware. The firmware and its access to the disk exercise much more than the probe does.
+ * Lets QEMU's own firmware boot the probe, if there is such firmware. The firmware and its access
+ * to the disk exercise much more than the probe does.
  */
 export async function tryAsDisk(
   qemu: Qemu,
@@ -184,7 +190,10 @@ export async function tryAsDisk(
   return await trialProblem(qemu, { accelerator, cpu: "max", media }, signal);
 }
 
-/** The value of `-cpu`. Hardware that lacks a part of the model refuses it, and translation leaves that part out, as everywhere under tcg. */
+/**
+ * The value of `-cpu`. Hardware that lacks a part of the model refuses it, and translation leaves
+ * that part out, as everywhere under tcg.
+ */
 export function cpuWord(
   { translatedCpu }: Architecture,
   accelerator: Accelerator,
@@ -231,7 +240,10 @@ async function trialProblem(
   return said === undefined ? `it exited with status ${end.status ?? "unknown"}` : outside(said);
 }
 
-/** If an accelerator can't continue a machine, the machine stops and its QEMU stays. In that case this resolves with what QEMU printed. */
+/**
+ * If an accelerator can't continue a machine, the machine stops and its QEMU stays. In that case
+ * this resolves with what QEMU printed.
+ */
 async function runUntilStopped(
   qemu: Qemu,
   run: { readonly words: readonly string[]; readonly stdin: string },
@@ -253,8 +265,9 @@ async function runUntilStopped(
 }
 
 /**
- * A filter of system calls. Code that breaks out of a machine cannot load kernel modules or a new kernel, mount, trace, reboot and the like. Denying
- * more (`spawn`, `elevateprivileges`) isn't possible, because it keeps QEMU from going to the background.
+ * A filter of system calls. Code that breaks out of a machine cannot load kernel modules or a new
+ * kernel, mount, trace, reboot and the like. Denying more (`spawn`, `elevateprivileges`) isn't
+ * possible, because it keeps QEMU from going to the background.
  */
 const words = ["-sandbox", "on,obsolete=deny,resourcecontrol=deny"] as const;
 

@@ -3,8 +3,8 @@ import { ClusterError } from "../../../errors.ts";
 import { x86ProbeDisk, x86ProbeRom, x86ProbeStatus, x86ProbeArguments } from "./x86-probe.ts";
 
 /**
- * All differences between the processors that machines can have. Machines have this computer's architecture, since any other would be slow
- * everywhere.
+ * All differences between the processors that machines can have. Machines have this computer's
+ * architecture, since any other would be slow everywhere.
  */
 export interface Architecture {
   /** The name that uname, QEMU and Red Hat's relatives use. */
@@ -21,7 +21,10 @@ export interface Architecture {
   /** The firmware that an image must boot with. */
   readonly firmware: "BIOS" | "UEFI";
   readonly panicDevice: "pvpanic" | "pvpanic-pci";
-  /** The device through which a node's kernel learns that the machine is a copy; absent if this kind of machine has none. */
+  /**
+   * The device through which a node's kernel learns that the machine is a copy; absent if this kind
+   * of machine has none.
+   */
   readonly generationDevice?: "vmgenid";
   readonly probe: Probe;
 }
@@ -58,7 +61,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
     debianName: "arm64",
     packages: "qemu-system-arm qemu-efi-aarch64 qemu-utils",
     machine: "virt",
-    // The default interrupt controller of QEMU 7.2 serves eight CPUs; newer versions choose the third one for more by themselves.
+    // The default interrupt controller of QEMU 7.2 serves eight CPUs; newer versions choose the
+    // third one for more by themselves.
     manyCpus: { above: 8, properties: "gic-version=3" },
     // "max" enables every feature, which is more than the kernels of older distributions can boot with.
     translatedCpu: "neoverse-n1",

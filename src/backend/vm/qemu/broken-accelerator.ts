@@ -23,7 +23,10 @@ const longestReason = 500;
 export const brokenAcceleratorPath = (environment: Environment): string =>
   join(cacheFolder(environment), "broken-accelerator.json");
 
-/** Remembers it until this computer restarts, perhaps with another kernel. If the system has no boot id, remembers nothing. */
+/**
+ * Remembers it until this computer restarts, perhaps with another kernel. If the system has no boot
+ * id, remembers nothing.
+ */
 export async function rememberBrokenAccelerator(
   environment: Environment,
   broken: BrokenAccelerator,

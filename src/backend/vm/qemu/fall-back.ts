@@ -11,8 +11,9 @@ import { allProcessFiles, endMachines, machineFiles } from "../machines/machine-
 import { type BrokenAccelerator, rememberBrokenAccelerator } from "./broken-accelerator.ts";
 
 /**
- * Returns the hardware accelerator of these machines if it made one of them stop or crash. Some accelerators pass every trial but can't run what a
- * boot loader or a kernel does later. Remembers the accelerator, so that the next creation starts with another one.
+ * Returns the hardware accelerator of these machines if it made one of them stop or crash. Some
+ * accelerators pass every trial but can't run what a boot loader or a kernel does later. Remembers
+ * the accelerator, so that the next creation starts with another one.
  */
 export async function findBrokenAccelerator(
   { directory, facts, accelerator }: Pick<LaunchPlan, "directory" | "facts" | "accelerator">,
@@ -35,7 +36,10 @@ function acceleratorsFault(life: MachineLife): string | undefined {
   return failure === "internal-error" || failure === "crashed" ? (said ?? failure) : undefined;
 }
 
-/** Ends the machines and removes everything that they wrote, so that they can be launched again. Resolves with the current facts about them. */
+/**
+ * Ends the machines and removes everything that they wrote, so that they can be launched again.
+ * Resolves with the current facts about them.
+ */
 export async function prepareRelaunch(work: Work, directory: string): Promise<LaunchPlan["facts"]> {
   await using _ = await lockMachines(work, directory);
   // The machines' ports may have changed since the plan was made.

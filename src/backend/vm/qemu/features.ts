@@ -2,8 +2,8 @@ import { ClusterError } from "../../../errors.ts";
 import { type Qemu, installation } from "./qemu.ts";
 
 /**
- * Names what every machine needs and some builds of QEMU lack. Asks the program that runs machines: Red Hat's refuses formats of disks that its qemu-img
- * knows.
+ * Names what every machine needs and some builds of QEMU lack. Asks the program that runs machines:
+ * Red Hat's refuses formats of disks that its qemu-img knows.
  */
 export async function lackingFeatures(qemu: Qemu, signal: AbortSignal): Promise<readonly string[]> {
   // QEMU for ARM has no usual machine, without which it prints nothing.

@@ -21,8 +21,9 @@ const flashMegabytes = 64;
 const administratorsFolder = "/etc/qemu";
 
 /**
- * Finds the firmware for machines that have none built in; returns `undefined` for those that have. Packages that install firmware describe it in a
- * file that all users of QEMU look for (QEMU's docs/interop/firmware.json). Throws `machine-not-set-up` if there is none.
+ * Finds the firmware for machines that have none built in; returns `undefined` for those that have.
+ * Packages that install firmware describe it in a file that all users of QEMU look for (QEMU's
+ * docs/interop/firmware.json). Throws `machine-not-set-up` if there is none.
  */
 export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Firmware | undefined> {
   const { architecture } = qemu;
@@ -46,7 +47,10 @@ export async function findFirmware(qemu: Qemu, signal: AbortSignal): Promise<Fir
   );
 }
 
-/** Sorts the files by name, since names begin with a number for that. A file hides files of the same name in later folders. */
+/**
+ * Sorts the files by name, since names begin with a number for that. A file hides files of the same
+ * name in later folders.
+ */
 async function descriptions(folders: readonly string[]): Promise<readonly string[]> {
   const paths = new Map<string, string>();
   for (const parent of folders) {
@@ -71,7 +75,10 @@ async function readDescription(
   return areThere.every(Boolean) ? firmware : undefined;
 }
 
-/** Returns `undefined` for firmware that doesn't fit our machines. Firmware with Secure Boot doesn't fit, because not every image boots with it. */
+/**
+ * Returns `undefined` for firmware that doesn't fit our machines. Firmware with Secure Boot doesn't
+ * fit, because not every image boots with it.
+ */
 export function parseDescription(
   text: string,
   { name, machine }: Architecture,
@@ -98,7 +105,10 @@ function imageOf(value: unknown): LayeredImage | undefined {
 const mappingOf = read.withDefault(read.anyMapping, {});
 const listOf = read.withDefault(read.list(read.anything), []);
 
-/** Creates a machine's own flash memory. It is a copy, because an upgrade of this computer replaces the firmware below machines that live on. */
+/**
+ * Creates a machine's own flash memory. It is a copy, because an upgrade of this computer replaces
+ * the firmware below machines that live on.
+ */
 export async function createFlash(
   qemu: Qemu,
   { program, variables }: Firmware,

@@ -19,7 +19,10 @@ const longestPathBytes = 103;
 /** The system reports EAGAIN; Bun 1.4.4 calls it ECONNREFUSED, as if nobody listened. */
 const refusals: ReadonlySet<string> = new Set(["EAGAIN", "ECONNREFUSED"]);
 
-/** The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the whole path may be too long for a socket. */
+/**
+ * The name of a machine's monitor socket in its folder. QEMU is started in that folder, because the
+ * whole path may be too long for a socket.
+ */
 export const monitorName = "monitor.sock";
 
 /** QEMU 11.1 has deprecated `-mon`. This form works since long before the least version. */
@@ -29,8 +32,10 @@ export const monitorOptions = [
 ] as const;
 
 /**
- * Returns QMP's name for the run state of the machine in this folder, such as `running` or `internal-error`. Returns `undefined` if it didn't answer;
- * QEMUs started by earlier versions of this program have no monitor. https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-RunState
+ * Returns QMP's name for the run state of the machine in this folder, such as `running` or
+ * `internal-error`. Returns `undefined` if it didn't answer; QEMUs started by earlier versions of
+ * this program have no monitor.
+ * https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-RunState
  */
 export const queryRunState = async (folder: string): Promise<string | undefined> =>
   queryRunStateWithin(folder, waits.monitor.limitMs);
@@ -72,8 +77,8 @@ export async function withShortPath<Result>(
 }
 
 /**
- * Connects to a socket of the QEMU in this folder, which talks to one client at a time and lets one more wait. It refuses all others for as long as it
- * runs. The signal also closes the connection.
+ * Connects to a socket of the QEMU in this folder, which talks to one client at a time and lets one
+ * more wait. It refuses all others for as long as it runs. The signal also closes the connection.
  */
 export async function openMonitor(
   { folder, path }: { readonly folder: string; readonly path: string },
@@ -99,8 +104,8 @@ async function connectTo(path: string, signal: AbortSignal): Promise<Socket> {
 }
 
 /**
- * Runs commands of QMP on the machine in this folder, in turn, and resolves with their results. Throws `engine-failed` if QEMU refuses one, says
- * nothing for so long, or is gone.
+ * Runs commands of QMP on the machine in this folder, in turn, and resolves with their results.
+ * Throws `engine-failed` if QEMU refuses one, says nothing for so long, or is gone.
  */
 export async function runOnMonitor(
   folder: string,

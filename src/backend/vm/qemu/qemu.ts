@@ -14,7 +14,10 @@ import type { Architecture } from "./architecture.ts";
 /** A busy computer, or one with a slow disk, takes a minute for what usually takes a moment. */
 const limitMs = 10 * 60_000;
 
-/** QEMU's programs. The methods resolve with any exit status. A missing program, and one that doesn't end, are ClusterErrors. */
+/**
+ * QEMU's programs. The methods resolve with any exit status. A missing program, and one that
+ * doesn't end, are ClusterErrors.
+ */
 export interface Qemu {
   readonly architecture: Architecture;
   readonly systemName: string;
@@ -124,8 +127,9 @@ const reasonIn = (text: string): string =>
 export const escaped = (text: string): string => text.replaceAll(",", ",,");
 
 /**
- * Returns the lines of QEMU's stderr that say what is wrong, at most `count` of them. Leaves out QEMU's name at the start of a line, warnings, and
- * register dumps. Returns `undefined` if no lines remain.
+ * Returns the lines of QEMU's stderr that say what is wrong, at most `count` of them. Leaves out
+ * QEMU's name at the start of a line, warnings, and register dumps. Returns `undefined` if no lines
+ * remain.
  */
 export function qemuMessage(stderr: string, count: number): string | undefined {
   const lines = stderr

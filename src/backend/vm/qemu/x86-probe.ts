@@ -1,7 +1,8 @@
 /**
- * A program that shows whether an accelerator can run what boot loaders do. For example, kvm-pvm of Linux 6.18 runs a few instructions well, but then
- * stops every machine at the return from an interrupt in protected mode. boot-sector.s and firmware.s are its source. A test assembles them, and
- * compares the bytes.
+ * A program that shows whether an accelerator can run what boot loaders do. For example, kvm-pvm of
+ * Linux 6.18 runs a few instructions well, but then stops every machine at the return from an
+ * interrupt in protected mode. boot-sector.s and firmware.s are its source. A test assembles them,
+ * and compares the bytes.
  */
 
 /** QEMU's exit status if all went well: the debug exit doubles the value written to it and adds one. */

@@ -18,7 +18,10 @@ import { qemuMessage } from "../qemu/qemu.ts";
 /** QEMU would keep to 128 MB a second. */
 const bytesPerSecond = 1e11;
 
-/** Applies to what a machine saves or continues from afterwards. What was saved can only be loaded with the same setting. */
+/**
+ * Applies to what a machine saves or continues from afterwards. What was saved can only be loaded
+ * with the same setting.
+ */
 const ignoreShared = (state: boolean) => ({
   execute: "migrate-set-capabilities",
   arguments: { capabilities: [{ capability: "x-ignore-shared", state }] },

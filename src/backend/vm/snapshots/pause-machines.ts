@@ -57,7 +57,8 @@ export async function pauseMachines(
 }
 
 /**
- * Lets machines continue whose program was killed while they paused, and ends what it saved them with. Every command that looks at the cluster does so.
+ * Lets machines continue whose program was killed while they paused, and ends what it saved them
+ * with. Every command that looks at the cluster does so.
  */
 export async function resumeForgotten(machines: Machines): Promise<void> {
   const { directory } = machines;
@@ -101,8 +102,9 @@ async function resume(folder: string): Promise<void> {
 const prefix = "receiver-";
 
 /**
- * Receives what a machine saves. It is a QEMU like the machine's own, except that its memory is a file of the snapshot, and it never runs: only memory
- * that is a file can be mapped later, instead of read.
+ * Receives what a machine saves. It is a QEMU like the machine's own, except that its memory is a
+ * file of the snapshot, and it never runs: only memory that is a file can be mapped later, instead
+ * of read.
  */
 export const receiverFiles = (
   directory: string,

@@ -22,7 +22,10 @@ export interface Saving {
   readonly clock: Clock;
 }
 
-/** Starts a receiver for each machine, for a caller that holds the machines' lock. They end when the result is disposed of. */
+/**
+ * Starts a receiver for each machine, for a caller that holds the machines' lock. They end when the
+ * result is disposed of.
+ */
 export async function startReceivers(
   qemu: Qemu,
   saving: Saving,

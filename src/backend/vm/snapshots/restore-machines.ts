@@ -15,7 +15,10 @@ import { type SnapshotFacts, copyFailure, savedFiles } from "./snapshot-files.ts
 
 const atOnce = 4;
 
-/** Ends the machines, puts back their disks, and starts them from the saved memory. All continue at about the same moment. */
+/**
+ * Ends the machines, puts back their disks, and starts them from the saved memory. All continue at
+ * about the same moment.
+ */
 export async function restoreMachines(
   qemu: Qemu,
   plan: RestorePlan,

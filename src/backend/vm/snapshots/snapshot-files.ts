@@ -181,8 +181,9 @@ export async function assertAllThere(
 }
 
 /**
- * Reads a snapshot and checks everything that a restore relies on. Throws `snapshot-unusable` if a file is missing or differs from what was saved,
- * and if this QEMU can't read memory that another version wrote.
+ * Reads a snapshot and checks everything that a restore relies on. Throws `snapshot-unusable` if a
+ * file is missing or differs from what was saved, and if this QEMU can't read memory that another
+ * version wrote.
  */
 export async function checkSnapshot(
   qemu: Qemu,

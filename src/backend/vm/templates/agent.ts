@@ -21,7 +21,8 @@ export type Report =
   | { readonly is: "unsuitable" | "failed"; readonly why: string };
 
 /**
- * Passes a script, if any, to the agent of the machine in this folder, and resolves with the next report. Throws when QEMU ends.
+ * Passes a script, if any, to the agent of the machine in this folder, and resolves with the next
+ * report. Throws when QEMU ends.
  */
 export async function askAgent(
   folder: string,

@@ -26,8 +26,9 @@ export interface MachineKind {
 }
 
 /**
- * Returns a kind of machine, and the name of its template: two machines have the same only if the state of one can continue as the other. The image
- * counts as another one if anybody has touched its file, since the template's disk is a layer on that very file.
+ * Returns a kind of machine, and the name of its template: two machines have the same only if the
+ * state of one can continue as the other. The image counts as another one if anybody has touched
+ * its file, since the template's disk is a layer on that very file.
  */
 export async function kindOf(
   qemu: Qemu,

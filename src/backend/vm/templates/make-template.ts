@@ -128,7 +128,8 @@ async function boot(
     architecture: qemu.architecture,
     accelerator,
     isSandboxed,
-    // Machines that are offline are made from the same template: QEMU's network decides what they reach, not the machine.
+    // Machines that are offline are made from the same template: QEMU's network decides what they
+    // reach, not the machine.
     options,
     files: machine,
     node: { id: hostname, ports: { ssh: 0, http: 0, https: 0 } },

@@ -30,8 +30,9 @@ export interface TemplateRequest
 }
 
 /**
- * Returns the template for this kind of machine, which the creation uses from now on. Makes it if it is missing or damaged. Returns `undefined` if
- * machines of this kind can't be copied; says so once.
+ * Returns the template for this kind of machine, which the creation uses from now on. Makes it if
+ * it is missing or damaged. Returns `undefined` if machines of this kind can't be copied; says so
+ * once.
  */
 export async function obtainTemplate(
   work: Work,
@@ -88,7 +89,10 @@ async function assertNotRemoved(work: Work, directory: string): Promise<void> {
   await readOwnCluster(directory);
 }
 
-/** A copy did not become a node. Removes the template, for a creation whose machines are gone, and remembers why, so that later creations boot. */
+/**
+ * A copy did not become a node. Removes the template, for a creation whose machines are gone, and
+ * remembers why, so that later creations boot.
+ */
 export async function rejectTemplate(
   work: Work,
   qemu: Qemu,
@@ -114,8 +118,9 @@ const accidentMs = 3_600_000;
 const removal = (name: string): string => `cluster-vm templates remove ${name}`;
 
 /**
- * Tells the user, and remembers a machine's own fault: for good if its agent has reported that the image doesn't suit, and otherwise for an hour.
- * Anything else, such as a full disk, may be gone next time.
+ * Tells the user, and remembers a machine's own fault: for good if its agent has reported that the
+ * image doesn't suit, and otherwise for an hour. Anything else, such as a full disk, may be gone
+ * next time.
  */
 async function refuse(
   { folder, name }: Template,

@@ -43,8 +43,8 @@ const parseFacts = read.object({
   /** Until when the problem counts, because it may have been an accident. Absent: for good. */
   problemUntil: read.optional(parseTime),
   /**
-   * The `identityOf` each file, by name. A file that anybody has touched since is damaged: to read gigabytes of memory at each creation would take
-   * longer than everything else.
+   * The `identityOf` each file, by name. A file that anybody has touched since is damaged: to read
+   * gigabytes of memory at each creation would take longer than everything else.
    */
   files: read.mapping(read.string, read.string),
 });
@@ -56,7 +56,10 @@ export interface Template {
   readonly folder: string;
 }
 
-/** Templates are in a folder each, named after the kind of machine. The folder of one that is being made or removed begins with a dot. */
+/**
+ * Templates are in a folder each, named after the kind of machine. The folder of one that is being
+ * made or removed begins with a dot.
+ */
 export const templatesFolder = (environment: Environment): string =>
   join(cacheFolder(environment), "templates");
 
@@ -137,7 +140,10 @@ export async function writeTemplate(
   await writePrivateFile(templateFiles(folder).facts, `${text}\n`);
 }
 
-/** Saves that this cluster needs the template, for a caller that holds its lock, or the lock of another cluster that needs it. */
+/**
+ * Saves that this cluster needs the template, for a caller that holds its lock, or the lock of
+ * another cluster that needs it.
+ */
 export async function markUsed(
   { folder }: Template,
   creationId: string,
@@ -169,7 +175,8 @@ async function identityOfFolder(path: string): Promise<string> {
 /** Returns the folders of the clusters that need the template: those that run, are stopped, or have snapshots. */
 async function usersOf(folder: string): Promise<readonly string[]> {
   const { users } = templateFiles(folder);
-  // If somebody needs a template that counts as unused, its removal breaks machines: whatever can't be read counts as a user.
+  // If somebody needs a template that counts as unused, its removal breaks machines: whatever can't
+  // be read counts as a user.
   const names = await readdir(users).catch((error: unknown) => (isMissing(error) ? [] : undefined));
   if (names === undefined) return [users];
   const directories = await Promise.all(names.map(async (name) => userOf(join(users, name))));
@@ -179,10 +186,16 @@ async function usersOf(folder: string): Promise<readonly string[]> {
 const isMissing = (error: unknown): boolean =>
   ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "");
 
-/** Clusters that are removed no longer need their templates. Only of those that were removed by other means, or moved, is nothing known. */
+/**
+ * Clusters that are removed no longer need their templates. Only of those that were removed by
+ * other means, or moved, is nothing known.
+ */
 const longestUnknownMs = 30 * 24 * 3_600_000;
 
-/** Returns the folder of the cluster that the mark is about; the mark itself if that can't be read; undefined if nobody needs it. */
+/**
+ * Returns the folder of the cluster that the mark is about; the mark itself if that can't be read;
+ * undefined if nobody needs it.
+ */
 async function userOf(mark: string): Promise<string | undefined> {
   const [root = "", directory = ""] = (await readOwnText(mark).catch(() => "")).split("\n");
   const user = directory === "" ? mark : directory;
@@ -251,7 +264,10 @@ export async function removeTemplate(
   return lock !== undefined && (await removeUnused(store, name));
 }
 
-/** Removes the unused templates that were used longest ago until the rest takes no more than this, and what interrupted programs left. */
+/**
+ * Removes the unused templates that were used longest ago until the rest takes no more than this,
+ * and what interrupted programs left.
+ */
 export async function limitTemplates(
   store: Store,
   mostBytes: number,

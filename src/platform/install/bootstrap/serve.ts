@@ -11,7 +11,10 @@ export interface BootstrapServer {
   /** The first master's private address. */
   readonly address: string;
   readonly port: number;
-  /** The first part of every path, 32 hexadecimal digits. On a node, anyone who knows it can read the cluster's secrets. */
+  /**
+   * The first part of every path, 32 hexadecimal digits. On a node, anyone who knows it can read
+   * the cluster's secrets.
+   */
   readonly secret: string;
   /** The private addresses of all nodes: nobody else gets an answer. */
   readonly nodeAddresses: readonly string[];
