@@ -67,9 +67,9 @@ export const upgradeFaults: readonly CloudFault[] = [
     name: "an upgrade that another run has left never ends",
     place: "machine",
     needsCluster: true,
-    seconds: 10,
+    seconds: 25,
     strike: upgrading("status=running\nunit=active"),
-    act: async (world) => world.run([...words, "--timeout", "5s"]),
+    act: async (world) => world.run([...words, "--timeout", "20s"]),
     expected: {
       ...failed("deadline-passed", "master_0: its upgrade script is running", 4),
       ...kept,
