@@ -1,4 +1,5 @@
 import { ClusterError } from "../errors.ts";
+import { commandLimitMs } from "../ssh/connection/connection.ts";
 import { outsideLines } from "../system/printable.ts";
 import { type NodeConnection, reasonOf } from "./install/phase.ts";
 
@@ -9,7 +10,8 @@ export interface Question<Answer> {
   readonly script: string;
   /** Arguments, which the node's process list shows. */
   readonly words?: readonly string[];
-  readonly limitMs: number;
+  /** Absent: the usual limit. */
+  readonly limitMs?: number;
   /** Continues "cannot …". */
   readonly task: string;
   /** Reads outside text. */
@@ -22,7 +24,7 @@ export interface Question<Answer> {
  */
 export async function ask<Answer>(
   { connection, reference }: NodeConnection,
-  { name, script, words = [], limitMs, task, parse }: Question<Answer>,
+  { name, script, words = [], limitMs = commandLimitMs, task, parse }: Question<Answer>,
   signal: AbortSignal,
 ): Promise<Answer> {
   const result = await connection.run(

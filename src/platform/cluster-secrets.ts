@@ -1,6 +1,6 @@
 import { ClusterError } from "../errors.ts";
 import { commandName, optionName } from "../references.ts";
-import type { Connection } from "../ssh/connection/connection.ts";
+import { commandLimitMs, type Connection } from "../ssh/connection/connection.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { outsideLine } from "../system/printable.ts";
 import type { Work } from "../system/runtime.ts";
@@ -23,7 +23,6 @@ const mostSecrets = 500;
 const mostCharacters = 64_000;
 /** Of all files that aren't text, which are masked in hexadecimal and base64 too. Real ones are keys of a kilobyte. */
 const mostBinaryBytes = 4_000;
-const limitMs = 60_000;
 
 const configuration = `${installPaths.genconf}/config.yaml`;
 /** The files in which the platform keeps its own secrets, by the name of their text. */
@@ -77,7 +76,7 @@ async function readClusterSecrets(
       sudo: true,
       stdin: secretsScript,
       isOutputHidden: true,
-      limitMs,
+      limitMs: commandLimitMs,
       task: "reading the secrets to mask",
     },
     signal,

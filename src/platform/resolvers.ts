@@ -1,7 +1,7 @@
 import { ClusterError } from "../errors.ts";
 import { optionName } from "../references.ts";
 import { parseIpv4 } from "../model/parse-values.ts";
-import type { Connection } from "../ssh/connection/connection.ts";
+import { commandLimitMs, type Connection } from "../ssh/connection/connection.ts";
 import { outsideLines, plainLines } from "../system/printable.ts";
 import { reasonOf } from "./install/phase.ts";
 import { shellText } from "../ssh/shell-text.ts";
@@ -18,7 +18,7 @@ export async function readResolvers(
       argv: ["sh", "-c", resolversScript, "e2e-resolvers"],
       // As root it shares a session with the other steps.
       sudo: true,
-      limitMs: 30_000,
+      limitMs: commandLimitMs,
       task: "reading its name servers",
     },
     signal,

@@ -1,14 +1,13 @@
 import { ClusterError } from "../errors.ts";
 import { outsideReason } from "../system/printable.ts";
 import type { Clock, Work } from "../system/runtime.ts";
-import type { Connection } from "./connection/connection.ts";
+import { commandLimitMs, type Connection } from "./connection/connection.ts";
 import correctClockFile from "./correct-clock.sh" with { type: "text" };
 import { shellText } from "./shell-text.ts";
 
 /** Where a node keeps its faults: in memory, because a restart of the node ends them all. */
 export const faultsFolder = "/run/cluster-e2e-faults";
 
-const limitMs = 120_000;
 /** Two nodes this close to us are within 50 ms of each other. */
 const closeMs = 20;
 /** More than this is worth a word. */
@@ -50,7 +49,7 @@ export async function correctClock(
     argv,
     sudo: true,
     stdin: talk.lines(),
-    limitMs,
+    limitMs: commandLimitMs,
     task: "setting its clock",
     isOutputHidden: true,
   };

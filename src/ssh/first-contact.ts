@@ -4,7 +4,12 @@ import { retry } from "../system/retry.ts";
 import type { Runtime } from "../system/runtime.ts";
 import { waits } from "../system/waits.ts";
 import { hostKeyChanged } from "./connection/connection-errors.ts";
-import { type Connection, type Destination, targetOf } from "./connection/connection.ts";
+import {
+  commandLimitMs,
+  type Connection,
+  type Destination,
+  targetOf,
+} from "./connection/connection.ts";
 import { openConnection } from "./connection/open-connection.ts";
 import { readPublicKey } from "./keys.ts";
 import type { KnownHosts } from "./openssh-files.ts";
@@ -93,8 +98,6 @@ export async function makeFirstContact(
 
 /** The user's authorized keys may appear a little later than the user; after that a refusal is final. */
 const mostRefusals = 5;
-/** The replacement takes a second, or more than a minute on an emulated machine on a busy computer. */
-const replaceLimitMs = 180_000;
 /** The key must appear within this many characters. */
 const mostCharacters = 64 * 1024;
 
@@ -180,7 +183,7 @@ async function replaceHostKey(
       argv: ["sh", "-c", shellText(replaceHostKeyFile), "e2e-first-contact", folder, reload],
       sudo: true,
       stdin: switchOncePinned(),
-      limitMs: replaceLimitMs,
+      limitMs: commandLimitMs,
       task: "replacing its host key",
       onOutput: (stream, chunk) => {
         if (stream !== "stdout" || printed.text.length >= mostCharacters) return;

@@ -355,7 +355,6 @@ const cleanUp: Phase = {
         name: "e2e-upgrade-end",
         text: shellText(makeFolders, { OLD: upgradeWork.folder }),
         arguments: [installPaths.folder],
-        limitMs: 60_000,
         task: "removing the upgrade's folder",
         failure: `${reference}: cannot remove the upgrade's folder`,
         errorId: "remote-command-failed",

@@ -81,7 +81,6 @@ export async function startFault(
   const question = {
     name: "e2e-start-fault",
     script: completeScript(await startFaultScript(fault)),
-    limitMs: 330_000,
     task: "begin the fault",
     parse: () => {},
   } as const;
@@ -99,7 +98,6 @@ export async function healFaults(
     name: "e2e-heal-faults",
     script: completeScript(text),
     words: ids,
-    limitMs: 120_000,
     task: "heal faults",
     parse: () => {},
   } as const;

@@ -2,7 +2,11 @@ import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { outside } from "../../outside-text.ts";
 import { type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
-import type { Connection, RemoteResult } from "../../ssh/connection/connection.ts";
+import {
+  type Connection,
+  type RemoteResult,
+  commandLimitMs,
+} from "../../ssh/connection/connection.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import type { Progress, Step, Work } from "../../system/runtime.ts";
 import { outsideLine, outsideLines, plainLines, withoutFullStop } from "../../system/printable.ts";
@@ -80,7 +84,8 @@ interface RemoteScript {
   readonly text: string;
   /** Public values: they are visible in the node's process list. */
   readonly arguments?: readonly string[];
-  readonly limitMs: number;
+  /** Absent: the usual limit. */
+  readonly limitMs?: number;
   /** See RemoteCommand. */
   readonly task: string;
   /** The error message if the script fails, such as "master_0 could not be prepared". */
@@ -108,7 +113,7 @@ export async function runRemoteScript(
       argv: ["sh", "-s", "--", script.name, ...(script.arguments ?? [])],
       sudo: true,
       stdin: completeScript(script.text),
-      limitMs: script.limitMs,
+      limitMs: script.limitMs ?? commandLimitMs,
       task: script.task,
       ...(script.onNow && { onOutput: nowListener(script.onNow) }),
     },
@@ -147,7 +152,6 @@ export async function makeFolders(
     name,
     text: shellText(makeFoldersFile, values),
     arguments: [...new Set(paths)],
-    limitMs: 60_000,
     task: `creating ${what}`,
     failure: `${reference}: cannot create ${what}`,
     errorId,

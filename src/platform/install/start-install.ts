@@ -78,7 +78,6 @@ export const startInstall = (layout: Layout, source: InstallSource): Phase =>
   scriptPhase("Start installation", ({ node, reference }) => ({
     name: "e2e-start-install",
     text: startInstallScript(layout, node.role, source),
-    limitMs: 120_000,
     task: "starting the installation",
     failure: `${reference}: cannot start the installation`,
     errorId: "install-failed",

@@ -1,6 +1,6 @@
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
-import type { Connection } from "../../ssh/connection/connection.ts";
+import { commandLimitMs, type Connection } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { configurationText, parseConfiguration } from "../configuration/configuration-file.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -60,7 +60,6 @@ const generateUpgrade = (
       {
         name: "e2e-upgrade-folder",
         text: shellText(folderFile, { FROM: installWork.genconf, TO: upgradeWork.genconf }),
-        limitMs: 60_000,
         task: "creating the upgrade's folder",
         failure: `${reference}: cannot create the upgrade's folder`,
         errorId: "remote-command-failed",
@@ -94,7 +93,7 @@ async function readConfiguration(
       argv: ["head", "-c", String(mostBytes), path],
       sudo: true,
       isOutputHidden: true,
-      limitMs: 60_000,
+      limitMs: commandLimitMs,
       task: "reading the cluster's configuration",
     },
     signal,

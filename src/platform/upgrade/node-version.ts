@@ -56,7 +56,6 @@ export const nodeVersionScript =
 const question = {
   name: "e2e-node-version",
   script: nodeVersionScript,
-  limitMs: 60_000,
   task: "read the platform's version",
   parse: parseNodeVersion,
 } as const;

@@ -58,7 +58,6 @@ export const startUpgrade = (upgrade: LayoutUpgrade, source: UpgradeSource): Pha
   scriptPhase("Start upgrade", ({ node, reference }) => ({
     name: "e2e-start-upgrade",
     text: startUpgradeScript(upgrade, node.role, source),
-    limitMs: 120_000,
     task: "starting the upgrade",
     failure: `${reference}: cannot start the upgrade`,
     errorId: "upgrade-failed",

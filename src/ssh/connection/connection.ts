@@ -26,6 +26,12 @@ export interface PortAddress {
   readonly port: number;
 }
 
+/**
+ * For commands that take a second on an idle computer, and minutes on a busy one: after this time,
+ * the node hangs. One that is lost is noticed earlier, by its silence.
+ */
+export const commandLimitMs = 10 * 60_000;
+
 export interface RemoteCommand {
   readonly argv: readonly string[];
   readonly cwd?: string | undefined;

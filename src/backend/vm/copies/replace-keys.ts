@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { ClusterError } from "../../../errors.ts";
 import type { NodeRecord } from "../../../model/cluster-record.ts";
 import { openConnection } from "../../../ssh/connection/open-connection.ts";
-import { targetOf } from "../../../ssh/connection/connection.ts";
+import { commandLimitMs, targetOf } from "../../../ssh/connection/connection.ts";
 import { type HostKeyLocation, systemHostKeyLocation } from "../../../ssh/first-contact.ts";
 import { correctClock } from "../../../ssh/correct-clock.ts";
 import { type KeyPair, parseKey } from "../../../ssh/keys.ts";
@@ -99,7 +99,7 @@ export async function replaceKeys(work: Work, replacement: KeyReplacement): Prom
         argv: ["sh", "-c", shellText(replaceKeysFile), "e2e-replace-keys", ...words],
         sudo: true,
         stdin: stdinOf(replacement),
-        limitMs: replaceLimitMs,
+        limitMs: commandLimitMs,
         task: "replacing its keys",
         isOutputHidden: true,
       },
@@ -128,7 +128,6 @@ const limits = {
   keepaliveMs: 10_000,
   authenticationMayComeLater: false,
 };
-const replaceLimitMs = 180_000;
 
 /** Keys are secrets, so they don't appear in an argument list. */
 export function stdinOf({

@@ -99,7 +99,6 @@ export const selinuxScript = shellText(selinuxFile);
 export const enforceSelinux = scriptPhase("Enforce SELinux", ({ reference }) => ({
   name: "e2e-selinux",
   text: selinuxScript,
-  limitMs: 60_000,
   task: "setting SELinux to enforcing",
   failure: `${reference}: cannot set SELinux to enforcing`,
   errorId: "install-failed",
