@@ -11,10 +11,10 @@ import { type Engine, type EngineWork, askJson, openEngine } from "./engine.ts";
 import { choosingVariables, dockerContext, engineAddress } from "./passage.ts";
 
 /**
- * The limits for an engine's first answer, within that of all checks of the doctor. Podman has no
- * daemon that could hang: on a translated processor, a rootless one was seen to take 20 s.
+ * For an engine's first answer, within the limit of all checks of the doctor. On a busy computer, or
+ * a translated processor, engines were seen to take 20 s.
  */
-const probeLimitsMs: Readonly<Record<EngineName, number>> = { docker: 15_000, podman: 30_000 };
+const probeLimitMs = 30_000;
 /** After this time, progress shows what the program is waiting for. */
 const quietMs = 1_500;
 
@@ -131,7 +131,7 @@ async function answers(
 ): Promise<boolean> {
   const { kind } = engine;
   const timer = setTimeout(() => progress.waiting(`waiting for ${kind.title} to answer`), quietMs);
-  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitsMs[kind.name] }, signal);
+  const asked = askJson(engine, { words: kind.probe, limitMs: probeLimitMs }, signal);
   const answer = await asked.finally(() => {
     clearTimeout(timer);
     progress.waiting("");
