@@ -98,7 +98,7 @@ const packOnFullDisk: CloudFault = {
     await rm(join(world.folder, "meter"), { recursive: true });
     return ended;
   },
-  expected: notSetUp(/Cannot write .*ENOSPC/),
+  expected: notSetUp(/Cannot write .*no space/),
 };
 
 const readOnlyWithCluster: CloudFault = {
