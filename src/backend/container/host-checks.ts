@@ -212,10 +212,14 @@ async function tryMount(
   );
 }
 
-const remedy = ({ location }: EngineFacts, { kind }: Engine): string =>
-  location === "here"
-    ? "The folders must be readable for root on this computer."
-    : `Share them with the virtual machine in which ${kind.title} runs. Docker Desktop: Settings, Resources, File sharing. Podman: podman machine init --volume.`;
+function remedy({ location }: EngineFacts, { kind: { title } }: Engine): string {
+  if (location === "here") return "The folders must be readable for root on this computer.";
+  const share =
+    "Docker Desktop: Settings, Resources, File sharing. Podman: podman machine init --volume.";
+  return location === "virtual-machine"
+    ? `Share them with the virtual machine in which ${title} runs. ${share}`
+    : `Name folders of the computer that ${title} runs on. If it is a virtual machine, share yours with it. ${share}`;
+}
 
 /** `enforce` is the content of the kernel's file; undefined if there is none. */
 export function judgeSelinux(enforce: string | undefined): Outcome {

@@ -65,7 +65,8 @@ test("a folder of the home that a container reads is enough, and the trial leave
 test.each([
   ["here", "The folders must be readable for root on this computer."],
   ["virtual-machine", /^Share them with the virtual machine in which Docker runs\. /],
-  ["elsewhere", /^Share them with the virtual machine in which Docker runs\. /],
+  ["elsewhere", /^Name folders of the computer that Docker runs on\. /],
+  ["unknown", /^Name folders of the computer that Docker runs on\. /],
 ] as const)(
   "if a container can't read it on an engine that is %s, the remedy fits the engine",
   async (location, remedy) => {
