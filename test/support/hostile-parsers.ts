@@ -55,6 +55,7 @@ import { parseJson } from "../../src/system/files/read-text.ts";
 import { maskedPrintable } from "../../src/system/printable.ts";
 import { maskUrl } from "../../src/system/mask-url.ts";
 import { anyTexts, filled, jsonTexts, size, yamlTexts } from "./costly-texts.ts";
+import { neverAborted } from "./never-aborted.ts";
 import { type RawEntry } from "./tar-blocks.ts";
 import {
   frame,
@@ -286,7 +287,7 @@ const parsers: Readonly<Record<string, () => Promise<void>>> = {
       unit: "kernel",
       text: "kernel BUG at",
     }));
-    notice(lines, windowsOf(events, 1.8e12));
+    await notice(lines, windowsOf(events, 1.8e12), neverAborted);
   },
   JSON: () => each([...anyTexts, ...jsonTexts], parseJson),
   "remote output": async () => {

@@ -48,9 +48,17 @@ export async function mergedLines(
   return merged.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
 }
 
+const linesAtOnce = 20_000;
+
+/** So many lines that no interrupt waits long for the end of one part. */
+export function* partsOf(lines: readonly LogLine[]): Generator<readonly LogLine[]> {
+  for (let from = 0; from < lines.length; from += linesAtOnce)
+    yield lines.slice(from, from + linesAtOnce);
+}
+
 /** Like `flatMap`; after each item, an interrupt gets its turn. */
 export async function inTurns<Item, Result>(
-  items: readonly Item[],
+  items: Iterable<Item>,
   signal: AbortSignal,
   task: (item: Item) => readonly Result[],
 ): Promise<readonly Result[]> {

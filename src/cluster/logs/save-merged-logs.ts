@@ -5,7 +5,7 @@ import { writeNamedFile } from "../../system/files/draft.ts";
 import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import type { LogLine } from "./log-lines.ts";
-import { clockOf, inTurns, mergedLines, preciseTime } from "./merged-lines.ts";
+import { clockOf, inTurns, mergedLines, partsOf, preciseTime } from "./merged-lines.ts";
 import { collectLogs, maskedTexts, nodesLimitMs, silentNodes, warnOfSecrets } from "./save-logs.ts";
 
 interface MergeRequest {
@@ -50,7 +50,7 @@ export async function saveMergedLogs(
   );
   const clocks = texts.flatMap((each) => clockOf(each) ?? []);
   const width = Math.max(0, ...cluster.nodes.map((node) => nodeReference(node).length));
-  const parts = await inTurns([...partsOf(lines)], work.signal, (part) => [
+  const parts = await inTurns(partsOf(lines), work.signal, (part) => [
     part.map((line) => `${lineText(line, width)}\n`).join(""),
   ]);
   await writeNamedFile(file, [...clocks.map((each) => `${clockLine(each)}\n`), ...parts].join(""));
@@ -58,13 +58,6 @@ export async function saveMergedLogs(
   for (const line of silentNodes(texts)) progress.warn(line);
   warnOfSecrets(connections.problem(), texts, progress);
   return { file, lines: lines.length };
-}
-
-const linesAtOnce = 20_000;
-
-function* partsOf(lines: readonly LogLine[]): Generator<readonly LogLine[]> {
-  for (let from = 0; from < lines.length; from += linesAtOnce)
-    yield lines.slice(from, from + linesAtOnce);
 }
 
 const clockLine = ({ node, offsetMs }: NonNullable<ReturnType<typeof clockOf>>): string => {

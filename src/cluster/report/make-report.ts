@@ -18,9 +18,9 @@ import { collectLogs, maskedTexts, warnOfSecrets } from "../logs/save-logs.ts";
 import { readCases } from "./read-cases.ts";
 import type { LogLine } from "../logs/log-lines.ts";
 import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
-import { notice, windowsOf } from "./notice.ts";
+import { notice, telling, windowsOf } from "./notice.ts";
 import { type ReportParts, renderReport } from "./render-report.ts";
-import { isSign, thinner } from "./select-lines.ts";
+import { thinner } from "./select-lines.ts";
 import { statusText } from "./timeline.ts";
 
 export interface ReportRequest {
@@ -71,7 +71,7 @@ export async function writeReport(
   );
   const parts = await reportParts({ ...request, ...shown, ...found, xml }, work.signal);
   const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
-  await writeNamedFile(file, renderReport({ ...parts, cases }));
+  await writeNamedFile(file, await renderReport({ ...parts, cases }, work.signal));
   step.done();
 }
 
@@ -174,7 +174,7 @@ export async function reportParts(given: Collected, signal: AbortSignal): Promis
     lines,
     dropped,
     windows: windowsOf(events, span.endMs),
-    noticed: noticedIn(lines, events, nowMs),
+    noticed: await noticedIn(lines, { ...given, events }, signal),
     cases: cases.flat(),
     gaps: [
       ...xml.flatMap(({ name }, index) =>
@@ -209,12 +209,13 @@ function lastResult(events: readonly ClusterEvent[]): Result | undefined {
  */
 function judgedRuns(events: readonly ClusterEvent[]): readonly ClusterEvent[] {
   const judged = [...events];
+  const last = { index: -1 };
   for (const [index, event] of events.entries()) {
-    if (event.kind !== "result" || event.title !== "run") continue;
-    const at = judged.findLastIndex((each, place) => place < index && each.kind === "run");
-    const run = judged[at];
+    if (event.kind === "run") last.index = index;
+    const run = judged[last.index];
+    if (event.kind !== "result" || event.title !== "run" || run?.kind !== "run") continue;
     const text = "but something went wrong on the nodes while it ran";
-    if (run?.kind === "run") judged[at] = { ...run, course: "failed", text };
+    judged[last.index] = { ...run, course: "failed", text };
   }
   return judged;
 }
@@ -223,14 +224,16 @@ function judgedRuns(events: readonly ClusterEvent[]): readonly ClusterEvent[] {
  * The lines that the page has a place for. All logs are read twice, because one log says which
  * moments of the others matter.
  */
-async function linesOf({ texts, events, nowMs }: Collected, nodes: number, signal: AbortSignal) {
+async function linesOf(given: Collected, nodes: number, signal: AbortSignal) {
+  const { texts, nowMs } = given;
   const collect = collector();
   const bytesOf = (lines: readonly LogLine[]): number => lines.length * bytesEach;
-  const telling = await mergedLines(texts, nowMs, signal, (lines) => {
+  const signs = await mergedLines(texts, nowMs, signal, (lines) => {
     collect(bytesOf(lines));
-    return lines.filter(isSign);
+    return telling(lines);
   });
-  const moments = noticedIn(telling, events, nowMs).flatMap(({ line }) => line.ms ?? []);
+  const noticed = await noticedIn(signs, given, signal);
+  const moments = noticed.flatMap(({ line }) => line.ms ?? []);
   const left = { dropped: 0 };
   const size = texts.reduce((sum, { text }) => sum + text.length, 0);
   const thin = thinner(
@@ -265,23 +268,24 @@ function collector(): (bytes: number) => void {
 }
 
 /** What a command noticed while it watched the nodes and nothing explained, then what the logs add to that. */
-function noticedIn(
+async function noticedIn(
   lines: readonly LogLine[],
-  events: readonly ClusterEvent[],
-  nowMs: number,
-): ReportParts["noticed"] {
+  { events, nowMs }: Pick<Collected, "events" | "nowMs">,
+  signal: AbortSignal,
+): Promise<ReportParts["noticed"]> {
   const watched = events.flatMap((event) => {
     if (event.kind !== "noticed" || event.isExplained === true) return [];
     const { at, node, what, text } = event;
     const line = { ms: Date.parse(at), node, unit: "", text };
     return [{ line, what, explanation: undefined }];
   });
+  const known = new Set(watched.map(({ line, what }) => `${line.node} ${what}`));
   const isKnown = ({ line, what, explanation }: ReportParts["noticed"][number]): boolean =>
-    explanation === undefined &&
-    watched.some((each) => each.line.node === line.node && each.what === what);
-  const logged = notice(lines, windowsOf(events, nowMs))
+    explanation === undefined && known.has(`${line.node} ${what}`);
+  const explained = events.filter(({ kind }) => kind === "noticed");
+  const logged = (await notice(lines, windowsOf(events, nowMs), signal))
     .filter((each) => !isKnown(each))
-    .map((each) => ({ ...each, explanation: each.explanation ?? ignoringOf(each, events) }));
+    .map((each) => ({ ...each, explanation: each.explanation ?? ignoringOf(each, explained) }));
   const isOpen = ({ explanation }: ReportParts["noticed"][number]): boolean =>
     explanation === undefined;
   // A cause comes before what follows from it.

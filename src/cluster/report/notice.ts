@@ -3,7 +3,8 @@ import type { ClusterEvent } from "../../model/event.ts";
 import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { type FaultKind, faultRows } from "../../platform/faults/fault-kinds.ts";
 import type { LogLine } from "../logs/log-lines.ts";
-import { signs } from "./signs.ts";
+import { inTurns, partsOf } from "../logs/merged-lines.ts";
+import { signOf } from "./signs.ts";
 
 const power = "power";
 const explainedByPower: readonly Noticeable[] = ["clock-jump", "failed-unit", "reboot"];
@@ -38,6 +39,24 @@ const beforeMs = 2_000;
 
 /** More lines of one kind on one node are not looked at. */
 const mostOfKind = 500;
+/** Returns whether so many lines of this kind have not been there yet. */
+const kindCounter =
+  (counts = new Map<string, number>()) =>
+  (kind: string): boolean => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count <= mostOfKind;
+  };
+
+/** The lines of one log that `notice` would look at. */
+export function telling(lines: readonly LogLine[]): readonly LogLine[] {
+  const isOneOfFew = kindCounter();
+  return lines.filter(({ text }) => {
+    const sign = signOf(text);
+    return sign !== undefined && isOneOfFew(sign.id);
+  });
+}
+
 /** Each of those lines may be compared with every window. More than the last of them would take minutes. */
 const mostWindows = 5000;
 
@@ -45,21 +64,23 @@ const mostWindows = 5000;
  * Returns the first line of each kind on each node that nothing explains, and the first that
  * something does, in order.
  */
-export function notice(lines: readonly LogLine[], windows: readonly Window[]): readonly Noticed[] {
+export async function notice(
+  lines: readonly LogLine[],
+  windows: readonly Window[],
+  signal: AbortSignal,
+): Promise<readonly Noticed[]> {
   const found = new Map<string, Noticed>();
-  const counts = new Map<string, number>();
+  const isOneOfFew = kindCounter();
   const last = windows.slice(-mostWindows);
-  for (const line of lines) {
-    const sign = signs.find(({ shape }) => shape.test(line.text));
-    if (sign === undefined) continue;
-    const own = `${line.node} ${sign.id}`;
-    const count = (counts.get(own) ?? 0) + 1;
-    counts.set(own, count);
-    if (count > mostOfKind) continue;
+  const judge = (line: LogLine): void => {
+    const sign = signOf(line.text);
+    const own = `${line.node} ${sign?.id}`;
+    if (sign === undefined || !isOneOfFew(own)) return;
     const explanation = explanationOf(sign.id, line, last);
     const key = `${own} ${explanation === undefined}`;
     if (!found.has(key)) found.set(key, { line, what: sign.what, explanation });
-  }
+  };
+  await inTurns(partsOf(lines), signal, (part) => (part.forEach(judge), []));
   return [...found.values()].toSorted(
     (a, b) =>
       Number(a.explanation !== undefined) - Number(b.explanation !== undefined) ||

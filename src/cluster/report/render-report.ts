@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
+import { inTurns, partsOf } from "../logs/merged-lines.ts";
 import { nearTo, pageBytes } from "./select-lines.ts";
 import { isError } from "./signs.ts";
 import script from "./viewer.js" with { type: "text" };
@@ -38,10 +39,13 @@ const shortened = (text: string): string =>
 const hashOf = (text: string): string =>
   `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-export function renderReport(parts: ReportParts): string {
+export async function renderReport(parts: ReportParts, signal: AbortSignal): Promise<string> {
   const timeline = drawTimeline(parts);
-  const around = renderPage(parts, timeline, { html: "", gaps: parts.gaps });
-  const { html, left } = renderLog(parts, pageBytes - Buffer.byteLength(around));
+  const findErrors = (part: ReportParts["lines"]) => part.filter(({ text }) => isError(text));
+  const errors = new Set(await inTurns(partsOf(parts.lines), signal, findErrors));
+  const findings = renderFindings(parts, errors);
+  const around = renderPage(parts, { ...timeline, findings, html: "", gaps: parts.gaps });
+  const { html, left } = renderLog(parts, errors, pageBytes - Buffer.byteLength(around));
   const because = "because this file has a limit";
   const gaps = [
     ...parts.gaps,
@@ -50,14 +54,20 @@ export function renderReport(parts: ReportParts): string {
       : []),
     ...(left > 0 ? [`${numbered(left, "line")} of the logs, ${because}`] : []),
   ];
-  return renderPage(parts, timeline, { html, gaps });
+  return renderPage(parts, { ...timeline, findings, html, gaps });
 }
 
-function renderPage(
-  parts: ReportParts,
-  { svg, lanes }: ReturnType<typeof drawTimeline>,
-  { html, gaps }: { readonly html: string; readonly gaps: readonly string[] },
-): string {
+interface PageParts extends Pick<ReturnType<typeof drawTimeline>, "svg" | "lanes"> {
+  readonly findings: string;
+  /** The log's. */
+  readonly html: string;
+  readonly gaps: readonly string[];
+}
+
+/** Those of a report's lines that `isError` holds for. */
+type Errors = ReadonlySet<LogLine>;
+
+function renderPage(parts: ReportParts, { svg, lanes, findings, html, gaps }: PageParts): string {
   const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -66,7 +76,7 @@ function renderPage(
 <title>${escaped(parts.title)}</title><style>${style}</style></head><body>
 <h1 class="${parts.isGood === undefined ? "" : parts.isGood ? "good-text" : "bad-text"}">${escaped(parts.title)}</h1>
 ${parts.result === "" ? "" : `<pre>${shortened(parts.result)}</pre>`}
-${renderFindings(parts)}
+${findings}
 <h2>Timeline</h2>
 <div class="chart"><div class="names">${lanes.map((lane) => `<div>${escaped(lane)}</div>`).join("")}</div><div class="scroll">${svg}</div></div>
 <p class="dim">Times are UTC by the clock of the computer that ran the commands. Shaded: a fault. Click a moment to see its lines; +, − and Ctrl with the wheel zoom, arrows move.</p>
@@ -106,8 +116,8 @@ const list = (items: readonly string[]): string =>
         .join("\n")}</ul>`;
 
 /** What was noticed, what nothing explains first, and the first error of each node. */
-function renderFindings(parts: ReportParts): string {
-  const { noticed, lines, nodes, span, events, windows } = parts;
+function renderFindings(parts: ReportParts, errors: Errors): string {
+  const { noticed, nodes, span, events, windows } = parts;
   const item = (line: LogLine, what: string, explanation?: string): string => {
     const offset = Math.floor((line.ms ?? 0) - span.startMs);
     const time =
@@ -125,7 +135,9 @@ function renderFindings(parts: ReportParts): string {
     events.findLast((event) => event.kind === "run"),
     events,
   );
-  const firsts = firstErrors(lines, nodes.slice(0, mostFirst), runMs).map((line) => item(line, ""));
+  const firsts = firstErrors(errors, nodes.slice(0, mostFirst), runMs).map((line) =>
+    item(line, ""),
+  );
   const lists = (items: readonly string[]): string =>
     items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
   const done = windows.slice(-mostWindows).map((window) => windowItem(window, span));
@@ -158,13 +170,9 @@ function windowItem(
 }
 
 /** The first error of each node since the command began. If no node has any: before that, or without a time. */
-function firstErrors(
-  lines: readonly LogLine[],
-  nodes: readonly string[],
-  runMs: number,
-): readonly LogLine[] {
+function firstErrors(errors: Errors, nodes: readonly string[], runMs: number): readonly LogLine[] {
   const first = new Map<string, { readonly line: LogLine; readonly rank: number }>();
-  for (const line of lines.filter((each) => isError(each.text))) {
+  for (const line of errors) {
     const rank = line.ms === undefined ? 2 : line.ms < runMs ? 1 : 0;
     if (rank < (first.get(line.node)?.rank ?? Infinity)) first.set(line.node, { line, rank });
   }
@@ -181,6 +189,7 @@ function firstErrors(
  */
 function renderLog(
   { lines, dropped, noticed, span, nodes }: ReportParts,
+  errors: Errors,
   logBytes: number,
 ): { html: string; left: number } {
   const rendered: (string | undefined)[] = Array.from({ length: lines.length });
@@ -188,7 +197,7 @@ function renderLog(
   const take = (index: number, most: number): number => {
     const line = lines[index];
     if (line === undefined || used.bytes >= most || rendered[index] !== undefined) return 0;
-    const text = renderLine(line, span.startMs);
+    const text = renderLine(line, span.startMs, errors.has(line));
     const bytes = Buffer.byteLength(text) + 1;
     // The rest is hardly ever enough for another line, and a million may follow.
     if (used.bytes + bytes > most) {
@@ -201,7 +210,7 @@ function renderLog(
   };
   const important = new Set(noticed.map(({ line }) => line));
   for (const [index, line] of lines.entries()) if (important.has(line)) take(index, errorBytes);
-  for (const [index, { text }] of lines.entries()) if (isError(text)) take(index, errorBytes);
+  for (const [index, line] of lines.entries()) if (errors.has(line)) take(index, errorBytes);
   const isNear = nearTo(noticed.flatMap(({ line }) => line.ms ?? []));
   for (const [index, { ms }] of lines.entries())
     if (isNear(ms)) take(index, (errorBytes + logBytes) / 2);
@@ -218,9 +227,9 @@ function renderLog(
   return { html: shown.join("\n"), left: dropped + lines.length - shown.length };
 }
 
-function renderLine(line: LogLine, startMs: number): string {
+function renderLine(line: LogLine, startMs: number, isBad: boolean): string {
   const { ms, node, unit, text } = line;
   const time = ms === undefined ? "" : `<time>${timeText(ms, startMs)}</time> `;
   const offset = ms === undefined ? "" : ` data-t="${ms - startMs}"`;
-  return `<p${offset}${isError(text) ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
+  return `<p${offset}${isBad ? ' class="e"' : ""}>${time}<b>${escaped(node)}</b> <i>${escaped(unit)}</i> ${escaped(text)}</p>`;
 }

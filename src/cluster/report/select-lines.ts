@@ -3,15 +3,13 @@
  * the others go before the next log is read.
  */
 import type { LogLine } from "../logs/log-lines.ts";
-import { isError, signs } from "./signs.ts";
+import { isError, signOf } from "./signs.ts";
 
 /** Less than 5 MB. */
 export const pageBytes = 4_900_000;
 /** Few lines take less of the page. */
 const usualBytes = 100;
 const nearMs = 5_000;
-
-export const isSign = ({ text }: LogLine): boolean => signs.some(({ shape }) => shape.test(text));
 
 /**
  * Returns what drops the lines of a log that have no place in the page: neither errors, nor near
@@ -24,14 +22,15 @@ export function thinner(
 ): (lines: readonly LogLine[]) => readonly LogLine[] {
   const most = Math.ceil(pageBytes / usualBytes);
   const newest = Math.ceil(most / Math.max(1, nodes));
+  const mostOthers = 4 * newest;
   return (lines) => {
     const sorted = lines.toSorted((a, b) => (a.ms ?? 0) - (b.ms ?? 0));
     const isNear = nearTo(moments);
     const used = { errors: 0, near: 0 };
     const kept = sorted.filter((line, index) => {
       if (index === 0 || index >= sorted.length - newest) return true;
-      if (isError(line.text) || isSign(line)) return (used.errors += 1) <= most;
-      return isNear(line.ms) && (used.near += 1) <= most;
+      if (isError(line.text) || signOf(line.text)) return (used.errors += 1) <= mostOthers;
+      return isNear(line.ms) && (used.near += 1) <= mostOthers;
     });
     onDropped(lines.length - kept.length);
     return kept;

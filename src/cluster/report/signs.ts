@@ -57,6 +57,9 @@ export const signs: readonly Sign[] = [
   },
 ];
 
+export const signOf = (text: string): Sign | undefined =>
+  signs.find(({ shape }) => shape.test(text));
+
 const errorShape =
   /\b(?:error|errors|fatal|panic|failed|failure|critical|traceback|exception|segfault|refused|denied|unreachable|split.?brain)\b|\b(?:lost|no|without|loses) (?:the |a )?(?:leader|quorum|majority)\b/i;
 const harmless = /\b(?:0|no) (?:error|failure)s?\b|error[-_]log|errors?[=:] ?(?:0|none|null)\b/i;

@@ -77,6 +77,7 @@ async function html(): Promise<string> {
       },
       neverAborted,
     ),
+    neverAborted,
   );
 }
 

@@ -61,7 +61,7 @@ async function report({ events = [], journals, clocks = {} }: Given): Promise<st
     },
     neverAborted,
   );
-  return renderReport(parts);
+  return renderReport(parts, neverAborted);
 }
 
 /** The words before the timeline. */
@@ -295,7 +295,9 @@ test("the first error has a time, if any error has one", async () => {
     },
     neverAborted,
   );
-  expect(firstScreen(renderReport(parts))).toContain("10:00:50.000 master_0 app: error: no port");
+  expect(firstScreen(await renderReport(parts, neverAborted))).toContain(
+    "10:00:50.000 master_0 app: error: no port",
+  );
 });
 
 test.each([

@@ -49,12 +49,22 @@ test.each<[string, readonly ClusterEvent[], string]>([
   expect((await partsOf(events)).title).toBe(`Cluster nightly${verdict}`);
 });
 
+test("an interrupt ends the work on a page", async () => {
+  const parts = await partsOf([begun, good]);
+  const stop = new AbortController();
+  const line = { ms: start, node: "master_0", unit: "app", text: "error" };
+  const lines = Array.from({ length: 100_000 }, () => line);
+  const rendering = renderReport({ ...parts, lines }, stop.signal);
+  setImmediate(() => stop.abort(new Error("Ctrl-C")));
+  expect(rendering).rejects.toThrow("Ctrl-C");
+});
+
 test("a command fails for what was noticed while it ran, whatever its status", async () => {
   const parts = await partsOf([begun, good, noticed]);
   expect(parts.result).toBe(
     "./test.sh\nmaster_0: status 0: but something went wrong on the nodes while it ran\na unit failed",
   );
-  expect(renderReport(parts)).toMatch(
+  expect(await renderReport(parts, neverAborted)).toMatch(
     /<rect class="bad"[^>]*><title>master_0: .\/test.sh, status 0: but/,
   );
 });

@@ -25,3 +25,11 @@ test("a short log stays as it is, in the order of its times", () => {
   const kept = thinner([], 1000, () => {})([line(3), line(1), line(2)]);
   expect(kept.map(({ ms }) => ms)).toEqual([1000, 2000, 3000]);
 });
+
+test("a log of errors alone takes its share of the page, and no more than five times of that", () => {
+  const log = Array.from({ length: 100_000 }, (_, second) => line(second, "connection refused"));
+  const newest = 49;
+  const kept = thinner([100_000], 1000, () => {})(log);
+  expect(kept).toHaveLength(1 + 5 * newest);
+  expect(kept.at(-1)).toBe(log.at(-1));
+});
