@@ -34,6 +34,8 @@ import { syncCheckout } from "./sync-checkout.ts";
 export interface RunRequest {
   /** A single word is a shell line; several words are run exactly as they are. */
   readonly words: readonly string[];
+  /** Whether the command is expected to fail. */
+  readonly fails?: boolean;
   /** The node's user who runs them; undefined: root. */
   readonly user?: string | undefined;
   /** A node reference; undefined: the first master that answers. */
@@ -142,7 +144,7 @@ async function carryOut(
     firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
     signal,
   );
-  using recorder = runRecorder(cluster, request.words, [node], runtime);
+  using recorder = runRecorder(cluster, request, [node], runtime);
   const connect = async (inner: AbortSignal): Promise<Connection> =>
     connections.connect(node, inner);
   using _held = request.isTerminal
@@ -156,11 +158,11 @@ async function carryOut(
   const ended = await endOf(session, connect);
   state.mayHaveBegun = () => ended.hasBegun;
   if (!ended.hasBegun) {
-    recorder.end(undefined, "it never began");
+    recorder.end([], "it never began");
     return ended;
   }
   const commandStatus = await ended.report(signal);
-  recorder.end(commandStatus);
+  recorder.end([commandStatus]);
   const open = async (inner: AbortSignal): Promise<FetchSource> =>
     fetchSource(cluster, node, request, await connect(inner));
   const status = await fetchFiles(

@@ -103,10 +103,11 @@ export async function runOnNodes(
       return await failed(cluster, { node, error }, work.signal);
     }
   };
-  using recorder = runRecorder(cluster, request.words, request.nodes, work);
+  using recorder = runRecorder(cluster, request, request.nodes, work);
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, work.signal);
   const problem = outcomes.find(({ error }) => error !== undefined)?.error?.message;
-  recorder.end(Math.max(0, ...outcomes.map(({ status }) => status)), problem);
+  const statuses = outcomes.map(({ status }) => status);
+  recorder.end(statuses, problem);
   return outcomes;
 }
 

@@ -1,4 +1,5 @@
 import { messageOf } from "../../errors.ts";
+import { isWanted } from "../run/run-until.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import type { Course, NewEvent } from "../../model/event.ts";
 import { mapTexts } from "../../outside-text.ts";
@@ -82,8 +83,8 @@ export function checkRecorder(
 }
 
 interface RunRecorder extends Disposable {
-  /** Records the end: the command's status, and why it says nothing about the command, if it doesn't. */
-  readonly end: (status: number | undefined, text?: string) => void;
+  /** Records the end: the statuses of all nodes, and why they say nothing about the command, if they don't. */
+  readonly end: (statuses: readonly number[], text?: string) => void;
 }
 
 /**
@@ -92,7 +93,7 @@ interface RunRecorder extends Disposable {
  */
 export function runRecorder(
   { directory }: Pick<ClusterRecord, "directory">,
-  words: readonly string[],
+  { words, fails = false }: { readonly words: readonly string[]; readonly fails?: boolean },
   nodes: readonly NodeRecord[],
   runtime: Recorder,
 ): RunRecorder {
@@ -103,16 +104,19 @@ export function runRecorder(
   } as const;
   recordEvent(directory, { ...run, course: "begun" }, runtime);
   const state = { hasEnded: false };
-  const end: RunRecorder["end"] = (status, text) => {
+  const wanted = { fails, isRemote: nodes.length > 0 };
+  const end: RunRecorder["end"] = (statuses, given) => {
     if (state.hasEnded) return;
     state.hasEnded = true;
+    const text = given ?? (fails ? "it was expected to fail" : undefined);
     const reason = text === undefined ? {} : { text };
-    const known = status === undefined ? {} : { status };
-    const course = status === 0 ? "done" : "failed";
+    const known = statuses.length === 0 ? {} : { status: Math.max(...statuses) };
+    const isGood = statuses.length > 0 && statuses.every((status) => isWanted(status, wanted));
+    const course = isGood ? "done" : "failed";
     recordEvent(directory, { ...run, course, ...known, ...reason }, runtime);
   };
   const unfinished = "it was interrupted, or the connection to the node was lost";
-  return { end, [Symbol.dispose]: () => end(undefined, unfinished) };
+  return { end, [Symbol.dispose]: () => end([], unfinished) };
 }
 
 /** Records the nodes' states. */

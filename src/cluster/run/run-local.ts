@@ -19,7 +19,7 @@ import { syncCheckout } from "../sync-checkout.ts";
 
 export interface LocalRun
   extends
-    Pick<RunRequest, "words" | "login" | "variables" | "checkout">,
+    Pick<RunRequest, "words" | "fails" | "login" | "variables" | "checkout">,
     Pick<ForegroundRun, "cwd" | "isTerminal" | "signalOf" | "onOutput"> {
   /** The path of this program. */
   readonly program: string;
@@ -57,9 +57,9 @@ export async function runLocal(
   };
   const line = words.length === 1 ? words : ['exec "$@"', "sh", ...words];
   const argv: ForegroundRun["argv"] = ["/bin/sh", "-c", ...line];
-  using recorder = runRecorder(cluster, words, [], work);
+  using recorder = runRecorder(cluster, request, [], work);
   const status = await runForeground({ ...request, argv, environment }, work.signal);
-  recorder.end(status);
+  recorder.end([status]);
   return status;
 }
 

@@ -6,7 +6,10 @@ import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { createOutputTail } from "../../ssh/connection/command-output.ts";
 import { factsJson, inspectFacts } from "../inspect-view.ts";
 
-interface LocalRequest extends Pick<LocalRun, "words" | "login" | "variables" | "checkout"> {
+interface LocalRequest extends Pick<
+  LocalRun,
+  "words" | "fails" | "login" | "variables" | "checkout"
+> {
   /** Its name begins each line of output; undefined: the command has this program's own streams. */
   readonly shard: Source | undefined;
   readonly wanted: Wanted;

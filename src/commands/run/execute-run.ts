@@ -71,6 +71,7 @@ async function execute(
   const variables = [...input.environmentFile.flat(), ...input.environment];
   const request = {
     words: input.words,
+    fails: input.fails === true,
     user: input.user,
     login: { name: input.loginUname, password },
     // If a name is repeated, the last value wins.
@@ -86,7 +87,7 @@ async function execute(
     sparingCommandStatus(context, findCluster(backend, clusterId, signal));
   const [node, ...others] = input.node;
   const { shard } = input;
-  const wanted = { fails: input.fails === true, isRemote: !input.local };
+  const wanted = { fails: request.fails, isRemote: !input.local };
   const repetition = { shard, wanted, untilMs: input.until };
   if (input.local) {
     const { executeLocal } = await import("./execute-local.ts");

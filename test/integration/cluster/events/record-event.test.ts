@@ -69,10 +69,10 @@ test("a line that was cut off swallows no other", async () => {
 
 test("a command that has no status has an end all the same, once", async () => {
   await using folder = await scratchFolder();
-  const begin = () => runRecorder({ directory: folder.path }, ["test"], [], recorder);
+  const begin = () => runRecorder({ directory: folder.path }, { words: ["test"] }, [], recorder);
   begin()[Symbol.dispose]();
   const lost = begin();
-  lost.end(255, "master_0 is gone");
+  lost.end([255], "master_0 is gone");
   lost[Symbol.dispose]();
   expect(await readEvents(folder.path)).toMatchObject([
     { kind: "run", course: "begun", nodes: [] },
@@ -81,6 +81,26 @@ test("a command that has no status has an end all the same, once", async () => {
     { kind: "run", course: "failed", status: 255, text: "master_0 is gone" },
   ]);
 });
+
+test.each([
+  ["done", [1]],
+  ["failed", [0]],
+  ["failed", [1, 0]],
+  ["failed", [127]],
+  ["failed", []],
+] as const)(
+  "a command that was expected to fail is %s with the statuses %p",
+  async (course, ends) => {
+    await using folder = await scratchFolder();
+    const command = { words: ["test"], fails: true };
+    using run = runRecorder({ directory: folder.path }, command, [node], recorder);
+    run.end(ends);
+    expect(await readEvents(folder.path)).toMatchObject([
+      { kind: "run", course: "begun" },
+      { kind: "run", course, text: "it was expected to fail" },
+    ]);
+  },
+);
 
 test("a file that can't be written, is a link or is full fails nothing", async () => {
   await using folder = await scratchFolder();
@@ -107,8 +127,8 @@ test("a task, a command and checks leave their courses, and checks only what has
   });
   const fail = async () => Promise.reject(new Error("no"));
   await failureOf(recording(directory, eventOf, recorder, fail));
-  using run = runRecorder({ directory }, ["test", "--password", "x"], [node], recorder);
-  run.end(3);
+  using run = runRecorder({ directory }, { words: ["test", "--password", "x"] }, [node], recorder);
+  run.end([3]);
   const onAnswers = checkRecorder(directory, recorder);
   const waiting = { node, verdict: { kind: "waiting", reason: "no leader" } } as never;
   onAnswers([waiting]);
