@@ -17,7 +17,7 @@ import {
   readCluster,
   removeClusterFacts,
 } from "./cluster-facts.ts";
-import { type Failure, type MachineLife, machineLife } from "./machines/machine-life.ts";
+import { type Failure, type MachineLife, glanceMs, machineLife } from "./machines/machine-life.ts";
 import {
   allProcessFiles,
   endMachines,
@@ -32,13 +32,17 @@ import { snapshotsFolder } from "./snapshots/snapshot-files.ts";
 /** cloud-init creates this user on every node at its first boot. */
 export const sshUser = "e2e";
 
-/** Reads the cluster's current state and looks for each machine's process. */
+/**
+ * Reads the cluster's current state and looks for each machine's process. Machines of a QEMU that
+ * doesn't answer soon stay paused.
+ */
 export async function observeCluster({ directory, facts }: StoredCluster): Promise<ClusterRecord> {
   // If they can't continue, that is not what this caller asked for.
-  await resumeForgotten({ directory, nodes: facts.nodes }).catch(() => {});
+  const { nodes } = facts;
+  await resumeForgotten({ directory, nodes }, AbortSignal.timeout(glanceMs)).catch(() => {});
   const [bootId, lives, isAbandoned] = await Promise.all([
     readBootId(),
-    Promise.all(facts.nodes.map((node) => machineLife(machineFiles(directory, node)))),
+    Promise.all(nodes.map((node) => machineLife(machineFiles(directory, node)))),
     isAbandonedCreation(directory),
   ]);
   const isRestarted = facts.bootId !== undefined && bootId !== undefined && facts.bootId !== bootId;

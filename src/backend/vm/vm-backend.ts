@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClusterName } from "../../model/cluster-record.ts";
+import type { ClusterName, ClusterRecord } from "../../model/cluster-record.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import type { Backend } from "../contract.ts";
@@ -21,6 +21,7 @@ import { resolveCreation } from "./plan.ts";
 import { hostArchitecture } from "./qemu/architecture.ts";
 import { openQemu } from "./qemu/qemu.ts";
 import { observeCluster, removeCreation } from "./records.ts";
+import { resumeForgotten } from "./snapshots/pause-machines.ts";
 import { vmSnapshots } from "./snapshots/vm-snapshots.ts";
 import { vmTemplates } from "./templates/vm-templates.ts";
 import { VmCreation } from "./vm-creation.ts";
@@ -56,9 +57,9 @@ export function createVmBackend(runtime: Runtime) {
       await assertIdCanBeClaimed(root, request.clusterId, clock);
       return new VmCreation({ qemu, root, request, resolved }, runtime);
     },
-    find: async (clusterId, _signal) => {
+    find: async (clusterId, signal) => {
       const stored = (await readPresent()).find(({ facts }) => facts.clusterId === clusterId);
-      return stored === undefined ? undefined : observeCluster(stored);
+      return stored === undefined ? undefined : observeRunning(stored, signal);
     },
     list: async (_signal) => {
       for (const each of await foreignFolders(root))
@@ -83,4 +84,13 @@ export function createVmBackend(runtime: Runtime) {
       },
     },
   } satisfies Backend<VmOptions>;
+}
+
+/** Work on a cluster, unlike a list, needs machines that run, and can wait for a busy QEMU. */
+async function observeRunning(stored: StoredCluster, signal: AbortSignal): Promise<ClusterRecord> {
+  const { directory, facts } = stored;
+  await resumeForgotten({ directory, nodes: facts.nodes }, signal).catch(() =>
+    signal.throwIfAborted(),
+  );
+  return observeCluster(stored);
 }

@@ -20,7 +20,7 @@ const saidLines = 2;
  * Commands that only show machines, such as `list`, wait no longer for QEMU. A machine whose QEMU
  * does not answer counts as running.
  */
-const glanceMs = 5_000;
+export const glanceMs = 5_000;
 
 export async function machineLife(files: MachineFiles): Promise<MachineLife> {
   // Checked first: once this file exists, so do the process and its number. Before that, QEMU may

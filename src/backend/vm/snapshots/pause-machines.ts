@@ -8,6 +8,7 @@ import { systemClock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import { lockIdleMachines } from "../../shared/lock-machines.ts";
 import type { NodeFacts } from "../cluster-facts.ts";
+import { glanceMs } from "../machines/machine-life.ts";
 import {
   type MachineFiles,
   endMachines,
@@ -16,7 +17,7 @@ import {
   machineFiles,
   machinesFolder,
 } from "../machines/machine-process.ts";
-import { queryRunState, runOnMonitor, statusOf } from "../qemu/monitor.ts";
+import { queryRunStateWithin, runOnMonitor, statusOf } from "../qemu/monitor.ts";
 
 /** https://www.qemu.org/docs/master/interop/qemu-qmp-ref.html#qapidoc-MigrationStatus */
 const busy: ReadonlySet<string> = new Set([
@@ -50,46 +51,55 @@ export async function pauseMachines(
     // It waits for all, since a machine that pauses late would not continue.
     await mapConcurrently(nodes, nodes.length, stop, signal);
   } catch (error) {
-    await resumeMachines({ directory, nodes }).catch(() => {});
+    await resumeMachines({ directory, nodes }, new AbortController().signal).catch(() => {});
     throw error;
   }
-  return { [Symbol.asyncDispose]: async () => resumeMachines({ directory, nodes }) };
+  return {
+    [Symbol.asyncDispose]: async () =>
+      resumeMachines({ directory, nodes }, new AbortController().signal),
+  };
 }
 
 /**
  * Lets machines continue whose program was killed while they paused, and ends what it saved them
- * with. Every command that looks at the cluster does so.
+ * with. Every command that looks at the cluster does so; what the signal interrupts, the next one
+ * does.
  */
-export async function resumeForgotten(machines: Machines): Promise<void> {
+export async function resumeForgotten(machines: Machines, signal: AbortSignal): Promise<void> {
   const { directory } = machines;
   const arePaused = async (): Promise<boolean> => isAccessible(notePath(directory));
   if (!(await arePaused()) && !(await hasReceivers(directory))) return;
-  await using lock = await lockIdleMachines(directory, systemClock, new AbortController().signal);
+  await using lock = await lockIdleMachines(directory, systemClock, signal);
   if (lock === undefined) return;
-  if (await arePaused()) await resumeMachines(machines);
-  await endReceivers(directory);
+  if (await arePaused()) await resumeMachines(machines, signal);
+  await endReceivers(directory, signal);
 }
 
 /** Throws `engine-failed` if a machine did not continue. If that one is still there, `resumeForgotten` tries again. */
-export async function resumeMachines({ directory, nodes }: Machines): Promise<void> {
+export async function resumeMachines(
+  { directory, nodes }: Machines,
+  signal: AbortSignal,
+): Promise<void> {
   const machines = nodes.map((node) => machineFiles(directory, node));
-  const results = await Promise.allSettled(machines.map(async ({ folder }) => resume(folder)));
+  const results = await Promise.allSettled(
+    machines.map(async ({ folder }) => resume(folder, signal)),
+  );
   const failed = results.find((result) => result.status === "rejected");
   const arePaused =
-    failed !== undefined && (await Promise.all(machines.map(mayBePaused))).includes(true);
+    failed !== undefined &&
+    (signal.aborted || (await Promise.all(machines.map(mayBePaused))).includes(true));
   if (!arePaused) await rm(notePath(directory), { force: true });
   if (failed !== undefined) throw failed.reason;
 }
 
 /** One that runs and doesn't answer may be. */
 async function mayBePaused(files: MachineFiles): Promise<boolean> {
-  const state = await queryRunState(files.folder);
+  const state = await queryRunStateWithin(files.folder, glanceMs);
   return state === "paused" || (state === undefined && (await isRunning(files)));
 }
 
 /** A machine whose memory is still being written would stop again at the end of that. */
-async function resume(folder: string): Promise<void> {
-  const { signal } = new AbortController();
+async function resume(folder: string, signal: AbortSignal): Promise<void> {
   await runOnMonitor(folder, [{ execute: "migrate_cancel" }], signal);
   const look = async (): Promise<true | undefined> => {
     const [result] = await runOnMonitor(folder, [{ execute: "query-migrate" }], signal);
@@ -121,10 +131,10 @@ const receiverNames = async (directory: string): Promise<readonly string[]> =>
   );
 
 /** For a caller that holds the machines' lock. */
-export async function endReceivers(directory: string): Promise<void> {
+export async function endReceivers(directory: string, signal: AbortSignal): Promise<void> {
   const receivers = (await receiverNames(directory)).map((name) =>
     filesIn(join(machinesFolder(directory), name)),
   );
-  await endMachines(receivers, systemClock, new AbortController().signal);
+  await endMachines(receivers, systemClock, signal);
   for (const { folder } of receivers) await rm(folder, { recursive: true, force: true });
 }

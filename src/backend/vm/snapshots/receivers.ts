@@ -32,7 +32,7 @@ export async function startReceivers(
   signal: AbortSignal,
 ): Promise<AsyncDisposable> {
   const { directory, facts } = saving.stored;
-  const end = async (): Promise<void> => endReceivers(directory);
+  const end = async (): Promise<void> => endReceivers(directory, new AbortController().signal);
   await end();
   try {
     const start = async (node: NodeFacts): Promise<void> =>

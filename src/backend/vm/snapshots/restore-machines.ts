@@ -122,5 +122,5 @@ export async function continueMachines(
     },
     signal,
   );
-  if (!boots) await resumeMachines({ directory, nodes: facts.nodes });
+  if (!boots) await resumeMachines({ directory, nodes: facts.nodes }, signal);
 }

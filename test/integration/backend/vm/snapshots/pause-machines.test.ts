@@ -12,12 +12,14 @@ import {
   resumeForgotten,
   resumeMachines,
 } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
+import { observeCluster } from "../../../../../src/backend/vm/records.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { startQemuProcess } from "../../../../support/qemu-process.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { stored } from "../../../../unit/backend/vm/machine-cluster.ts";
 import { startMonitor } from "../scripted-monitor.ts";
 
 const node = { role: "agent", index: 0 } as NodeFacts;
@@ -41,7 +43,7 @@ test.each([
       return execute === "query-migrate" ? statuses[looked - 1] : {};
     },
   );
-  await resumeMachines({ directory: scratch.path, nodes: [node] });
+  await resumeMachines({ directory: scratch.path, nodes: [node] }, neverAborted);
   expect(asked).toEqual([
     "migrate_cancel",
     ...Array.from({ length: looks }, () => "query-migrate"),
@@ -91,7 +93,7 @@ test("a machine that did not continue is tried again", async () => {
     id: "engine-failed",
   });
   machine.obeys = true;
-  await resumeForgotten(machines);
+  await resumeForgotten(machines, neverAborted);
   expect([machine.state, await readdir(scratch.path)]).toEqual(["running", ["machines"]]);
 });
 
@@ -111,8 +113,32 @@ test("a machine that runs, and doesn't say whether it is paused, is tried again"
   await failureOf(Promise.resolve(paused[Symbol.asyncDispose]()));
   state.says = "running";
   asked.length = 0;
-  await resumeForgotten(machines);
+  await resumeForgotten(machines, neverAborted);
   expect(asked).toContain("cont");
+  expect(await readdir(scratch.path)).toEqual(["machines"]);
+});
+
+test("a look at machines whose QEMU doesn't answer ends soon, and the next look lets them continue", async () => {
+  await using scratch = await scratchFolder();
+  const state = { answers: false };
+  const asked: string[] = [];
+  const [machine, ...others] = stored.facts.nodes;
+  const files = machineFiles(scratch.path, machine!);
+  await using _monitor = await startMonitor(files.folder, async ({ execute }) => {
+    asked.push(execute);
+    return state.answers ? { status: "running" } : undefined;
+  });
+  await using process = await startQemuProcess(files.pid);
+  await writeFile(files.pid, `${process.pid}\n`);
+  await writeFile(join(scratch.path, "paused"), "");
+  const look = async () => {
+    const { nodes } = await observeCluster({ directory: scratch.path, facts: stored.facts });
+    return nodes.map(({ state: now }): string => now);
+  };
+  const states = ["running", ...others.map(() => "starting")];
+  expect([await look(), asked.includes("cont")]).toEqual([states, false]);
+  state.answers = true;
+  expect([await look(), asked.includes("cont")]).toEqual([states, true]);
   expect(await readdir(scratch.path)).toEqual(["machines"]);
 });
 
@@ -126,7 +152,7 @@ test("what a killed program saved machines with is ended and removed, but not wh
     await writeFile(pid, `${processes.use(await startQemuProcess(pid)).pid}\n`);
   }
   const left = async () => {
-    await resumeForgotten({ directory, nodes: [] });
+    await resumeForgotten({ directory, nodes: [] }, neverAborted);
     return [
       await isRunning(machine),
       await isRunning(receiver),
