@@ -2,7 +2,6 @@ import type { Backend, BackendKind } from "../backend/contract.ts";
 import { defineCommand, type Context } from "../cli/command.ts";
 import { flag } from "../cli/options/option.ts";
 import { outputFormat, verbose } from "../cli/options/value-types.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
 import { declaredIf, endsByItself, scopeOptions } from "./backend-options.ts";
 import type { JsonResults } from "./json-results.ts";
@@ -61,16 +60,11 @@ function allScopesOptions(kind: BackendKind) {
   });
 }
 
-interface Found {
-  readonly clusters: readonly ClusterRecord[];
-  readonly unreachable?: NonNullable<JsonResults["list"]["unreachable"]>;
-}
-
 async function findClusters(
   backend: Backend<unknown>,
   isOfAllScopes: boolean,
   { progress, signal }: Context,
-): Promise<Found> {
+) {
   const { scope, cloud } = backend;
   if (!isOfAllScopes || scope === undefined || cloud === undefined)
     return { clusters: await backend.list(signal) };

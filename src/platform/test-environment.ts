@@ -1,15 +1,6 @@
 import type { ClusterRecord, NodeRecord, Role } from "../model/cluster-record.ts";
 import type { Layout, ReleaseParts } from "./layouts/layout.ts";
 
-/** The environment that a test runner finds on a node. */
-interface TestEnvironment {
-  /** These include the secret `LOGIN_PW`, so they travel by stdin, never in an argument list. */
-  readonly variables: Readonly<Record<string, string>>;
-  readonly workingDirectory: string;
-  /** A shell file to source before the command runs. */
-  readonly environmentFile: string;
-}
-
 /** The values of `--login-uname` and `--login-pw`, each set only if given. */
 export interface Login {
   readonly name: string | undefined;
@@ -27,17 +18,19 @@ interface TestEnvironmentInput {
 }
 
 /**
- * Returns the test environment for a command on the target. The layout provides the variables' prefix, and the
+ * Returns the environment that a test runner finds on the target. The layout provides the variables' prefix, and the
  * cluster's nodes most of their values.
  */
-export function testEnvironment(input: TestEnvironmentInput): TestEnvironment {
+export function testEnvironment(input: TestEnvironmentInput) {
   const { layout, login } = input;
   return {
+    /** These include the secret `LOGIN_PW`, so they travel by stdin, never in an argument list. */
     variables: {
       ...loginVariables(login, layout),
       ...(layout.release && releaseVariables(input, layout.release)),
     },
     workingDirectory: input.folder ?? layout.testsFolders[0],
+    /** A shell file to source before the command runs. */
     environmentFile: layout.environmentFile,
   };
 }

@@ -7,7 +7,6 @@ import type { Engine } from "./engine/engine.ts";
 import { type CreationName, nodeVolumeLabel } from "./records/labels.ts";
 import {
   type ClusterNetwork,
-  type ContainerReading,
   type NodeContainer,
   describe,
   readContainers,
@@ -133,19 +132,13 @@ function leftText(
 
 type PresentNetwork = ClusterNetwork & { readonly id: string };
 
-interface FoundCreation extends Pick<ContainerReading, "containers"> {
-  readonly networks: readonly PresentNetwork[];
-  /** The creations from whose snapshots a copy was made. They may have left images that only it used. */
-  readonly copiedFrom: readonly string[];
-}
-
 const isPresent = (network: ClusterNetwork): network is PresentNetwork => network.id !== undefined;
 
 async function findCreation(
   engine: Engine,
   { clusterId, creationId }: CreationName,
   signal: AbortSignal,
-): Promise<FoundCreation> {
+) {
   // A caller that names a creation has found it before.
   const recorded = [{ clusterId, creationId }];
   const { containers, networks } = readContainers({
@@ -156,6 +149,7 @@ async function findCreation(
   return {
     containers: containers.filter((container) => container.creationId === creationId),
     networks: own.filter(isPresent),
+    // The creations from whose snapshots a copy was made. They may have left images that only it used.
     copiedFrom: own.flatMap(({ copiedFrom }) => copiedFrom),
   };
 }

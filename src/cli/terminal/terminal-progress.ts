@@ -307,16 +307,11 @@ function headline(summary: TitleSummary, width: number): string {
   return text === "" || Bun.stringWidth(whole) <= width ? whole : join(amount);
 }
 
-interface Subjects {
-  /** `2 of 5:`; empty for a single subject. */
-  readonly amount: string;
-  /** The amount and the subjects being worked on: `2 of 5: agent_0, agent_1`. */
-  readonly names: string;
-  /** The last text of one of them: `42 of 310 MB`. */
-  readonly text: string;
-}
-
-function subjectsOf({ active, ended }: TitleSummary): Subjects {
+/**
+ * The amount, such as `2 of 5:`, which is empty for a single subject; the amount and the subjects being worked on, such
+ * as `2 of 5: agent_0, agent_1`; the last text of one of them, such as `42 of 310 MB`.
+ */
+function subjectsOf({ active, ended }: TitleSummary) {
   const named = active.flatMap((entry) => entry.subject ?? []);
   const more = named.length > subjectsShown ? ` and ${named.length - subjectsShown} more` : "";
   const all = ended + active.length;

@@ -22,11 +22,6 @@ interface SendRequest {
   readonly files: readonly ListedFile[];
 }
 
-export interface Sent {
-  readonly files: number;
-  readonly bytes: number;
-}
-
 const atOnce = 16;
 
 /**
@@ -99,7 +94,7 @@ export async function sendFiles(
   { target, folder, files }: SendRequest,
   { connection, node }: { readonly connection: Connection; readonly node: string },
   signal: AbortSignal,
-): Promise<Sent> {
+) {
   const argv = ["sh", "-c", shellText(receiveFiles), "e2e-receive-files", folder];
   const stdin = tarStream(files.map(tarFile));
   const { status, stderr } = await connection.run({ argv, sudo: true, stdin }, signal);

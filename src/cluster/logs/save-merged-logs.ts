@@ -16,11 +16,6 @@ interface MergeRequest {
   readonly agoMs?: number | undefined;
 }
 
-interface MergedLogs {
-  readonly file: string;
-  readonly lines: number;
-}
-
 /** What the logs of all nodes together may take in memory, for each kind of log. */
 const mostBytesOfAll = 64_000_000;
 
@@ -32,7 +27,7 @@ export async function saveMergedLogs(
   work: Work,
   backend: Pick<Backend<unknown>, "consoleOutput">,
   { cluster, file, agoMs }: MergeRequest,
-): Promise<MergedLogs> {
+) {
   const { clock, progress } = work;
   using step = progress.start("Collect logs");
   await using connections = openMaskedConnections(cluster, work);

@@ -44,14 +44,8 @@ export function remainingWork(
   });
 }
 
-/** The nodes of one role, of which so many are upgraded at once. */
-interface Round {
-  readonly nodes: readonly NodeWork[];
-  readonly atOnce: number;
-}
-
-/** Masters one after the other, then agents, then public agents. */
-export const roundsOf = (work: readonly NodeWork[], parallel: number): readonly Round[] =>
+/** Masters one after the other, then agents, then public agents. Each round says how many are upgraded at once. */
+export const roundsOf = (work: readonly NodeWork[], parallel: number) =>
   roles
     .map((role) => ({
       nodes: work

@@ -22,6 +22,7 @@ import {
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { numbered } from "../../system/amounts.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
+import type { Unpacked } from "../../system/files/read-tar.ts";
 import type { Progress } from "../../system/runtime.ts";
 import type { JsonResults } from "../json-results.ts";
 
@@ -38,12 +39,7 @@ interface Task {
   readonly work: (
     source: { readonly connection: Connection; readonly node: string },
     signal: AbortSignal,
-  ) => Promise<Copied>;
-}
-
-interface Copied {
-  readonly files: number;
-  readonly bytes: number;
+  ) => Promise<Unpacked>;
 }
 
 const nodesAtOnce = 64;

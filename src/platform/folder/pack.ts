@@ -18,12 +18,6 @@ import installFile from "./install.sh" with { type: "text" };
 import { type PlatformFacts, asciiJson, platformHead, upgradeLine } from "./platform-file.ts";
 import { type PlatformFolder, type PlatformFolderFile, hasUpgrade } from "./read-folder.ts";
 
-interface PackedArtifact {
-  readonly sizeBytes: number;
-  /** In hexadecimal. */
-  readonly sha256: string;
-}
-
 /**
  * Writes the artifact where the user wants it. Throws `bad-usage` if it can't be written, or would
  * be in the folder.
@@ -35,7 +29,7 @@ export async function packFolder(
     file,
   }: { readonly folder: string; readonly platform: PlatformFolder; readonly file: string },
   signal: AbortSignal,
-): Promise<PackedArtifact> {
+) {
   const [root, parent] = await Promise.all([
     realpath(folder),
     realpath(dirname(file)).catch(() => dirname(file)),

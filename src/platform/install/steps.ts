@@ -263,30 +263,27 @@ const downloadLimitMs = 60 * 60_000;
 const stallLimitMs = 30_000;
 
 /** The artifact on this machine: downloaded at most once, no matter how often it is sent, and removed in the end. */
-function localArtifact(plan: InstallPlan, { clock }: PhaseWork): LocalSource {
+function localArtifact(plan: InstallPlan, { clock }: PhaseWork) {
   const held: { artifact?: LocalArtifact } = {};
+  const download: FetchArtifact["download"] = async (onProgress, signal) => {
+    held.artifact ??= await downloadArtifact(
+      plan.artifact,
+      {
+        clock,
+        workspaceFolder: plan.workspaceFolder,
+        sha256: plan.sha256,
+        deadlineMs: clock.now() + downloadLimitMs,
+        stallLimitMs,
+        onProgress,
+      },
+      signal,
+    );
+    return held.artifact;
+  };
   return {
-    download: async (onProgress, signal) => {
-      held.artifact ??= await downloadArtifact(
-        plan.artifact,
-        {
-          clock,
-          workspaceFolder: plan.workspaceFolder,
-          sha256: plan.sha256,
-          deadlineMs: clock.now() + downloadLimitMs,
-          stallLimitMs,
-          onProgress,
-        },
-        signal,
-      );
-      return held.artifact;
-    },
+    download,
     [Symbol.asyncDispose]: async () => {
       await held.artifact?.[Symbol.asyncDispose]();
     },
   };
-}
-
-interface LocalSource extends AsyncDisposable {
-  readonly download: FetchArtifact["download"];
 }

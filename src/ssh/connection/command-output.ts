@@ -203,22 +203,16 @@ export function lineSplitter(onLine: (line: string) => void): TextSink {
   };
 }
 
-/** Keeps the end of a text that arrives in chunks, so that a command with endless output can't fill the memory. */
-interface OutputTail {
-  add(text: string): void;
-  /** Returns the last `limit` characters of the text. */
-  text(): string;
-}
-
 /** Shorter parts are joined, because each takes more memory than its text. */
 const partCharacters = 4 * 1024;
 
-export function createOutputTail(limit: number): OutputTail {
+/** Keeps the end of a text that arrives in chunks, so that a command with endless output can't fill the memory. */
+export function createOutputTail(limit: number) {
   const parts: string[] = [];
   const kept = { length: 0 };
   const recent: { texts: string[]; length: number } = { texts: [], length: 0 };
   return {
-    add: (text) => {
+    add: (text: string) => {
       recent.texts.push(text);
       recent.length += text.length;
       if (recent.length < partCharacters && recent.texts.length < partCharacters) return;
@@ -230,6 +224,7 @@ export function createOutputTail(limit: number): OutputTail {
         parts.shift();
       }
     },
+    /** Returns the last `limit` characters of the text. */
     text: () => [...parts, ...recent.texts].join("").slice(-limit),
   };
 }
@@ -238,21 +233,12 @@ export function createOutputTail(limit: number): OutputTail {
  * Bytes on their way from a channel to a reader that may be slower: the channel pauses until the
  * reader asks for more.
  */
-interface ByteQueue {
-  add(chunk: Uint8Array): void;
-  end(): void;
-  /** Fails with the signal's reason once that is aborted. */
-  chunks(): AsyncGenerator<Uint8Array, void, undefined>;
-  /** From now on everything is dropped as it arrives. */
-  close(): void;
-}
-
-export function byteQueue(channel: CommandChannel, signal: AbortSignal): ByteQueue {
+export function byteQueue(channel: CommandChannel, signal: AbortSignal) {
   const waiting: Uint8Array[] = [];
   const state = { hasEnded: false, isClosed: false, wake: (): void => {} };
   signal.addEventListener("abort", () => state.wake(), { once: true });
   return {
-    add: (chunk) => {
+    add: (chunk: Uint8Array) => {
       if (state.isClosed || chunk.length === 0) return;
       waiting.push(chunk);
       channel.pause();
@@ -262,10 +248,12 @@ export function byteQueue(channel: CommandChannel, signal: AbortSignal): ByteQue
       state.hasEnded = true;
       state.wake();
     },
+    /** From now on everything is dropped as it arrives. */
     close: () => {
       state.isClosed = true;
       channel.resume();
     },
+    /** Fails with the signal's reason once that is aborted. */
     chunks: async function* () {
       for (;;) {
         signal.throwIfAborted();

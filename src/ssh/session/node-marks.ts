@@ -16,15 +16,6 @@ export type Mark =
   /** Printed on both streams by a root shell that waits for a line: the status of the line before. */
   | { readonly kind: "over"; readonly status: number };
 
-/** Reads the output of one stream. Output after a mark that came late is not lost: each mark is looked for anywhere. */
-interface MarkReader {
-  add(text: string): void;
-  /** No more text will come. */
-  end(): void;
-  /** The last part of what came before the command; undefined once it has begun. */
-  noise(): string | undefined;
-}
-
 interface Reading {
   readonly token: string;
   readonly onMark: (mark: Mark) => void;
@@ -37,7 +28,8 @@ interface Reading {
 const mostNoise = 4 * 1024;
 const longestMark = 300;
 
-export function createMarkReader({ token, onMark, onOutput, endsAtBegin }: Reading): MarkReader {
+/** Reads the output of one stream. Output after a mark that came late is not lost: each mark is looked for anywhere. */
+export function createMarkReader({ token, onMark, onOutput, endsAtBegin }: Reading) {
   const prefix = `${markStart}${token} `;
   const state: { held: string; noise: string | undefined } = { held: "", noise: "" };
   const pass = (text: string): void => {
@@ -50,7 +42,7 @@ export function createMarkReader({ token, onMark, onOutput, endsAtBegin }: Readi
     onMark(mark);
   };
   return {
-    add: (text) => {
+    add: (text: string): void => {
       if (endsAtBegin && state.noise === undefined) return onOutput(text);
       let rest = state.held + text;
       for (;;) {
@@ -72,10 +64,12 @@ export function createMarkReader({ token, onMark, onOutput, endsAtBegin }: Readi
       state.held = rest.slice(heldFrom);
       pass(rest.slice(0, heldFrom));
     },
+    /** No more text will come. */
     end: () => {
       pass(state.held);
       state.held = "";
     },
+    /** The last part of what came before the command; undefined once it has begun. */
     noise: () => state.noise,
   };
 }

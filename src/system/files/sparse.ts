@@ -75,33 +75,28 @@ export async function writeSparse(path: string, chunks: AsyncIterable<Uint8Array
   await file.truncate(offset);
 }
 
+const mostWrites = 16;
+
 /**
  * Writes while its caller prepares the next bytes. Disposal waits for writes that have begun, after
  * which the file may be closed.
  */
-interface Writer extends AsyncDisposable {
-  /** The bytes must stay as they are. Throws if an earlier write has failed. */
-  write(bytes: Uint8Array, position: number): Promise<void>;
-  /** Throws if a write has failed. */
-  finish(): Promise<void>;
-}
-
-const mostWrites = 16;
-
-function createWriter(file: FileHandle): Writer {
+function createWriter(file: FileHandle) {
   const pending: Promise<void>[] = [];
   const failures: unknown[] = [];
   const throwFailure = (): void => {
     if (failures.length > 0) throw failures[0];
   };
   return {
-    write: async (bytes, position) => {
+    /** The bytes must stay as they are. Throws if an earlier write has failed. */
+    write: async (bytes: Uint8Array, position: number) => {
       pending.push(
         writeAll(file, bytes, position).catch((error: unknown) => void failures.push(error)),
       );
       if (pending.length === mostWrites) await pending.shift();
       throwFailure();
     },
+    /** Throws if a write has failed. */
     finish: async () => {
       await Promise.all(pending);
       throwFailure();

@@ -38,13 +38,7 @@ export async function saveLaunch(directory: string, launch: SavedLaunch): Promis
   );
 }
 
-interface SavedLaunches {
-  readonly launches: readonly SavedLaunch[];
-  /** Names of files whose launches can't be known any more: damaged, from another version, or of another creation. */
-  readonly unreadable: readonly string[];
-}
-
-export async function readLaunches(directory: string): Promise<SavedLaunches> {
+export async function readLaunches(directory: string) {
   const folder = folderOf(directory);
   const names = (await readdir(folder).catch(() => []))
     .map((name) => /^(.+)\.json$/.exec(name)?.[1])
@@ -56,6 +50,7 @@ export async function readLaunches(directory: string): Promise<SavedLaunches> {
   );
   return {
     launches: launches.filter((launch) => launch !== undefined),
+    /** Names of files whose launches can't be known any more: damaged, from another version, or of another creation. */
     unreadable: names.filter((_, index) => launches[index] === undefined),
   };
 }

@@ -5,12 +5,6 @@
  */
 import type { EngineKind } from "./engine-kind.ts";
 
-interface ConnectionFailure {
-  readonly what: string;
-  readonly hint: string;
-  readonly reason: string;
-}
-
 type Row = readonly [pattern: RegExp, what: (title: string) => string, hint: string];
 
 /** The end of an instruction. */
@@ -155,10 +149,7 @@ const sources: readonly (readonly [start: RegExp, rows: readonly Row[]])[] = [
 ];
 
 /** Undefined for every other failure. */
-export function connectionFailure(
-  { title }: Pick<EngineKind, "title">,
-  stderr: string,
-): ConnectionFailure | undefined {
+export function connectionFailure({ title }: Pick<EngineKind, "title">, stderr: string) {
   const lines = stderr.split("\n").map((line) => line.trim());
   for (const [start, rows] of sources) {
     const first = lines.findIndex((line) => start.test(line.toLowerCase()));

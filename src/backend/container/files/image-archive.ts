@@ -31,17 +31,8 @@ const limits = { entries: 1_000_000, totalBytes: Number.MAX_SAFE_INTEGER };
 const loadLimitMs = 60 * 60_000;
 const mostDescriptionBytes = 4 * 1024 * 1024;
 
-interface ArchivedLayer {
-  /** The name of the entry. */
-  readonly name: string;
-  /** Uncompressed. */
-  readonly contents: AsyncIterable<Uint8Array>;
-}
-
-/** Yields the layers in an engine's archive, each once. */
-export async function* layersIn(
-  archive: AsyncIterable<Uint8Array>,
-): AsyncGenerator<ArchivedLayer, void, undefined> {
+/** Yields the layers in an engine's archive, each once: its entry's name, and its contents uncompressed. */
+export async function* layersIn(archive: AsyncIterable<Uint8Array>) {
   for await (const { kind, name, contents } of readTar(archive, limits)) {
     if (kind !== "file") continue;
     const layer = await layerOf(contents);
@@ -71,14 +62,8 @@ function decompressorOf(head: Buffer): Duplex | undefined {
   return head.readUInt32LE(0) === 0xfd_2f_b5_28 ? createDecompressor() : undefined;
 }
 
-interface Peeked {
-  /** The first bytes. */
-  readonly head: Buffer;
-  /** Everything, the first bytes included. */
-  readonly all: AsyncIterable<Uint8Array>;
-}
-
-async function peek(contents: AsyncIterable<Uint8Array>): Promise<Peeked> {
+/** Returns the first bytes, and everything, which includes them. */
+async function peek(contents: AsyncIterable<Uint8Array>) {
   const iterator = contents[Symbol.asyncIterator]();
   const taken: Uint8Array[] = [];
   for (let bytes = 0; bytes < blockBytes;) {

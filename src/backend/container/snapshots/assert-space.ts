@@ -190,17 +190,7 @@ async function spaceHint(
   return `Sparse files take their whole size in a snapshot, such as ${outsideLine(path, 100)} of ${node} (${gigabytes(bytes / 1024)} GB): remove them. ${usual}`;
 }
 
-interface SparseFile {
-  readonly node: string;
-  readonly path: string;
-  readonly bytes: number;
-}
-
-async function findSparse(
-  engine: Engine,
-  node: NodeContainer,
-  signal: AbortSignal,
-): Promise<readonly SparseFile[]> {
+async function findSparse(engine: Engine, node: NodeContainer, signal: AbortSignal) {
   const words = ["exec", "--user=0:0", node.id, "/bin/sh", "-ec", shellText(listSparseFile)];
   const printed = await engine.ask({ words, limitMs: countLimitMs }, signal).catch(() => "");
   return printed.split("\n").flatMap((line) => {
