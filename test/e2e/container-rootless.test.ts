@@ -86,6 +86,7 @@ async function expectRootlessLife(place: LifePlace, id: string): Promise<void> {
     succeed(place, `run -c ${id} --node agent_0 ${line}`);
   await expectLife(place, id, async () => {
     expect(await succeed(place, `inspect -c ${id}`)).toMatch(/through (?:Docker|Podman)/);
+    await onAgent("test ! -f /dev/loop-control");
     await succeed(place, `fault partition --between agent_0 --and master_0 --for 10m -c ${id}`);
     const cut = await place.run(`run -c ${id} --node agent_0 ping -c 1 -W 5 master-0`.split(" "));
     expect(cut.status, cut.stderr).toBe(1);

@@ -74,7 +74,8 @@ cut_off() {
 [ -e /dev/kmsg ] || ln -s console /dev/kmsg
 control=/dev/loop-control
 [ -e "$control" ] || mknod "$control" c 10 237 2>/dev/null
-if (: <>"$control") 2>/dev/null; then
+# Without the first check, the shell would create a file.
+if [ -c "$control" ] && (: <>"$control") 2>/dev/null; then
   for number in $(seq 0 $(($(grep -c " loop[0-9]*\$" /proc/partitions) + 15))); do
     [ -e "/dev/loop$number" ] || mknod -m 660 "/dev/loop$number" b 7 "$number"
   done

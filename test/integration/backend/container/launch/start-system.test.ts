@@ -1,6 +1,7 @@
 /** The parts of start-system.sh that decide whether a node starts at all, and what it can do to this computer. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import startSystem from "../../../../../src/backend/container/launch/start-system.sh" with { type: "text" };
 import { noteEnd } from "../../../../../src/backend/container/launch/self-reboot.ts";
@@ -104,5 +105,14 @@ describe("a node", () => {
     expect(await start()).toEqual({ status: 0, stdout: "", stderr: "" });
     await Bun.write(sysrq, "");
     expect((await start()).stdout).toBe(`--bind ${sysrq} ${sysrq}\n-o remount,bind,ro ${sysrq}\n`);
+  });
+
+  test("whose engine gives no loop devices has no files in their places", async () => {
+    await using folder = await scratchFolder();
+    const [, devices = ""] = /^(control=[^]*?\nfi)\n/m.exec(startSystem) ?? [];
+    const script = `mknod() { false; }\n${devices.replaceAll("/dev/loop", `${folder.path}/loop`)}`;
+    const started = await runShell(["sh"], script, { PATH: process.env["PATH"]! });
+    expect(started).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(await readdir(folder.path)).toEqual([]);
   });
 });
