@@ -52,7 +52,7 @@ export class Terminal {
   }
 
   get screen(): Screen {
-    const size = (): WindowSize => this.#size("stderr");
+    const size = () => this.#size("stderr");
     const columns = (): number => this.columns("stderr");
     const write = (text: string): void => this.#write("stderr", text);
     return {
@@ -77,7 +77,7 @@ export class Terminal {
    * Asks the system as node:tty does. `process.stderr.columns` would make the description
    * non-blocking; see `openOutput`.
    */
-  #size(name: OutputName): WindowSize {
+  #size(name: OutputName) {
     const size: [columns: number, rows: number] = [0, 0];
     try {
       const { TTY } = this.#host.binding?.("tty_wrap") ?? {};
@@ -136,11 +136,6 @@ export class Terminal {
 
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));
-
-interface WindowSize {
-  readonly columns: number | undefined;
-  readonly rows: number | undefined;
-}
 
 /** A terminal without a configured size reports 0, as on some build machines. */
 const knownSize = (size: number): number | undefined => (size === 0 ? undefined : size);

@@ -12,7 +12,7 @@ import { TooManySecrets, hideSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
-import { type OpenForward, forwardPort } from "../ssh/forward-port.ts";
+import { forwardPort } from "../ssh/forward-port.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { recordStep } from "./events/record-event.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
@@ -371,7 +371,7 @@ export async function forwardToNode(
   work: Work,
   cluster: ClusterRecord,
   { node, port, localPort }: NodePort,
-): Promise<OpenForward> {
+) {
   await assertKeyIsHere(cluster);
   const connections = openConnections(cluster.directory, work);
   const closeConnections = () => connections[Symbol.asyncDispose]();

@@ -113,14 +113,12 @@ function urlOf({ web }: NodeRecord, { scheme, path }: WebEndpoint): string {
   return new URL(path, `${scheme}://${web.host}:${port}/`).href;
 }
 
-interface OpenWebUi extends AsyncDisposable, Pick<FoundWebUi, "url" | "authority"> {}
-
 /** Where the node can't be reached, leads a port of 127.0.0.1 there, until it is disposed of. */
 export async function openWayTo(
   work: Work,
   cluster: ClusterRecord,
   { url, authority, beyond: node }: FoundWebUi,
-): Promise<OpenWebUi | undefined> {
+) {
   if (node === undefined) return undefined;
   const { protocol, origin, port: given } = new URL(url);
   const port = Number(given) || webPortsOf(undefined)[protocol === "https:" ? "https" : "http"];

@@ -23,20 +23,17 @@ interface Measurement {
   readonly roundTripMs: number;
 }
 
-/** What `correctClock` found at the end. */
-type Correction = Measurement & { readonly sets: number };
-
 /**
  * Sets a node's clock by ours, by measured differences: whatever is computed here and set there is
  * late by the time of the way, and of a program's start. A clock that is right already isn't
- * touched, and one that a fault has set wrong stays wrong by as much. Throws
- * `remote-command-failed` if the node refuses.
+ * touched, and one that a fault has set wrong stays wrong by as much. Resolves with what it found
+ * at the end. Throws `remote-command-failed` if the node refuses.
  */
 export async function correctClock(
   { clock, progress, signal }: Pick<Work, "clock" | "progress" | "signal">,
   connection: Pick<Connection, "run">,
   name: string,
-): Promise<Correction> {
+): Promise<Measurement> {
   const talk = new Talk();
   const argv = [
     "sh",
@@ -74,15 +71,16 @@ async function correct(
   say: (word: string) => Promise<string>,
   name: string,
   clock: Pick<Clock, "now">,
-): Promise<Correction> {
+): Promise<Measurement> {
   // How late a set takes effect, as far as earlier ones have shown.
   let lateMs = 0;
   // What the last measurement may have missed is no sign of that.
   let missedMs = 0;
   for (let sets = 0; ; sets += 1) {
-    const { offsetMs, roundTripMs } = await measure(say, clock);
+    const found = await measure(say, clock);
+    const { offsetMs, roundTripMs } = found;
     if (!Number.isFinite(offsetMs)) throw refused(name, "it does not tell the time");
-    if (Math.abs(offsetMs) <= closeMs || sets === mostSets) return { offsetMs, roundTripMs, sets };
+    if (Math.abs(offsetMs) <= closeMs || sets === mostSets) return found;
     if (sets > 0 && Math.abs(offsetMs) > missedMs) lateMs -= offsetMs / sets;
     missedMs = roundTripMs / 2;
     const shift = BigInt(Math.round((lateMs - offsetMs) * 1000)) * 1000n;

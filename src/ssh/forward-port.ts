@@ -16,15 +16,11 @@ export interface Forward {
   readonly onFailure: (reason: string) => void;
 }
 
-export interface OpenForward extends AsyncDisposable {
-  readonly localPort: number;
-}
-
 /**
  * Listens on 127.0.0.1 only, and leads each connection through SSH to a port of the node, whose own
  * address is tried first, then its 127.0.0.1. Throws `bad-usage` if the local port can't be opened.
  */
-export async function forwardPort(forward: Forward, signal: AbortSignal): Promise<OpenForward> {
+export async function forwardPort(forward: Forward, signal: AbortSignal) {
   const open = new Set<Socket>();
   // What has sent everything may still want the answer.
   const server = createServer({ allowHalfOpen: true }, (socket) => {

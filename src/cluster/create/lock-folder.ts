@@ -1,4 +1,4 @@
-import type { Backend, CreationFolder } from "../../backend/contract.ts";
+import type { Backend } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,13 +19,6 @@ import type { Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";
 import type { CreateRequest } from "./create-request.ts";
 
-interface LockedFolder extends CreationFolder {
-  /** The folder that holds all creations of this backend and scope. */
-  readonly root: string;
-  /** The public half of the key that opens the nodes, as an `authorized_keys` line. */
-  readonly publicKey: string;
-}
-
 /**
  * Locks the creation's folder on this machine, which holds the key that opens the nodes. The folder
  * belongs to this process until `endCreation`.
@@ -38,7 +31,7 @@ export async function lockFolder(
     ownKey,
     commandLine,
   }: Pick<CreateRequest<never>, "clusterId" | "ownKey" | "commandLine">,
-): Promise<LockedFolder> {
+) {
   const [{ generateKeyPair }, { proveOpenSshReads, readKeyPair }] = await Promise.all([
     import("../../ssh/keys.ts"),
     import("../../ssh/own-key.ts"),
@@ -46,6 +39,7 @@ export async function lockFolder(
   const keys =
     ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
+  // The folder that holds all creations of this backend and scope.
   const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
   const directory = creationDirectory(root, clusterId, creationId);
   // Otherwise only `run` would find out that ssh can't use the key, on a cluster that exists already.

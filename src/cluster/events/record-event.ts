@@ -82,11 +82,6 @@ export function checkRecorder(
   };
 }
 
-interface RunRecorder extends Disposable {
-  /** Records the end: the statuses of all nodes, and why they say nothing about the command, if they don't. */
-  readonly end: (statuses: readonly number[], text?: string) => void;
-}
-
 /**
  * Records that a command begins on nodes, or on this computer if there are none. Disposal records
  * that it did not run to its end, unless an end is recorded.
@@ -96,7 +91,7 @@ export function runRecorder(
   { words, fails = false }: { readonly words: readonly string[]; readonly fails?: boolean },
   nodes: readonly NodeRecord[],
   runtime: Recorder,
-): RunRecorder {
+) {
   const run = {
     kind: "run",
     command: maskedCommand(words),
@@ -105,7 +100,8 @@ export function runRecorder(
   recordEvent(directory, { ...run, course: "begun" }, runtime);
   const state = { hasEnded: false };
   const wanted = { fails, isRemote: nodes.length > 0 };
-  const end: RunRecorder["end"] = (statuses, given) => {
+  /** Records the statuses of all nodes, and why they say nothing about the command, if they don't. */
+  const end = (statuses: readonly number[], given?: string): void => {
     if (state.hasEnded) return;
     state.hasEnded = true;
     const text = given ?? (fails ? "it was expected to fail" : undefined);

@@ -39,11 +39,6 @@ interface WatchRequest {
   readonly onTrouble: (trouble: Trouble) => void;
 }
 
-export interface Watch extends AsyncDisposable {
-  /** Waits for what the nodes still have to say, and returns all troubles. */
-  readonly end: () => Promise<readonly Trouble[]>;
-}
-
 /** How long the command waits until all nodes are watched. */
 const beginLimitMs = 15_000;
 /** How long the nodes have for their last words. */
@@ -61,7 +56,7 @@ const mostOfKind = 500;
  * platform's own program. Resolves when that has begun on every node; a node that can't be watched
  * only causes a warning, and is tried again.
  */
-export async function startWatch(work: Work, request: WatchRequest): Promise<Watch> {
+export async function startWatch(work: Work, request: WatchRequest) {
   const { progress } = work;
   const { cluster } = request;
   const disposal = new AbortController();
@@ -90,7 +85,8 @@ export async function startWatch(work: Work, request: WatchRequest): Promise<Wat
     await Promise.allSettled([looking, ...watched.map(({ watching }) => watching)]);
     await connections[Symbol.asyncDispose]();
   });
-  const watch: Watch = {
+  const watch = {
+    /** Waits for what the nodes still have to say, and returns all troubles. */
     end: once(async () => {
       ended.resolve();
       const present = watched.filter(({ status }) => status.isOn);

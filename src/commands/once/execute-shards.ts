@@ -19,13 +19,6 @@ interface Shared {
   readonly reasons: Set<string>;
 }
 
-interface Outcome {
-  readonly name: string;
-  readonly exitCode: number;
-  /** Why the exit code isn't the command's. */
-  readonly error?: unknown;
-}
-
 const bugExitCode = 70;
 
 /**
@@ -86,7 +79,7 @@ async function runShard(
   input: OnceInput & { readonly shard: Source },
   { waits, reasons }: Shared,
   context: Context,
-): Promise<Outcome> {
+) {
   const { name } = input.shard;
   const progress = new ShardProgress(context.progress, { name, waits, clock: context.clock });
   const { log } = progress;
@@ -124,6 +117,7 @@ async function runShard(
     if (!context.signal.aborted) progress.note([...explanation, ...logLine(log.path)].join("\n"));
     const exitCode =
       failure.exitCode ?? (origin instanceof ClusterError ? origin.exitCode : bugExitCode);
+    // The error says why the exit code isn't the command's.
     return { name, exitCode, error };
   } finally {
     progress.waiting("");

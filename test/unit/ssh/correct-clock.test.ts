@@ -80,11 +80,7 @@ test.each([
 test("a clock that is right isn't touched", async () => {
   const node: Node = { offsetMs: 15, wayMs: 30, lateMs: [0], sets: 0 };
   const { connection, runtime } = open(node);
-  expect(
-    await correctClock({ ...runtime, signal: neverAborted }, connection, "master_0"),
-  ).toMatchObject({
-    sets: 0,
-  });
+  await correctClock({ ...runtime, signal: neverAborted }, connection, "master_0");
   expect([node.offsetMs, node.sets]).toEqual([15, 0]);
 });
 

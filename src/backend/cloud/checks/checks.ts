@@ -166,24 +166,17 @@ async function checkAdminAddress(facts: CloudFacts, keys: KeyLocation): Promise<
   );
 }
 
-interface LivingCluster {
-  readonly id: string;
-  readonly groupId: string;
-  /** The address ranges that may log in. */
-  readonly cidrs: readonly string[];
-}
-
-/** Returns the clusters whose key is on this machine. Nobody logs in to others from here. */
+/** Returns the clusters whose key is on this machine, with the ranges that may log in. Nobody logs in to others from here. */
 async function clustersOfThisMachine(
   machines: readonly Machine[],
   groups: readonly Group[],
   { region, environment }: KeyLocation,
-): Promise<readonly LivingCluster[]> {
+) {
   const living = machines.filter(({ state }) => ["starting", "running"].includes(state));
   const used = new Set(living.flatMap(({ groupIds }) => groupIds));
   const root = join(stateFolder(environment), "cloud", region);
   const found = await Promise.all(
-    groups.map(async (group): Promise<LivingCluster | undefined> => {
+    groups.map(async (group) => {
       const { clusterId, creationId } = group;
       const { privateKey } = creationFiles(creationDirectory(root, clusterId, creationId));
       if (!used.has(group.id) || !(await isAccessible(privateKey))) return undefined;
