@@ -34,21 +34,14 @@ export async function runCommandLine(
   const runtimeVariables = found.filter((name) => host.env[name] !== "");
   for (const name of found) delete host.env[name];
   const areDumpsDisabled = await disableCoreDumps();
-  const invocation = { cwd: host.cwd(), environment: { ...host.env } };
+  const environment = { ...host.env };
   // Bun would accept any certificate. Programs of the user's get it all the same.
   delete host.env["NODE_TLS_REJECT_UNAUTHORIZED"];
   const [terminal, masker] = [new Terminal(host, outputs), new Masker()];
-  const run: Run = {
-    program,
-    host,
-    terminal,
-    masker,
-    invocation,
-    runtimeVariables,
-    areDumpsDisabled,
-  };
+  const run = { program, host, terminal, masker, runtimeVariables, areDumpsDisabled };
   try {
-    await runSelected(await selectCommand(program, argv), argv.slice(1), run);
+    const invocation = { cwd: currentFolder(host), environment };
+    await runSelected(await selectCommand(program, argv), argv.slice(1), { ...run, invocation });
   } catch (error) {
     // This only reports failures before there was a command to run, so -v and --output are unknown.
     const report = reportError(error, { program, logPath: undefined });
@@ -57,6 +50,17 @@ export async function runCommandLine(
     host.exitCode = report.exitCode;
   }
   await terminal.flush();
+}
+
+function currentFolder(host: ProcessLike): string {
+  try {
+    return host.cwd();
+  } catch (error) {
+    throw new ClusterError("machine-not-set-up", "The current folder was removed, or is closed.", {
+      hint: "Change to another folder, and run the command again.",
+      cause: error,
+    });
+  }
 }
 
 async function selectCommand(program: Program, argv: readonly string[]): Promise<Command> {

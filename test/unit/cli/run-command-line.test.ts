@@ -229,3 +229,17 @@ test("if the result is lost, that is reported before the program ends by a signa
     { signal: "SIGTERM", stdout: "", stderr: expect.stringMatching(/\n\[output-lost\]\n$/) },
   ]);
 });
+
+test("a folder that was removed below the program is named with a remedy, without a stack", async () => {
+  const { host, run } = openProcess();
+  const removed = Object.assign(new Error("uv_cwd"), { code: "ENOENT", syscall: "uv_cwd" });
+  host.cwd = () => {
+    throw removed;
+  };
+  const { exitCode, stderr } = await run(programOf({ run: async () => {} }));
+  expect(exitCode).toBe(5);
+  expect(stderr).toBe(
+    "Error: The current folder was removed, or is closed.\n" +
+      "Change to another folder, and run the command again.\n[machine-not-set-up]\n",
+  );
+});
