@@ -3,7 +3,7 @@
  * of steps, `installOn` the part that runs on the machines, and `undoCreation` the roll-back after a failure, or after
  * the use. The order is stated nowhere else.
  */
-import type { Creation } from "../backend/contract.ts";
+import type { Backend, Creation } from "../backend/contract.ts";
 import { rm } from "node:fs/promises";
 import { ClusterError, hasErrorId, messageOf } from "../errors.ts";
 import type { ClusterRecord, NodeRecord } from "../model/cluster-record.ts";
@@ -27,7 +27,7 @@ import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import { creationFiles, endCreation } from "../store/creation-folder.ts";
 import { poll, retry } from "../system/retry.ts";
 import { type Runtime, type Work, endedBy } from "../system/runtime.ts";
-import { type Task, type TaskGroup, withTasks } from "../system/concurrency.ts";
+import { type Task, type TaskGroup, both, withTasks } from "../system/concurrency.ts";
 import { orAborted, timeLimit, whileWaitingFor } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { openConnections } from "./connections.ts";
@@ -93,11 +93,12 @@ export async function createOpenCluster<Options>(
     () => begun.creation?.remains()?.left ?? "Nothing has been created.",
   );
   try {
-    const creation = await planMachines(request, target, inTime.signal);
+    const planned = planMachines(request, target, inTime.signal);
+    // A plan reckons with clusters whose time is over as if they were gone.
+    const [creation] = await both(planned, removeExpired(backend, inTime.signal));
     begun.creation = creation;
     for (const line of creation.summary.lines) work.progress.detail(1, line.join(": "));
     await removeLeftovers(inTime, backend, { root: folder.root, clusterId });
-    await backend.local?.removeExpired(inTime.signal);
     await creation.claim(folder, inTime.signal);
     const logIn = await firstLogin(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
@@ -126,6 +127,9 @@ export async function createOpenCluster<Options>(
     throw error;
   }
 }
+
+const removeExpired = async ({ local }: Pick<Backend<never>, "local">, signal: AbortSignal) =>
+  local?.removeExpired(signal);
 
 interface Start<Options> extends Pick<MachinesToStart, "publicKey" | "logIn"> {
   readonly request: CreateRequest<Options>;

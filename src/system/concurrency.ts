@@ -137,6 +137,15 @@ function interruption([body, ...tasks]: readonly Outcome<unknown>[], reason: unk
   return errors.find((error) => error instanceof Error && error.cause === reason) ?? reason;
 }
 
+/** Waits for both, even after one fails: when this has failed, neither may still be running. */
+export async function both<One, Other>(
+  one: Promise<One>,
+  other: Promise<Other>,
+): Promise<readonly [One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
 /** Calls `ask` on the first call only. Later calls get the same answer or the same failure. */
 export function once<Value>(ask: () => Promise<Value>): () => Promise<Value> {
   const cached: { answer?: Promise<Value> } = {};

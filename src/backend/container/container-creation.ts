@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { both } from "../../system/concurrency.ts";
 import type { Runtime, Clock } from "../../system/runtime.ts";
 import type {
   Creation,
@@ -152,15 +153,6 @@ export class ContainerCreation extends ContainerMachines implements Creation {
       launchNodes(this.#plan.engine, { plan, first, identityOf, onStart }, signal),
     );
   }
-}
-
-/** Waits for both, even after one fails: when a claim has failed, no request may still be running. */
-async function both<One, Other>(
-  one: Promise<One>,
-  other: Promise<Other>,
-): Promise<readonly [One, Other]> {
-  await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
 }
 
 export interface ResolvedCreation extends Way {
