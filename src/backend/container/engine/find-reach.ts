@@ -1,6 +1,6 @@
-import { describeEach } from "../records/read-containers.ts";
+import { inspect } from "../records/read-containers.ts";
 import { assertUsable } from "./assert-usable.ts";
-import type { EngineFacts, EngineKind, Reach } from "./engine-kind.ts";
+import type { DescribedNetwork, EngineFacts, EngineKind, Reach } from "./engine-kind.ts";
 import type { Engine } from "./engine.ts";
 import { ownInterfaces } from "./passage.ts";
 
@@ -46,26 +46,27 @@ export async function findReach(
   if (facts.location === "elsewhere") return throughEngine(`${title} runs on another computer`);
   if (facts.location === "service") return throughEngine(`${title} is used through its service`);
   if (facts.location === "here") return { reach: "direct", why: `${title} runs on this computer` };
-  const bridges = await randomBridges(engine, signal);
+  const networks = await customNetworks(engine, signal);
   const own = ownInterfaces();
-  const shared = bridges.find((bridge) => own.has(bridge));
+  const shared = networks.map(randomBridge).find((bridge) => own.has(bridge));
   if (shared !== undefined)
     return { reach: "direct", why: `${title}'s bridge ${shared} is on this computer` };
-  if (bridges.length > 0) return throughEngine(`${title}'s bridges are not on this computer`);
+  const described = await inspect(engine, { names: networks, kind: "network" }, signal);
+  if (described.some((network) => hasRandomBridge(engine.kind.readNetwork(network))))
+    return throughEngine(`${title}'s bridges are not on this computer`);
   return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
 }
 
-/**
- * The bridges that Docker named after the random ids of their networks, so that no other computer
- * has one of that name.
- */
-async function randomBridges(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
+/** The ids of networks that may have bridges with random names. */
+async function customNetworks(engine: Engine, signal: AbortSignal): Promise<readonly string[]> {
   const custom = ["--filter=type=custom", "--filter=driver=bridge"];
   const words = ["network", "ls", "--quiet", "--no-trunc", ...custom];
-  const networks = await describeEach(engine, { words, kind: "network" }, signal);
-  return networks.flatMap((network) => {
-    const { id, bridge } = engine.kind.readNetwork(network);
-    const isRandom = typeof id === "string" && bridge === `br-${id.slice(0, 12)}`;
-    return isRandom && /^br-[0-9a-f]{12}$/.test(bridge) ? [bridge] : [];
-  });
+  const lines = (await engine.ask({ words }, signal)).split("\n");
+  return lines.filter((line) => /^[0-9a-f]{64}$/.test(line));
 }
+
+/** Docker's name for a bridge, from the random id of its network, so that no other computer has one of that name. */
+const randomBridge = (id: string): string => `br-${id.slice(0, 12)}`;
+
+const hasRandomBridge = ({ id, bridge }: DescribedNetwork): boolean =>
+  typeof id === "string" && bridge === randomBridge(id);

@@ -291,9 +291,14 @@ test.skipIf(thisPlatform() !== "linux")(
 );
 
 /** How the nodes of a Docker are reached that has these networks of its users. */
-const wayTo = async (networks: readonly object[], platform: NodeJS.Platform = "linux") => {
+const wayTo = async (
+  networks: readonly { readonly Id?: string }[],
+  platform: NodeJS.Platform = "linux",
+) => {
   const ask: Engine["ask"] = async ({ words: [, command] }) =>
-    Promise.resolve(command === "ls" ? "one\ntwo" : JSON.stringify(networks));
+    Promise.resolve(
+      command === "ls" ? networks.map(({ Id }) => Id).join("\n") : JSON.stringify(networks),
+    );
   const facts = docker.readFacts({ OperatingSystem: "Debian GNU/Linux 12" });
   return await findReach({ ...engine(docker), ask }, facts, platform, neverAborted);
 };
