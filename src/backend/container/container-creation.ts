@@ -92,13 +92,14 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const { reach } = this;
     const labels = this.labelsOf(name, reach);
     const { facts, image } = resolved;
+    const hasUsualRanges = resolved.reach === "direct" && facts.hasUsualRanges;
     const tried = rememberedRights(
       engine,
       { facts, image: image.name, memory: this.rightsMemory },
       signal,
     );
     const [{ range, bridge }, rights] = await both(
-      createNetwork(engine, { ...name, labels, reach }, [], signal),
+      createNetwork(engine, { ...name, labels, reach, hasUsualRanges }, [], signal),
       tried,
     );
     this.begun.bridge = bridge;

@@ -97,10 +97,11 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     using step = this.runtime.progress.start("Copy file systems");
     const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
+    const hasUsualRanges = this.#plan.reach === "direct" && origin.engineFacts.hasUsualRanges;
     signal.throwIfAborted();
     const { range, bridge } = await createNetwork(
       engine,
-      { ...name, labels, reach },
+      { ...name, labels, reach, hasUsualRanges },
       known,
       signal,
     );

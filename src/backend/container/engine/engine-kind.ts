@@ -90,6 +90,8 @@ export interface EngineFacts {
   /** Whether images are containerd's, which are not in the engine's folder. */
   readonly hasContainerdStore: boolean;
   readonly storageDriver: string;
+  /** Whether networks get one of Docker's usual ranges, since its configuration names no others. */
+  readonly hasUsualRanges: boolean;
   /** Where the engine keeps images and containers, on the machine that it runs on. */
   readonly rootFolder: string;
   readonly memoryBytes: number;

@@ -41,6 +41,7 @@ const docker: EngineKind = {
         ([, value]) => value === "io.containerd.snapshotter.v1",
       ),
       storageDriver: info.Driver ?? "",
+      hasUsualRanges: (info.DefaultAddressPools ?? []).length === 0,
       rootFolder: info.DockerRootDir ?? "",
       memoryBytes: info.MemTotal ?? 0,
       // What isn't said doesn't count as working.
@@ -130,6 +131,7 @@ const podman: EngineKind = {
       hasRemappedUsers: false,
       hasContainerdStore: false,
       storageDriver: store.graphDriverName ?? "",
+      hasUsualRanges: false,
       rootFolder: store.graphRoot ?? "",
       memoryBytes: host.memTotal ?? 0,
       idleLimits: isRootless(host) ? idleLimits(host) : [],
@@ -242,6 +244,7 @@ interface DockerInformation {
   readonly CgroupDriver?: string;
   readonly CgroupVersion?: string;
   readonly SecurityOptions?: readonly string[] | null;
+  readonly DefaultAddressPools?: readonly unknown[] | null;
   readonly Driver?: string;
   readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly DockerRootDir?: string;

@@ -21,6 +21,8 @@ import {
 interface NewNetwork extends CreationName {
   readonly labels: LabelValues;
   readonly reach: Reach;
+  /** Whether the engine would offer one of Docker's usual ranges, and this computer's routes show which of them it uses. */
+  readonly hasUsualRanges?: boolean;
 }
 
 /** What only some networks need. */
@@ -38,13 +40,13 @@ async function create(
   engine: Engine,
   { labels, ...name }: NewNetwork,
   { range, mtu }: NetworkWishes,
-): Promise<void> {
+): Promise<string> {
   const words = [
     ...(range === undefined ? [] : [`--subnet=${range}`, `--gateway=${addressesIn(range, 0)[0]}`]),
     ...(mtu === undefined ? [] : [`--opt=${engine.kind.defaultNetwork.mtuOption}=${mtu}`]),
     ...(labels.offline === undefined ? [] : engine.kind.offlineWords),
   ];
-  await engine.change({
+  return engine.change({
     words: [
       "network",
       "create",
@@ -60,6 +62,8 @@ const remove = async (engine: Engine, name: CreationName): Promise<unknown> =>
   engine.change({ words: ["network", "rm", networkName(name)] });
 
 const mostRanges = 32;
+/** Of our choice. Each is tried only if the one before was taken meanwhile. */
+const mostChosen = 4;
 
 interface CreatedNetwork {
   /** Its addresses, such as `172.18.0.0/16`. */
@@ -69,8 +73,8 @@ interface CreatedNetwork {
 }
 
 /**
- * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. The engine offers its
- * first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`,
+ * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. We choose a free range where
+ * we know what the engine would offer. Else the engine offers its first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`,
  * which the nodes reach in another way, a temporary network occupies it while the engine is asked
  * again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if
  * the engine has no range left.
@@ -82,6 +86,12 @@ export async function createNetwork(
   signal: AbortSignal,
 ): Promise<CreatedNetwork> {
   const mtu = await networkMtu(engine, network.reach, signal);
+  const chosen = network.hasUsualRanges === true ? freeRanges(await usedNetworks(), known) : [];
+  for (const range of chosen.slice(0, mostChosen)) {
+    signal.throwIfAborted();
+    const id = await claimRange(engine, network, { range, mtu });
+    if (id !== undefined) return { range, bridge: engine.kind.readNetwork({ Id: id }).bridge };
+  }
   const holders: CreationName[] = [];
   try {
     for (let tries = 0; tries < mostRanges; tries += 1) {
@@ -93,7 +103,7 @@ export async function createNetwork(
       if (isUsable && engine.kind.grantsAddresses) return created;
       await remove(engine, network);
       if (isUsable) {
-        if (await claimRange(engine, network, { range, mtu }))
+        if ((await claimRange(engine, network, { range, mtu })) !== undefined)
           return await readCreated(engine, network, signal);
         continue;
       }
@@ -125,9 +135,10 @@ export async function restoreNetwork(
 ): Promise<void> {
   if (id !== undefined) return;
   const { clusterId, creationId } = name;
-  const reach = labels.reach === "direct" ? "direct" : "engine";
+  const reach: Reach = labels.reach === "direct" ? "direct" : "engine";
   const mtu = await networkMtu(engine, reach, signal);
-  if (await claimRange(engine, { clusterId, creationId, labels, reach }, { range, mtu })) return;
+  const network: NewNetwork = { clusterId, creationId, labels, reach };
+  if ((await claimRange(engine, network, { range, mtu })) !== undefined) return;
   throw new ClusterError(
     "capacity-lacking",
     `The network of cluster "${clusterId}" was removed, and another network has its addresses (${range}) now.`,
@@ -138,20 +149,52 @@ export async function restoreNetwork(
   );
 }
 
-/** Whether nobody else took the range first. */
+/** Returns what the engine prints, such as the network's id; undefined if somebody else took the range first. */
 async function claimRange(
   engine: Engine,
   network: NewNetwork,
   wishes: NetworkWishes,
-): Promise<boolean> {
+): Promise<string | undefined> {
   try {
-    await create(engine, network, wishes);
-    return true;
+    return await create(engine, network, wishes);
   } catch (error) {
-    if (isRangeTaken(error)) return false;
+    if (isRangeTaken(error)) return undefined;
     throw error;
   }
 }
+
+/** https://github.com/moby/moby/blob/v20.10.24/vendor/github.com/docker/libnetwork/ipamutils/utils.go */
+const usualRanges = [
+  ...Array.from({ length: 15 }, (_, place) => `172.${17 + place}.0.0/16`),
+  ...Array.from({ length: 16 }, (_, place) => `192.168.${16 * place}.0/20`),
+];
+
+/**
+ * Returns Docker's usual ranges that overlap with none of these networks, from one at random on, because others choose
+ * at the same time. Without any network that is used, there is nothing to choose by.
+ */
+export function freeRanges(used: readonly string[], known: readonly string[]): readonly string[] {
+  if (used.length === 0) return [];
+  const taken = [...used, ...known];
+  const free = usualRanges.filter((range) => !taken.some((network) => overlap(range, network)));
+  const start = Math.floor(Math.random() * free.length);
+  return [...free.slice(start), ...free.slice(0, start)];
+}
+
+/** What routes and name servers of this computer say. By them, Docker itself avoids ranges. */
+async function usedNetworks(): Promise<readonly string[]> {
+  const [routes, ...resolvers] = await Promise.all([
+    readRoutes(),
+    ...resolverFiles.map(async (path) => readOwnText(path).catch(() => "")),
+  ]);
+  const servers = resolvers.join("\n").matchAll(/^nameserver\s+(\S+)/gm);
+  return [
+    ...routes.map(({ network }) => network),
+    ...[...servers].map(([, server]) => `${server}/32`),
+  ];
+}
+
+const resolverFiles = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"] as const;
 
 async function readCreated(
   engine: Engine,
@@ -205,14 +248,33 @@ const parseMtu = (text: unknown): number | undefined =>
 
 /** The MTU of the interface with this computer's default route; undefined if it has none. */
 async function outgoingMtu(): Promise<number | undefined> {
-  const routes = await readOwnText("/proc/net/route").catch(() => "");
-  const [first] = routes
-    .split("\n")
-    .map((line) => line.split("\t"))
-    .filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000")
-    .toSorted((a, b) => Number(a[6]) - Number(b[6]));
+  const [first] = (await readRoutes())
+    .filter(({ network }) => network === "0.0.0.0/0")
+    .toSorted((a, b) => a.metric - b.metric);
   if (first === undefined) return undefined;
-  return parseMtu(await readOwnText(`/sys/class/net/${first[0]}/mtu`).catch(() => ""));
+  return parseMtu(await readOwnText(`/sys/class/net/${first.device}/mtu`).catch(() => ""));
+}
+
+interface Route {
+  readonly device: string;
+  /** Such as `172.18.0.0/16`. */
+  readonly network: string;
+  readonly metric: number;
+}
+
+/** This computer's routes; none where there is no such file. */
+const readRoutes = async (): Promise<readonly Route[]> =>
+  parseRoutes(await readOwnText("/proc/net/route").catch(() => ""));
+
+export function parseRoutes(text: string): readonly Route[] {
+  const [, ...lines] = text.trim().split("\n");
+  return lines.map((line) => {
+    const [device = "", destination = "", , , , , metric, mask = ""] = line.split("\t");
+    const bits = Number.parseInt(mask, 16).toString(2).replaceAll("0", "").length;
+    // Its bytes are in the order of the processor.
+    const bytes = Buffer.from(destination, "hex").toReversed();
+    return { device, network: `${bytes.join(".")}/${bits}`, metric: Number(metric) };
+  });
 }
 
 /**

@@ -78,6 +78,7 @@ test("Docker's facts are read from what it says of itself", () => {
     hasRemappedUsers: false,
     hasContainerdStore: false,
     storageDriver: "overlay2",
+    hasUsualRanges: true,
     rootFolder: "/var/lib/docker",
     memoryBytes: 25276502016,
     idleLimits: [],
@@ -87,6 +88,7 @@ test("Docker's facts are read from what it says of itself", () => {
     "virtual-machine",
   );
   expect(docker.readFacts({ ...says, KernelVersion: release() }).location).toBe("unknown");
+  expect(docker.readFacts({ ...says, DefaultAddressPools: [{}] }).hasUsualRanges).toBe(false);
   const desktop = { ...says, OperatingSystem: "Docker Desktop", KernelVersion: "6.6-linuxkit" };
   expect(docker.readFacts(desktop).location).toBe("virtual-machine");
 });
@@ -105,6 +107,7 @@ test("Podman's facts are read from what it says of itself", () => {
     hasRemappedUsers: false,
     hasContainerdStore: false,
     storageDriver: "overlay",
+    hasUsualRanges: false,
     rootFolder: "/var/lib/containers/storage",
     memoryBytes: 25276502016,
     idleLimits: [],

@@ -5,7 +5,9 @@ import { engineFailure } from "../../../../../src/backend/container/engine/engin
 import {
   addressesIn,
   createNetwork,
+  freeRanges,
   overlap,
+  parseRoutes,
 } from "../../../../../src/backend/container/launch/create-network.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -50,7 +52,7 @@ function engineWith(
       words.filter((word) => /^--(?:subnet|gateway|opt|internal|disable)/.test(word)).join(" "),
     );
     networks.set(named, { Id: "f".repeat(64), Labels: Object.fromEntries(found), range });
-    return "";
+    return "f".repeat(64);
   };
   const ask = async ({ words }: { readonly words: readonly string[] }): Promise<string> => {
     const asked = words.at(-1)!;
@@ -119,6 +121,46 @@ test.each([
     );
   },
 );
+
+test("where Docker has its usual ranges, and this computer's routes show them, a network is created once", async () => {
+  const { engine, created } = engineWith(["172.19.0.0/16"], { taken: 2 });
+  const here = { ...network, hasUsualRanges: true };
+  const { range, bridge } = await createNetwork(engine, here, known, neverAborted);
+  expect(created).toEqual([`--subnet=${range} --gateway=${addressesIn(range, 0)[0]}`]);
+  expect(known.some((each) => overlap(range, each))).toBe(false);
+  expect(bridge).toBe(`br-${"f".repeat(12)}`);
+});
+
+test("the engine chooses if all that we choose are taken meanwhile", async () => {
+  const { engine, created } = engineWith(["172.19.0.0/16"], { taken: 4 });
+  const here = { ...network, hasUsualRanges: true };
+  expect((await createNetwork(engine, here, [], neverAborted)).range).toBe("172.19.0.0/16");
+  expect(created).toEqual(["", "--subnet=172.19.0.0/16 --gateway=172.19.0.1"]);
+});
+
+test("free are the usual ranges that no route and no name server is in", () => {
+  const used = ["0.0.0.0/0", "192.168.0.0/17", "172.16.0.0/13", "172.24.3.4/32", "172.25.0.1/30"];
+  const free = freeRanges(used, ["172.26.0.2/16"]);
+  expect(free.toSorted()).toEqual(
+    [27, 28, 29, 30, 31]
+      .map((part) => `172.${part}.0.0/16`)
+      .concat([128, 144, 160, 176, 192, 208, 224, 240].map((part) => `192.168.${part}.0/20`)),
+  );
+  expect(freeRanges([], [])).toEqual([]);
+});
+
+test("routes are read as Linux shows them", () => {
+  const lines = [
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT",
+    "eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0",
+    "br-20a5364b726c\t00A0A8C0\t00000000\t0001\t0\t0\t0\t00F0FFFF\t0\t0\t0",
+  ];
+  expect(parseRoutes(`${lines.join("\n")}\n`)).toEqual([
+    { device: "eth0", network: "0.0.0.0/0", metric: 100 },
+    { device: "br-20a5364b726c", network: "192.168.160.0/20", metric: 0 },
+  ]);
+  expect(parseRoutes("")).toEqual([]);
+});
 
 test("if another program takes the range meanwhile, the next one is taken", async () => {
   const { engine, ranged } = engineWith(["172.19.0.0/16"], { taken: 2 });
