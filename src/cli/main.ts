@@ -1,4 +1,3 @@
-import { closedError, descriptorInfo, wasClosed } from "../system/processes/closed-descriptor.ts";
 import { version } from "../version.ts";
 import type { Program, ProcessLike } from "./command.ts";
 import { preparedHelpName } from "./help/prepared-help-name.ts";
@@ -26,16 +25,22 @@ export async function runProgram(load: () => Promise<Program>, host: ProcessLike
  */
 async function printAll(text: string, host: ProcessLike): Promise<void> {
   try {
-    const info = Bun.file(descriptorInfo(1))
-      .text()
-      .catch(() => "");
+    // Bun has opened the null device in place of a closed stdout. To read more about it takes threads.
+    if (Bun.file(1).lastModified === Bun.file("/dev/null").lastModified) await assertOpen();
     await Bun.write(Bun.stdout, text);
-    if (wasClosed(await info)) throw closedError();
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
     console.error((await import("./error-report.ts")).lostOutputText(error));
     host.exitCode = 1;
   }
+}
+
+async function assertOpen(): Promise<void> {
+  const closed = await import("../system/processes/closed-descriptor.ts");
+  const info = await Bun.file(closed.descriptorInfo(1))
+    .text()
+    .catch(() => "");
+  if (closed.wasClosed(info)) throw closed.closedError();
 }
 
 /** Returns the help that the build has prepared, if these words request it and it fits stdout. */
