@@ -288,6 +288,8 @@ export interface FirstLogin {
   hostKey(node: NodeRecord): FirstHostKey;
   /** Resolves once the node's first boot has finished. If absent, it has when the node accepts a login. */
   readonly finishBoot?: (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => Promise<void>;
+  /** Called once all nodes have been logged in to, beside the installation. */
+  readonly finishBoots?: (signal: AbortSignal) => Promise<void>;
   /** Why a node may never have answered, and how to fix it. `undefined`, or absent: nothing is known. */
   readonly whyUnreachable?: (
     signal: AbortSignal,

@@ -20,7 +20,7 @@ import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
 import { reachText } from "./engine/find-reach.ts";
 import { engineAddress, ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
-import { allowReboots } from "./launch/self-reboot.ts";
+import { allowReboots, type RunningNode } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { writeEngineNote } from "./records/engine-note.ts";
 import { describeContainers, inspect, reachOf, readNodes } from "./records/read-containers.ts";
@@ -57,6 +57,7 @@ export abstract class ContainerMachines {
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   readonly #started: string[] = [];
+  readonly #loggedIn: RunningNode[] = [];
   /** `name`: set once something was requested. `expiresAt`: undefined if the cluster has no lifetime. */
   protected readonly begun: {
     name?: CreationName;
@@ -249,7 +250,15 @@ export abstract class ContainerMachines {
       hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),
       finishBoot: async (node: NodeRecord, shell: NodeShell, signal: AbortSignal) => {
         this.#silence.isOver = true;
-        await this.finishBoot(node, shell, signal);
+        await this.untilJoined?.(node, shell, signal);
+        // Over the connection that is there, because the engine takes much longer to start a process on a node.
+        const ask: RunningNode["ask"] = async (argv, inner) =>
+          (await shell.run({ argv, sudo: true }, inner)).stdout;
+        this.#loggedIn.push({ id: node.id, ask });
+      },
+      finishBoots: async (signal) => {
+        const { progress } = this.runtime;
+        await allowReboots({ engine: this.plan.engine, progress }, this.#loggedIn, signal);
       },
       whyUnreachable: async () => {
         await this.forgetRights();
@@ -258,16 +267,8 @@ export abstract class ContainerMachines {
     } satisfies FirstLogin;
   }
 
-  protected async finishBoot(
-    node: NodeRecord,
-    shell: NodeShell,
-    signal: AbortSignal,
-  ): Promise<void> {
-    // Over the connection that is there, because the engine takes much longer to start a process on a node.
-    const ask = async (argv: readonly string[]): Promise<string> =>
-      (await shell.run({ argv, sudo: true }, signal)).stdout;
-    await allowReboots(this.plan.engine, node, this.runtime.progress, ask);
-  }
+  /** Resolves when the node is in the network that its platform knows, if that is another one than the engine's. */
+  protected untilJoined?(node: NodeRecord, shell: NodeShell, signal: AbortSignal): Promise<void>;
 
   async stop(signal: AbortSignal): Promise<void> {
     const { name } = this.begun;

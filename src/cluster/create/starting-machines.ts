@@ -70,10 +70,11 @@ export class StartingMachines implements Machines {
    */
   async watch(signal: AbortSignal): Promise<never> {
     const waitingFor = (): string => this.#waitingText();
-    this.#complete.resolve(
-      await whileWaitingFor(waitingFor, async () => this.#watchArrivals(signal), signal),
-    );
     const { creation } = this.#machines;
+    const watchArrivals = async (): Promise<ClusterRecord> => this.#watchArrivals(signal);
+    const complete = await whileWaitingFor(waitingFor, watchArrivals, signal);
+    await creation.firstLogin.finishBoots?.(signal);
+    this.#complete.resolve(complete);
     const { clock } = this.#runtime;
     const look = async (inner: AbortSignal): Promise<undefined> =>
       void (await creation.look(inner));

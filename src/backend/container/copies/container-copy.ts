@@ -161,13 +161,12 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     });
   }
 
-  protected override async finishBoot(
+  protected override async untilJoined(
     node: NodeRecord,
     shell: NodeShell,
     signal: AbortSignal,
   ): Promise<void> {
     await assertJoined(node, shell, signal);
-    await super.finishBoot(node, shell, signal);
   }
 
   override async remove(signal: AbortSignal): Promise<string | undefined> {

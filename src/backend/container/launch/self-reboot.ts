@@ -1,6 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../../errors.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
 import { tarStream, textFile } from "../../../system/files/tar.ts";
 import type { Progress } from "../../../system/runtime.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -47,28 +48,44 @@ export const noteEnd = {
 
 const script = shellText(countEnds, { UNITS: Object.keys(endStatus).join(" ") });
 
+/** A running node, and how it runs a command as root; absent: by the engine. */
+export interface RunningNode extends Pick<NodeContainer, "id"> {
+  readonly ask?: (argv: readonly string[], signal: AbortSignal) => Promise<string>;
+}
+
+const atOnce = 6;
+
 /**
- * Lets the engine start a running node again when it reboots itself, but not when it is stopped or
- * killed. If this fails, the node works, but stays off after a reboot of its own. `ask` runs a
- * command on the node, as root.
+ * Lets the engine start running nodes again when they reboot themselves, but not when they are stopped or
+ * killed. If this fails, a node works, but stays off after a reboot of its own.
  */
 export async function allowReboots(
-  engine: Engine,
-  { id }: Pick<NodeContainer, "id">,
-  progress: Progress,
-  ask = async (argv: readonly string[]) =>
-    engine.change({ words: ["exec", "--user=0:0", id, ...argv] }),
+  { engine, progress }: { readonly engine: Engine; readonly progress: Progress },
+  nodes: readonly RunningNode[],
+  signal: AbortSignal,
 ): Promise<void> {
   const { restartWords } = engine.kind;
   if (restartWords === undefined) return;
-  try {
-    const known = await ask(["/bin/sh", "-c", script]);
-    if (Number(known) === Object.keys(endStatus).length)
-      await engine.change({ words: [...restartWords, id] });
-  } catch (error) {
-    progress.detail(1, `${id} will stay off if it reboots itself: ${messageOf(error)}`);
-  }
+  const failed = (ids: readonly string[]) => (error: unknown) => {
+    const reason = messageOf(error);
+    for (const id of ids) progress.detail(1, `${id} will stay off if it reboots itself: ${reason}`);
+  };
+  const able = async ({ id, ask = askBy(engine, id) }: RunningNode): Promise<readonly string[]> =>
+    Number(await ask(["/bin/sh", "-c", script], signal)) === Object.keys(endStatus).length
+      ? [id]
+      : [];
+  const ids = await mapConcurrently(
+    nodes,
+    atOnce,
+    async (node) => able(node).catch((error: unknown) => failed([node.id])(error) ?? []),
+    signal,
+  );
+  const all = ids.flat();
+  if (all.length > 0) await engine.change({ words: [...restartWords, ...all] }).catch(failed(all));
 }
+
+const askBy = (engine: Engine, id: string) => async (argv: readonly string[]) =>
+  engine.change({ words: ["exec", "--user=0:0", id, ...argv] });
 
 /**
  * Tells start-system.sh that somebody wants the node to run. It would refuse a start by an engine

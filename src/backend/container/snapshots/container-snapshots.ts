@@ -151,12 +151,7 @@ async function restore(
   const left = await removeCreation(engine, own, clock, signal);
   if (left !== undefined) throw new ClusterError("engine-failed", left, { hint: "Restore again." });
   const containers = await restoreNodes(engine, { nodes, system, rights }, signal);
-  await mapConcurrently(
-    containers,
-    atOnce,
-    async (node) => allowReboots(engine, node, progress),
-    signal,
-  );
+  await allowReboots({ engine, progress }, containers, signal);
   await removeImages(engine, creationId, signal);
   step.done();
 }

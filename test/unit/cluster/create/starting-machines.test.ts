@@ -40,7 +40,9 @@ function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given
   };
   const launch = async (publicKey: string): Promise<void> =>
     void calls.push(`launch with ${publicKey}`);
-  const creation = { launch, look, firstLogin: { lookEveryMs }, summary: { nodeCount } };
+  const finishBoots = async (): Promise<void> => void calls.push("finish boots");
+  const firstLogin = { lookEveryMs, finishBoots };
+  const creation = { launch, look, firstLogin, summary: { nodeCount } };
   const progress = {
     ...silentProgress,
     waiting: (text: string) => void waits.push(`${seen.looks}: ${text}`),
@@ -129,7 +131,7 @@ test("each node arrives once, as soon as it runs and has an address, until all a
 test("after the last login, only the end of a machine is a failure", async () => {
   const here = agents(1, "10.0.0.1");
   const silent = new ClusterError("cloud-failed", "The cloud does not answer.");
-  const { machines, pauses, seen } = starting({
+  const { machines, pauses, seen, calls } = starting({
     nodeCount: 1,
     looks: [here, silent, over],
     onLook: async (all, looks) => {
@@ -140,6 +142,7 @@ test("after the last login, only the end of a machine is a failure", async () =>
   });
   const watching = failureOf(machines.watch(neverAborted));
   expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
+  expect(calls).toEqual(["launch with a key", "log in to a0", "finish boots"]);
   expect((await watching) as Error).toBe(over);
   expect([seen.looks, pauses]).toEqual([3, [1000, 1000]]);
 });
@@ -160,7 +163,8 @@ test("the last login ends the pause between two looks, and needs no other look",
     await machines.logIn(node, neverAborted);
   expect((await machines.untilComplete(neverAborted)).nodes).toEqual([...here]);
   expect(machines.cluster.nodes).toEqual([...here]);
-  expect([seen.looks, calls]).toEqual([1, ["launch with a key", "log in to a0", "log in to a1"]]);
+  const logins = ["log in to a0", "log in to a1"];
+  expect([seen.looks, calls]).toEqual([1, ["launch with a key", ...logins, "finish boots"]]);
   stop.abort(new Error("enough"));
   expect((await watching).message).toBe("enough");
 });

@@ -7,6 +7,7 @@ import {
   announceStart,
 } from "../../../../../src/backend/container/launch/self-reboot.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
+import { neverAborted } from "../../../../support/never-aborted.ts";
 import { recordingProgress } from "../../../../support/recording-progress.ts";
 
 /** Records commands. `answer` is what the node says about its units. */
@@ -36,14 +37,19 @@ describe("a node that reboots itself", () => {
   ])("%s", async (...[, name, ...others]) => {
     const [answer, expected] = others;
     const { engine, changes } = scripted(name, answer);
-    await allowReboots(engine, { id: "node" }, recordingProgress().progress);
+    const { progress } = recordingProgress();
+    await allowReboots({ engine, progress }, [{ id: "node" }], neverAborted);
     expect(changes).toEqual([...expected]);
   });
 
-  test("is asked over a connection if there is one", async () => {
+  test("is asked over a connection if there is one, and all that are able to are changed at once", async () => {
     const { engine, changes } = scripted("docker", undefined);
-    await allowReboots(engine, { id: "node" }, recordingProgress().progress, async () => "3\n");
-    expect(changes).toEqual(["update --restart=on-failure node"]);
+    const { progress, told } = recordingProgress();
+    const answering = (id: string, answer: string) => ({ id, ask: async () => answer });
+    const nodes = [answering("one", "3\n"), answering("two", "0\n"), answering("three", "3\n")];
+    await allowReboots({ engine, progress }, [...nodes, { id: "silent" }], neverAborted);
+    expect(changes).toEqual(["exec silent", "update --restart=on-failure one three"]);
+    expect(told).toEqual(["silent will stay off if it reboots itself: it is not running"]);
   });
 
   test("is told that somebody starts it, where the engine starts nodes too", async () => {
