@@ -244,7 +244,7 @@ export abstract class ContainerMachines {
   /** Each container gets its own host key, from here through the engine. */
   get firstLogin() {
     return {
-      lookEveryMs: 1_000,
+      lookEveryMs: 3_000,
       limitMs: 10 * 60_000,
       everyMs: 500,
       hostKey: (node) => ({ publicKey: this.hostKeys.of(node).publicKey, isPrivate: true }),
