@@ -20,7 +20,6 @@ import { findFirmware } from "../../../../src/backend/vm/qemu/firmware.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { systemClock } from "../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../support/silent-progress.ts";
-import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -65,14 +64,14 @@ test.skipIf(lack !== undefined)(
     const files = machineFiles(folder.path, node);
     await launchMachines(qemu, await planOf(folder.path, node), neverAborted);
     try {
-      await consoleShows(files.console, "BdsDxe: ");
+      const machine = { files, hostname: "master-0", name: "master_0" };
+      // Older firmware gives up by starting its shell, newer firmware by a line that says so.
+      const failure = await bootFailure(machine);
       const text = await readFile(files.console, "utf8");
       expect(text).toContain("UEFI firmware");
       // The first card after the one for random numbers.
       expect(text).toMatch(/BdsDxe: failed to load Boot\d+ "UEFI Misc Device.*Pci\(0x2,0x0\)/);
-      await consoleShows(files.console, "UEFI Interactive Shell");
-      const machine = { files, hostname: "master-0", name: "master_0" };
-      expect(await failureOf(assertBoots(machine, qemu.architecture, systemClock))).toMatchObject({
+      expect(failure).toMatchObject({
         id: "machine-failed",
         message: "master_0 cannot become a node: its UEFI finds nothing to start on the disk.",
       });
@@ -118,11 +117,14 @@ async function planOf(
   };
 }
 
-async function consoleShows(path: string, text: string): Promise<void> {
-  for (const deadline = Date.now() + 45_000; Date.now() < deadline; await Bun.sleep(100)) {
-    if ((await readFile(path, "utf8").catch(() => "")).includes(text)) return;
+/** The first failure that the machine's console shows. */
+async function bootFailure(machine: Parameters<typeof assertBoots>[0]): Promise<unknown> {
+  for (;;) {
+    try {
+      await assertBoots(machine, qemu.architecture, systemClock);
+    } catch (error) {
+      return error;
+    }
+    await Bun.sleep(100);
   }
-  throw new Error(
-    `nothing like "${text}" on the console:\n${await readFile(path, "utf8").catch(() => "")}`,
-  );
 }
