@@ -30,8 +30,9 @@ export const buildVmImage = async (
 export const buildUsualImage = async (kind: "netplan" | "lvm" | "btrfs"): Promise<string> =>
   make("test/vm-image/usual", [kind]);
 
-/** A folder for the PATH, in which QEMU is that of Debian 13. */
-export const newerQemu = async (): Promise<string> => make("test/vm-image/newer-qemu", []);
+/** A folder for the PATH, in which QEMU is that of a newer Debian: 13, unless CLUSTER_E2E_VM_QEMU is `sid`. */
+export const newerQemu = async (): Promise<string> =>
+  make("test/vm-image/newer-qemu", [process.env["CLUSTER_E2E_VM_QEMU"] ?? "trixie"]);
 
 async function make(script: string, words: readonly string[]): Promise<string> {
   const child = Bun.spawn([join(repository, script), ...words], { stdout: "pipe", stderr: "pipe" });
