@@ -41,6 +41,7 @@ export class Terminal {
   readonly #pending = new Set<Promise<void>>();
   readonly #closed = new Set<OutputName>();
   readonly #failures: Error[] = [];
+  readonly #state: { taken?: Promise<void> } = {};
 
   constructor(host: ProcessLike, outputs: Outputs) {
     this.#host = host;
@@ -101,7 +102,7 @@ export class Terminal {
   /** Writes a text that is printable, except for colours. Returns a promise if much is waiting for the reader. */
   paint(name: OutputName, text: string): void | Promise<void> {
     this.writePainted(name, text);
-    return this.#pending.size > mostPending ? this.flush() : undefined;
+    return this.#pending.size > mostPending ? this.#untilTaken() : undefined;
   }
 
   #write(name: OutputName, text: string): void {
@@ -117,9 +118,23 @@ export class Terminal {
     return this.#closed.has(name);
   }
 
-  /** Resolves when all output so far has been accepted or rejected. */
+  /**
+   * Resolves when all output has been accepted or rejected. One wait is for all callers, because
+   * thousands of lines may arrive at once.
+   */
   async flush(): Promise<void> {
-    while (this.#pending.size > 0) await Promise.all(this.#pending);
+    await this.#untilTaken();
+  }
+
+  #untilTaken(): Promise<void> {
+    this.#state.taken ??= this.#drain();
+    return this.#state.taken;
+  }
+
+  async #drain(): Promise<void> {
+    do await Promise.all(this.#pending);
+    while (this.#pending.size > 0);
+    delete this.#state.taken;
   }
 
   /** Why stdout didn't accept everything; absent if it did, or if its reader closed it. */

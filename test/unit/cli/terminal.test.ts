@@ -92,6 +92,23 @@ test.each([[["stdout"]], [["stdout", "stdout", "stderr"]]] as const)(
   },
 );
 
+test("lines that arrive together share one wait for a reader, however many there are", async () => {
+  const stdout = new SlowOutput();
+  const terminal = open({ stdout });
+  const waits = Array.from({ length: 1_000 }, (_, line) => terminal.paint("stdout", `${line}\n`));
+  expect(new Set(waits).size).toBe(2);
+  for (const _ of waits) stdout.take();
+  await waits.at(-1);
+  expect(stdout.taken).toHaveLength(1_000);
+  terminal.write("stdout", "another");
+  const state = { isFlushed: false };
+  const flushed = terminal.flush().then(() => (state.isFlushed = true));
+  await new Promise(setImmediate);
+  expect(state).toEqual({ isFlushed: false });
+  stdout.take();
+  await flushed;
+});
+
 describe("a stream that fails", () => {
   test.each([
     ["stdout", undefined, "failed: undefined"],
