@@ -1,5 +1,5 @@
 import { ClusterError } from "../errors.ts";
-import type { Clock, Progress } from "./runtime.ts";
+import { type Clock, type Progress, passedMs } from "./runtime.ts";
 import { abortReason } from "./time-limit.ts";
 
 export interface RetryRule {
@@ -40,7 +40,8 @@ export async function retry<Result>(
     tolerates = ({ transient }: ClusterError) => transient,
   } = rule;
   const limitMs = deadlineMs - clock.now();
-  const last = { seen: rule.seen?.(), deadlineMs };
+  const offsetMs = passedMs(clock) - clock.now();
+  const last = { seen: rule.seen?.(), deadlineMs: deadlineMs + offsetMs };
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
     try {
@@ -51,8 +52,9 @@ export async function retry<Result>(
         throw error;
       const pauseMs = rule.pauseMs(failures);
       const now = rule.seen?.();
-      if (now !== last.seen) Object.assign(last, { seen: now, deadlineMs: clock.now() + limitMs });
-      if (clock.now() + pauseMs > Math.min(last.deadlineMs, latestMs)) throw error;
+      if (now !== last.seen)
+        Object.assign(last, { seen: now, deadlineMs: passedMs(clock) + limitMs });
+      if (passedMs(clock) + pauseMs > Math.min(last.deadlineMs, latestMs + offsetMs)) throw error;
       rule.onFailure?.(error);
       await clock.sleep(pauseMs, signal);
     }
@@ -106,14 +108,15 @@ export async function poll<Result>(
   const { clock, deadlineMs = Infinity, shows } = rule;
   const limitMs = deadlineMs - clock.now();
   const shown = { text: "" };
-  const last = { seen: rule.seen?.(), deadlineMs };
+  const last = { seen: rule.seen?.(), deadlineMs: passedMs(clock) + limitMs };
   try {
     for (let looks = 1; ; looks += 1) {
       const seen = await lookOnce(look, rule, signal);
       if (seen.result !== undefined) return seen.result;
       const now = rule.seen?.();
-      if (now !== last.seen) Object.assign(last, { seen: now, deadlineMs: clock.now() + limitMs });
-      const leftMs = last.deadlineMs - clock.now();
+      if (now !== last.seen)
+        Object.assign(last, { seen: now, deadlineMs: passedMs(clock) + limitMs });
+      const leftMs = last.deadlineMs - passedMs(clock);
       if (leftMs <= 0) {
         if (seen.failure !== undefined) throw seen.failure.error;
         return undefined;

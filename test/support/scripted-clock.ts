@@ -23,6 +23,14 @@ export function scriptedClock(startMs = 0): ScriptedClock {
   return clock;
 }
 
+/** Likewise, but somebody may set the time while it passes. */
+export function settableClock() {
+  const { sleep, now: passed } = scriptedClock();
+  const set = { ms: 0 };
+  const clock: Clock = { sleep, passed, now: () => passed() + set.ms };
+  return { clock, set };
+}
+
 /** How many times as fast `fastClock` runs. */
 const fastClockSpeed = 20;
 /** For code that also waits for processes, whose time isn't the clock's. */

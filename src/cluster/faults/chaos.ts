@@ -3,7 +3,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { acquireProcessLock } from "../../system/processes/process-identity.ts";
-import type { Work } from "../../system/runtime.ts";
+import { type Work, passedMs } from "../../system/runtime.ts";
 import { assertKeyIsHere } from "../connections.ts";
 import { findCluster } from "../find-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
@@ -34,11 +34,11 @@ export async function runChaos(
   await assertKeyIsHere(cluster);
   await using _ = await lockChaos(work, cluster);
   const { clock, progress } = work;
-  const beganMs = clock.now();
+  const beganMs = passedMs(clock);
   const last = Math.max(...(options.only ?? [Infinity]));
   for (const step of chaosSteps(cluster, options)) {
     if (step.atMs >= durationMs) return;
-    const leftMs = beganMs + step.atMs - clock.now();
+    const leftMs = beganMs + step.atMs - passedMs(clock);
     if (leftMs > 0) {
       progress.waiting(`the next fault: ${stepText(step)}`);
       await clock.sleep(leftMs, work.signal);

@@ -1,6 +1,7 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import { optionName } from "../../references.ts";
 import { type PollRule, poll } from "../../system/retry.ts";
+import { passedMs } from "../../system/runtime.ts";
 import { withinLimit } from "../../system/time-limit.ts";
 
 /** Whether the command shall succeed, or fail. */
@@ -42,6 +43,7 @@ export async function runUntil<End extends { readonly isDone: boolean }>(
   signal: AbortSignal,
 ): Promise<End> {
   const deadlineMs = clock.now() + limitMs;
+  const endMs = passedMs(clock) + limitMs;
   const last: { end?: End } = {};
   const onLimit = (): End => {
     if (last.end !== undefined) return last.end;
@@ -50,7 +52,7 @@ export async function runUntil<End extends { readonly isDone: boolean }>(
     });
   };
   const look = async (inner: AbortSignal): Promise<End | undefined> => {
-    const leftMs = Math.max(deadlineMs - clock.now(), pauseMs);
+    const leftMs = Math.max(endMs - passedMs(clock), pauseMs);
     last.end = await withinLimit(leftMs, attempt, onLimit, inner);
     return last.end.isDone ? last.end : undefined;
   };

@@ -1,7 +1,7 @@
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { withTasks } from "../../system/concurrency.ts";
-import type { Clock } from "../../system/runtime.ts";
+import { type Clock, passedMs } from "../../system/runtime.ts";
 import { orAborted } from "../../system/time-limit.ts";
 import { type NodeAnswer, askNode } from "./ask-node.ts";
 import type { MastersCheck, MastersChecker, Superuser, Wait } from "./masters-checker.ts";
@@ -110,7 +110,7 @@ async function followNode(
     // A machine that was restarted may have another address.
     const node = state.cluster.nodes.find((each) => each.id === id);
     if (node === undefined) return;
-    const askedAtMs = clock.now();
+    const askedAtMs = passedMs(clock);
     const known = isReady ? undefined : before?.report?.seen;
     const onFirst = (answer: NodeAnswer): void => void state.firstAnswers.set(id, answer);
     const question = { connections, looks: isReady ? 1 : looksOf(state), known, onFirst };
@@ -120,7 +120,7 @@ async function followNode(
     state.change();
     const early = answer.report?.seen === undefined ? 0 : earlyQuestions;
     dueMs = Math.max(dueMs, askedAtMs - early * periodMs) + periodMs;
-    await clock.sleep(Math.max(0, dueMs - clock.now()), signal);
+    await clock.sleep(Math.max(0, dueMs - passedMs(clock)), signal);
   }
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { poll } from "../../../src/system/retry.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
-import { scriptedClock } from "../../support/scripted-clock.ts";
+import { scriptedClock, settableClock } from "../../support/scripted-clock.ts";
 
 test("looks again until there is a result", async () => {
   const clock = scriptedClock();
@@ -29,6 +29,19 @@ test("looks a last time at the deadline, and then returns undefined", async () =
 
   expect(times).toEqual([0, 10, 20, 25]);
 });
+
+test.each([-3_600_000, 3_600_000])(
+  "the deadline stays where it is if the clock is set by %p ms",
+  async (ms) => {
+    const { clock, set } = settableClock();
+    const passed: unknown[] = [];
+    const look = async (): Promise<undefined> => {
+      if (passed.push(clock.passed?.()) === 2) set.ms = ms;
+    };
+    await poll(look, { clock, deadlineMs: 25, pauseMs: () => 10 }, neverAborted);
+    expect(passed).toEqual([0, 10, 20, 25]);
+  },
+);
 
 test("looks once if the deadline has passed before", async () => {
   let looks = 0;

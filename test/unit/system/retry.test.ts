@@ -3,7 +3,7 @@ import { ClusterError } from "../../../src/errors.ts";
 import { retry, type RetryRule } from "../../../src/system/retry.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { neverAborted } from "../../support/never-aborted.ts";
-import { scriptedClock } from "../../support/scripted-clock.ts";
+import { scriptedClock, settableClock } from "../../support/scripted-clock.ts";
 
 const outage = new ClusterError("cloud-failed", "It did not answer.", { transient: true });
 
@@ -40,6 +40,27 @@ test("whenever a try sees something new, the time begins again, up to the latest
   seen.count = 0;
   expect((await tries(99, { ...rule, seen: during(99), latestMs: 450 })).at).toEqual([0, 200, 400]);
 });
+
+test.each([-3_600_000, 3_600_000])(
+  "the limits stay where they are if the clock is set by %p ms",
+  async (ms) => {
+    for (const rule of [
+      { deadlineMs: 300 },
+      { deadlineMs: 100, latestMs: 300, seen: () => ({}) },
+    ]) {
+      const { clock, set } = settableClock();
+      const at: unknown[] = [];
+      const task = async (): Promise<never> => {
+        if (at.push(clock.passed?.()) === 2) set.ms = ms;
+        throw outage;
+      };
+      expect(
+        await failureOf(retry(task, { clock, pauseMs: () => 100, ...rule }, neverAborted)),
+      ).toBe(outage);
+      expect(at).toEqual([0, 100, 200, 300]);
+    }
+  },
+);
 
 test.each([
   ["a definite failure", new ClusterError("not-permitted", "No.")],

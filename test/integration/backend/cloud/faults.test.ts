@@ -310,7 +310,11 @@ async function createTooSlowly(fixture: CloudFixture, changes: RequestChanges) {
   fixture.cloud.behaviour.change({ bootDelayMs: 600_000 });
   const limitMs = 300_000;
   const passed = { ms: 0 };
-  const clock: Clock = { ...systemClock, now: () => Date.now() + passed.ms };
+  const clock: Clock = {
+    ...systemClock,
+    now: () => Date.now() + passed.ms,
+    passed: () => performance.now() + passed.ms,
+  };
   const detail: Progress["detail"] = (level, text) => {
     if (text.includes("connection refused")) passed.ms = limitMs - 1;
     fixture.runtime.progress.detail(level, text);

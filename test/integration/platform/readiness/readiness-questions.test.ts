@@ -176,6 +176,34 @@ describe.skipIf(machinesLack !== undefined)("a node that is waited for", () => {
       expect(atMs).toBeGreaterThan(earliestMs(index));
     expect(pauses.filter((ms) => ms === 0).length).toBeGreaterThanOrEqual(early);
   });
+
+  test("is asked a second later also if this computer's clock is set back meanwhile", async () => {
+    const set = { ms: 0 };
+    const asked = { count: 0 };
+    const enough = new AbortController();
+    const limitMs = 200_000_000;
+    const clock: Clock = {
+      now: () => fastClock.now() + set.ms,
+      passed: () => fastClock.now(),
+      sleep: async (ms, signal) => {
+        if (ms > 60_000 && ms < limitMs) enough.abort(new Error(`a pause of ${ms} ms`));
+        await fastClock.sleep(ms, signal);
+      },
+    };
+    const run: Connection["run"] = async () => ({ status: 0, stdout: "layout=\n", stderr: "" });
+    const connect = async () => {
+      asked.count += 1;
+      if (asked.count === 6) set.ms = -3_600_000;
+      if (asked.count === 9) enough.abort(new Error("asked often enough"));
+      return { run };
+    };
+    await using machines = await startMachines({ roles: ["master"] });
+    const nodes = { nodes: machines.nodes, connections: { connect } as never };
+    const failure = await failureOf(
+      wait(nodes, { clock, deadlineMs: clock.now() + limitMs }, enough.signal).report,
+    );
+    expect(failure.message).toBe("asked often enough");
+  });
 });
 
 test.skipIf(machinesLack !== undefined)(
