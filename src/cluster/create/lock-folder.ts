@@ -13,7 +13,7 @@ import {
   creationFiles,
   makeCreationFolder,
 } from "../../store/creation-folder.ts";
-import { writePrivateFile } from "../../system/files/private-file.ts";
+import { systemReason, writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";
@@ -64,10 +64,9 @@ export async function lockFolder(
 }
 
 function folderRefused(directory: string, error: unknown): ClusterError {
-  const reason = messageOf(error);
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot create the cluster's folder ${directory}: ${reason}.`,
+    `Cannot create the cluster's folder ${directory}: ${systemReason(error)}.`,
     {
       hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
       facts: { directory },

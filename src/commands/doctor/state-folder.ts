@@ -2,7 +2,9 @@ import type { Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../model/check.ts";
+import { quotedPath } from "../../ssh/openssh-files.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
+import { quote } from "../../ssh/shell-text.ts";
 import { isEndedCreation } from "../../store/creation-folder.ts";
 import { writeProblem } from "../../system/files/draft.ts";
 import { statIfPresent } from "../../system/files/private-file.ts";
@@ -14,6 +16,8 @@ export const stateFolderCheck = (folder: string, environment: Environment): Chec
   localCheck("state folder", async () => examine(folder, environment));
 
 async function examine(folder: string, environment: Environment): Promise<Outcome> {
+  // Throws if ssh couldn't use the keys in it.
+  quotedPath(folder);
   const present = await statIfPresent(folder);
   const unwritable = await writeProblem(folder);
   if (unwritable !== undefined) {
@@ -37,7 +41,7 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   if ((mode & 0o022) !== 0) {
     return fail(
       `Other users can write to the state folder ${folder}.`,
-      `Keep them out: chmod 700 ${folder}`,
+      `Keep them out: chmod 700 ${quote([folder])}`,
     );
   }
   if (uid !== ownUserId()) {
@@ -49,7 +53,7 @@ function exposure(folder: string, { mode, uid }: Stats): Outcome | undefined {
   if ((mode & 0o055) === 0) return undefined;
   return warn(
     `Other users can read the state folder ${folder}.`,
-    `Keep them out: chmod 700 ${folder}`,
+    `Keep them out: chmod 700 ${quote([folder])}`,
   );
 }
 
@@ -77,7 +81,7 @@ async function exposureAbove(folder: string): Promise<Outcome | undefined> {
     if (isOpen)
       return warn(
         `Other users can replace the state folder ${folder}: they can write to ${above}.`,
-        `Keep them out: chmod go-w ${above}; or set XDG_STATE_HOME to another folder.`,
+        `Keep them out: chmod go-w ${quote([above])}; or set XDG_STATE_HOME to another folder.`,
       );
   }
   return undefined;
@@ -94,7 +98,7 @@ async function exposedKeys(folder: string): Promise<Outcome | undefined> {
   if (exposed.length === 0) return undefined;
   return fail(
     `Other users can read ${exposed.length === 1 ? "an SSH key" : "SSH keys"}: ${exposed.join(", ")}.`,
-    `Keep them out (ssh refuses such a key): chmod 600 ${exposed.join(" ")}`,
+    `Keep them out (ssh refuses such a key): chmod 600 ${quote(exposed)}`,
   );
 }
 

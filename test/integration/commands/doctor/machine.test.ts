@@ -61,6 +61,15 @@ test("a state folder that doesn't exist yet can be created; the check doesn't cr
   expect(await readdir(folder.path)).toEqual([]);
 });
 
+test("a state folder that ssh can't take keys from is refused, as create refuses it", async () => {
+  await using folder = await scratchFolder();
+  const check = stateFolderCheck(join(folder.path, 'a"b'), process.env);
+  await expect(check.run(neverAborted)).rejects.toMatchObject({
+    id: "machine-not-set-up",
+    message: expect.stringContaining("Cannot pass the path"),
+  });
+});
+
 test("a private state folder passes and isn't changed", async () => {
   await using folder = await scratchFolder();
   await chmod(folder.path, 0o700);
@@ -75,12 +84,14 @@ test.each([
   ["740", "warn: Other users can read"],
 ])("a state folder with mode %s", async (octal, text) => {
   const mode = Number.parseInt(octal, 8);
-  await using folder = await scratchFolder();
-  await chmod(folder.path, mode);
-  const found = await told(stateFolderCheck(folder.path, process.env));
+  await using scratch = await scratchFolder();
+  const folder = join(scratch.path, "my state");
+  await mkdir(folder);
+  await chmod(folder, mode);
+  const found = await told(stateFolderCheck(folder, process.env));
   expect(found).toStartWith(text);
-  expect(found).toEndWith(`chmod 700 ${folder.path}`);
-  expect((await stat(folder.path)).mode & 0o777).toBe(mode);
+  expect(found).toEndWith(`chmod 700 '${folder}'`);
+  expect((await stat(folder)).mode & 0o777).toBe(mode);
 });
 
 test.each([
