@@ -172,7 +172,7 @@ export function describeArguments(command: Command): Entry[] {
   const labels = argumentLabels(command);
   return Object.entries(command.positionals).map(([name, each], index) => [
     labels[index] ?? each.name,
-    `${each.summary}${notesOf(each, replacementOf(command, name))}`,
+    describe(command, name, each),
   ]);
 }
 
@@ -180,7 +180,7 @@ export function describeArguments(command: Command): Entry[] {
 function describeOptions(command: Command): Entry[] {
   return Object.entries(command.options).map(([name, each]) => [
     optionLabel(each),
-    `${each.summary}${notesOf(each, replacementOf(command, name))}`,
+    describe(command, name, each),
   ]);
 }
 
@@ -196,25 +196,22 @@ export function flagWithPlaceholder(option: Option): string {
   return kind === "value" ? `${name} ${placeholder}` : name;
 }
 
-/**
- * Notes to add to a summary: ` (oss, enterprise) (required)`. `replacement` is the option that
- * makes this one unnecessary.
- */
-function notesOf(declared: Option | Argument, replacement?: Option): string {
-  const { environment } = declared;
+/** The summary with notes: `Variant of the platform (oss, enterprise) (required)`. */
+function describe(command: Command, name: string, declared: Option | Argument): string {
+  const { environment, summary } = declared;
   const choices = undescribedChoices(declared);
   const fallback = defaultTextOf(declared);
   const isOption = "flag" in declared;
   const notes = [
     ...(choices.length === 0 ? [] : [choices.join(", ")]),
-    ...requiredNotes(declared, replacement),
+    ...requiredNotes(declared, replacementOf(command, name)),
     ...(fallback === undefined ? [] : [`default: ${fallback}`]),
     ...(environment === undefined ? [] : [`environment: ${environment}`]),
     ...(isOption && declared.kind === "value" && declared.repeatable === true
       ? ["repeatable"]
       : []),
   ];
-  return notes.map((note) => ` (${note})`).join("");
+  return summary + notes.map((note) => ` (${note})`).join("");
 }
 
 function requiredNotes(

@@ -79,19 +79,13 @@ async function* counted(
   }
 }
 
-function transferFailed(
-  link: Link,
-  target: UploadTarget,
-  reason: string,
-  cause?: unknown,
-): ClusterError {
+function transferFailed(link: Link, target: UploadTarget, reason: string): ClusterError {
   return new ClusterError(
     "transfer-failed",
     `Cannot send ${target.path} to ${link.target.name}: ${reason}.`,
     {
       hint: "Try again. If this happens again, check the free space on that node's disk.",
       facts: { node: link.target.name, path: target.path },
-      cause,
     },
   );
 }
