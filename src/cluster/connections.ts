@@ -12,7 +12,7 @@ import { TooManySecrets, hideSecrets } from "../platform/cluster-secrets.ts";
 import { renderSshConfig, createKnownHosts } from "../ssh/openssh-files.ts";
 import { type ConnectionPool, createConnectionPool } from "../ssh/connection/connection-pool.ts";
 import type { Connection, Destination } from "../ssh/connection/connection.ts";
-import { forwardPort } from "../ssh/forward-port.ts";
+import { type Forward, forwardPort } from "../ssh/forward-port.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
 import { recordStep } from "./events/record-event.ts";
 import { type MasterConnection, masterConnection } from "../ssh/session/master-connection.ts";
@@ -359,18 +359,11 @@ export async function clusterMasterConnection(
   }
 }
 
-interface NodePort {
-  readonly node: NodeRecord;
-  readonly port: number;
-  /** 0: any that is free. */
-  readonly localPort: number;
-}
-
 /** Logs in to the node, and leads a port of 127.0.0.1 to one of the node's. Throws the errors of connections, and `bad-usage`. */
 export async function forwardToNode(
   work: Work,
   cluster: ClusterRecord,
-  { node, port, localPort }: NodePort,
+  { node, port, localPort }: Pick<Forward, "port" | "localPort"> & { readonly node: NodeRecord },
 ) {
   await assertKeyIsHere(cluster);
   const connections = openConnections(cluster.directory, work);

@@ -1,6 +1,7 @@
 import type { ClusterRecord } from "../model/cluster-record.ts";
 import { plainLine } from "../system/printable.ts";
 import { inLibraryWords } from "./call-options.ts";
+import type { ClusterNode } from "./cluster-node.ts";
 import { type ClusterBackend, assertBackend } from "./open-cluster.ts";
 
 /** A cluster in the result of `Cluster.list`; `Cluster.find` opens it. */
@@ -28,14 +29,11 @@ export async function listForLibrary<Options>(
   });
 }
 
-interface PrintedNode {
-  readonly reference: string;
-  readonly publicAddress: string | undefined;
-  readonly privateAddress: string | undefined;
-}
-
 /** `Cluster nightly { master_0: 172.17.0.2, agent_0: 172.17.0.3 }` */
-export function printedCluster(id: string, nodes: readonly PrintedNode[]): string {
+export function printedCluster(
+  id: string,
+  nodes: readonly Pick<ClusterNode, "reference" | "publicAddress" | "privateAddress">[],
+): string {
   const texts = nodes.map(
     ({ reference, publicAddress, privateAddress }) =>
       `${reference}: ${publicAddress ?? privateAddress ?? "no address"}`,

@@ -128,14 +128,17 @@ interface Status {
 const isOff = ({ node }: Pick<Status, "node">): boolean =>
   ["stopped", "ending", "ended"].includes(node.state);
 
-type Shared = Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">;
 type Watched = ReturnType<typeof watchedNode>;
 
 /**
  * Begins to watch a node. `begun` and `marked` resolve once it is watched and has said everything,
  * or can't be watched.
  */
-function watchedNode(work: Work, node: NodeRecord, shared: Shared) {
+function watchedNode(
+  work: Work,
+  node: NodeRecord,
+  shared: Pick<WatchedNode, "connections" | "mark" | "ended" | "onFinding">,
+) {
   const [begun, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const status: Status = {
     node,

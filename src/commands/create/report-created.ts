@@ -82,29 +82,22 @@ interface Outcome {
 }
 
 async function finish(created: Created, outcome: Outcome, context: Context): Promise<void> {
-  const { cluster, input } = created;
   const { next, isReady, seconds } = outcome;
   const rows: readonly Row[] =
     seconds === undefined ? [] : [["Ready after", durationText(seconds)]];
-  await summarizeCreated(
-    isReady ? "Cluster ready" : "Cluster created",
-    { cluster, input, rows },
-    context,
-  );
+  await summarizeCreated(isReady ? "Cluster ready" : "Cluster created", created, context, rows);
   context.progress.note(`Next: ${next}`);
   setResult(created, outcome, context);
 }
 
-interface Summarized {
-  readonly cluster: ClusterRecord;
-  readonly input: Pick<CreateInput, "summary">;
-  readonly rows?: readonly Row[];
-}
-
 export async function summarizeCreated(
   title: string,
-  { cluster, input, rows = [] }: Summarized,
+  {
+    cluster,
+    input,
+  }: { readonly cluster: ClusterRecord; readonly input: Pick<CreateInput, "summary"> },
   context: Context,
+  rows: readonly Row[] = [],
 ): Promise<void> {
   const phases = phasesOf(context).map((phase) => `${phase.title} ${phase.seconds.toFixed(1)} s`);
   const markdown = renderCluster(

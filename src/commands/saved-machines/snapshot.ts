@@ -117,13 +117,9 @@ export function checkFileOptions(
   if (recipients !== undefined && recipients.length > 0) problems.add(`--recipient: ${only}`);
 }
 
-interface Save extends SaveInput, SnapshotName {
-  readonly file: string;
-}
-
 async function save(
   backend: Backend<unknown>,
-  { file, replace, ...input }: Save,
+  { file, replace, ...input }: SaveInput & SnapshotName & { readonly file: string },
   context: Context,
 ): Promise<void> {
   const { saveToFile } = await import("./save-file.ts");
@@ -139,13 +135,9 @@ async function save(
   });
 }
 
-interface Change extends SnapshotName {
-  readonly action: "create" | "restore" | "delete";
-}
-
 async function change(
   backend: Backend<unknown> & { readonly local: LocalPart },
-  { action, ...given }: Change,
+  { action, ...given }: SnapshotName & { readonly action: "create" | "restore" | "delete" },
   context: Context,
 ): Promise<void> {
   const { createSnapshot, deleteSnapshot, restoreSnapshot } =

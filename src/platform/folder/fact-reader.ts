@@ -12,12 +12,6 @@ export interface FactReader {
   readonly problems: string[];
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-interface ListRules<Entry> extends Rule<Entry> {
-  readonly most: number;
-}
-
 const report = ({ problems }: FactReader, key: string, text: string): undefined =>
   void problems.push(key === "" ? text : `${key}: ${text}`);
 
@@ -27,7 +21,7 @@ export function readMapping(
   key: string,
   found: unknown,
   keys: readonly string[],
-): Mapping {
+): Readonly<Record<string, unknown>> {
   if (found === undefined) return {};
   if (!isMapping(found)) {
     report(reader, key, `must be a mapping (key: value), not ${described(found)}`);
@@ -80,7 +74,7 @@ export function readList<Entry>(
   reader: FactReader,
   key: string,
   found: unknown,
-  rules: ListRules<Entry>,
+  rules: Rule<Entry> & { readonly most: number },
 ): readonly Entry[] {
   if (found === undefined) return [];
   if (!Array.isArray(found)) {

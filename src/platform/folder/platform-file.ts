@@ -8,7 +8,7 @@ import { parseJson } from "../../system/files/read-text.ts";
 import { numbered, readDurationMs } from "../../system/amounts.ts";
 import { isPlainLine, unicodeEscape } from "../../system/printable.ts";
 import { parseConfiguration } from "../configuration/configuration-file.ts";
-import type { NodeCondition } from "../layouts/layout.ts";
+import type { Layout, NodeCondition } from "../layouts/layout.ts";
 import {
   type FactReader,
   plainLineOf,
@@ -27,8 +27,7 @@ export interface PlatformFacts {
   readonly version: string;
   readonly description: string | undefined;
   readonly nodes: Readonly<Record<Role, NodeLimits>>;
-  /** Names of packages, for apt and for dnf or yum. */
-  readonly packages: { readonly apt: readonly string[]; readonly dnf: readonly string[] };
+  readonly packages: Layout["packages"];
   /** TCP ports that users' machines reach, besides 22 and that of the web UI. */
   readonly ports: readonly number[];
   readonly web: PlatformWeb | undefined;
@@ -262,7 +261,7 @@ function readNodes(reader: FactReader, found: unknown): Readonly<Record<Role, No
   };
 }
 
-function readPackages(reader: FactReader, found: unknown): PlatformFacts["packages"] {
+function readPackages(reader: FactReader, found: unknown): Layout["packages"] {
   const given = readMapping(reader, "packages", found, ["apt", "dnf"]);
   const rules = {
     most: 200,

@@ -15,7 +15,8 @@ export interface InstallPlan {
   /** The facts of a platform that is a folder; undefined for a release. */
   readonly platform: PlatformFacts | undefined;
   readonly variant: Variant;
-  readonly configuration: PlannedConfiguration;
+  /** The source of `config.yaml`. */
+  readonly configuration: CompleteConfiguration | AddedConfiguration;
   /**
    * The user's files, with targets relative to `genconf/`. Their `ip-detect` or `ip-detect-public`
    * replaces the backend's.
@@ -29,9 +30,6 @@ export interface InstallPlan {
 
 /** The plan, and the facts that only the backend knows. */
 export type PlanForNodes = InstallPlan & NodeTraits;
-
-/** The source of `config.yaml`. */
-type PlannedConfiguration = CompleteConfiguration | AddedConfiguration;
 
 /**
  * Used as it is, except that the secret path of our bootstrap server and missing keys that the

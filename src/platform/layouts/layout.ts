@@ -41,7 +41,7 @@ export interface Layout {
   /** Programs that must be on a node of either variant before the installation. */
   readonly needs: readonly string[];
   /** Packages that nodes need besides, for each package manager. Yum gets those for dnf. */
-  readonly packages: PlatformPackages;
+  readonly packages: { readonly apt: readonly string[]; readonly dnf: readonly string[] };
   readonly kernelModules: readonly string[];
   /** Further programs that only the enterprise variant needs. */
   readonly enterpriseNeeds: readonly string[];
@@ -76,11 +76,6 @@ export interface LayoutUpgrade {
   readonly isRepeatable: boolean;
   /** Whether a node may need other packages than before. */
   readonly preparesNodes: boolean;
-}
-
-interface PlatformPackages {
-  readonly apt: readonly string[];
-  readonly dnf: readonly string[];
 }
 
 interface LayoutWeb {

@@ -135,15 +135,9 @@ const isGone = (path: string): Promise<boolean> =>
     (error: unknown) => errorCode(error) === "ENOENT",
   );
 
-interface Visited {
-  readonly path: string;
-  /** Undefined for a dangling link. */
-  readonly source: string | undefined;
-}
-
 async function visit(
   listing: Listing,
-  { path, source }: Visited,
+  { path, source }: { readonly path: string; readonly source: string | undefined },
   above: readonly string[],
 ): Promise<void> {
   const report = reporterOf(listing, path);

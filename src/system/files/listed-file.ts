@@ -25,10 +25,11 @@ export interface FileFacts {
   readonly modifiedMs: number;
 }
 
-type FileStats = Readonly<Record<"dev" | "ino" | "size" | "mtimeMs", number>>;
-
 /** `source` has been resolved, and the information is about that file. */
-export const factsOf = (source: string, { dev, ino, size, mtimeMs }: FileStats): FileFacts => ({
+export const factsOf = (
+  source: string,
+  { dev, ino, size, mtimeMs }: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs">,
+): FileFacts => ({
   source,
   device: dev,
   inode: ino,

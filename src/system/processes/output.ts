@@ -115,11 +115,6 @@ async function readinessOf(descriptor: number): Promise<() => boolean> {
     system === undefined || system.poll(new Int32Array([descriptor, pollOut]), 1, 0) === 1;
 }
 
-interface Waiting {
-  rest: Uint8Array;
-  readonly settle: PromiseWithResolvers<void>;
-}
-
 const longestPauseMs = 20;
 
 interface Parts {
@@ -132,7 +127,7 @@ interface Parts {
 
 class DescriptorOutput implements Output {
   readonly #parts: Parts;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: { rest: Uint8Array; readonly settle: PromiseWithResolvers<void> }[] = [];
 
   constructor(parts: Parts) {
     this.#parts = parts;

@@ -17,10 +17,10 @@ export interface ForegroundRun {
    * Receives all output, and stdin is empty; absent: the program has our own streams. A promise
    * makes the program wait.
    */
-  readonly onOutput?: OnOutput | undefined;
+  readonly onOutput?:
+    | ((stream: "stdout" | "stderr", chunk: string) => void | Promise<void>)
+    | undefined;
 }
-
-type OnOutput = (stream: "stdout" | "stderr", chunk: string) => void | Promise<void>;
 
 /** How long an interrupted program may take to clean up. */
 const graceMs = 10_000;
