@@ -1,4 +1,4 @@
-import { chmod } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import {
@@ -142,6 +142,27 @@ describe("every script for nodes", () => {
       });
     },
   );
+});
+
+test("a bootstrap server that answers after minutes counts as started", async () => {
+  await using folder = await scratchFolder();
+  for (const name of ["etc/systemd/system", "var/lib/cluster-e2e"])
+    await mkdir(join(folder.path, name), { recursive: true });
+  const slept = join(folder.path, "slept");
+  await Bun.write(slept, "");
+  // Each look takes 20 seconds.
+  const machine = `systemctl() { :; }
+journalctl() { :; }
+sleep() { echo >>${slept}; }
+looks() { wc -l <${slept}; }
+date() { echo $(($(looks) * 20)); }
+curl() { [ "$(looks)" -ge 10 ]; }
+`;
+  const script = machine + intoFolder(completeScript(serveScript(server)), folder.path);
+  expect(await runShell(["sh", "-s", "e2e-serve"], script, undefined)).toMatchObject({
+    status: 0,
+    stderr: "",
+  });
 });
 
 test("an old release's install script gets a Docker version without components, and every other call is Docker's own", async () => {

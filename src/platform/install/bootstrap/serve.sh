@@ -40,7 +40,7 @@ find_python() {
 last_word() { journalctl -q -n 1 -o cat "_SYSTEMD_UNIT=$UNIT.service" || :; }
 
 answers() {
-  curl -fsS --noproxy '*' --max-time 5 -o /dev/null --config - 2>/dev/null <<CLUSTER_E2E_END
+  curl -fsS --noproxy '*' --max-time 30 -o /dev/null --config - 2>/dev/null <<CLUSTER_E2E_END
 url = "http://$ADDRESS:$PORT/$PROBE"
 CLUSTER_E2E_END
 }
