@@ -8,6 +8,7 @@ import { expect, test } from "bun:test";
 import { browserCheck, sshClientCheck } from "../../../../src/commands/doctor/machine-checks.ts";
 import { stateFolderCheck } from "../../../../src/commands/doctor/state-folder.ts";
 import type { Check } from "../../../../src/model/check.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { outcomeText } from "../../../support/outcome-text.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -64,7 +65,7 @@ test("a state folder that doesn't exist yet can be created; the check doesn't cr
 test("a state folder that ssh can't take keys from is refused, as create refuses it", async () => {
   await using folder = await scratchFolder();
   const check = stateFolderCheck(join(folder.path, 'a"b'), process.env);
-  await expect(check.run(neverAborted)).rejects.toMatchObject({
+  expect(await failureOf(check.run(neverAborted))).toMatchObject({
     id: "machine-not-set-up",
     message: expect.stringContaining("Cannot pass the path"),
   });
