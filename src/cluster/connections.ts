@@ -293,9 +293,7 @@ export async function warnIfCutShort(
 const interrupted = `The create of this cluster was interrupted. Repeat it, which first removes what is left, or ${runCommand("destroy", "run")}.`;
 const checkMachine = `${runCommand("inspect")} to see whether that machine still runs, and ${commandName("doctor")} to see whether it accepts connections from here.`;
 
-export async function clusterKey(
-  cluster: ClusterRecord,
-): Promise<{ readonly path: string; readonly isHere: boolean }> {
+export async function clusterKey(cluster: ClusterRecord) {
   const path = creationFiles(cluster.directory).privateKey;
   return { path, isHere: await isAccessible(path) };
 }

@@ -47,10 +47,7 @@ export async function exportCluster(
  * Returns the host keys of the nodes that exist, of which there must be one. known_hosts may also
  * have keys of machines of a failed launch, at other addresses.
  */
-async function readHostKeys(
-  cluster: ClusterRecord,
-  files: CreationFiles,
-): Promise<ReadonlyMap<string, Buffer>> {
+async function readHostKeys(cluster: ClusterRecord, files: CreationFiles) {
   const pinned = new Map(parseKnownHosts(await readOwnText(files.knownHosts).catch(() => "")));
   const nodes = cluster.nodes.filter(({ state }) => state === "starting" || state === "running");
   // Nobody could import a file without host keys.

@@ -365,7 +365,7 @@ function withVariables(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input: NodeCommand["input"],
-): { readonly argv: readonly string[]; readonly stdin: Uint8Array } {
+) {
   const token = createToken();
   const settings = Object.entries(env).map(
     ([name, value]) => `export ${checkedVariableName(name)}=${quote([value])}\n`,

@@ -79,7 +79,7 @@ export function readLibraryOptions<Schema extends OptionSchema, Options>(
   schema: Schema,
   given: LibraryOptions<Schema>,
   parse: (values: Partial<SchemaValues<Schema>>) => Checked<Options>,
-): { readonly values: SchemaValues<Schema>; readonly options: Options } {
+) {
   const checkOf = (option: BackendOption) => {
     if (option.isFlag === true) return flag;
     if (option.repeatable === true) return listOf(anyText);
@@ -116,7 +116,7 @@ export function readOptions<Schema extends OptionSchema, Options>(
   schema: Schema,
   given: Given<Schema>,
   parse: (values: Partial<SchemaValues<Schema>>) => Checked<Options>,
-): { readonly values: SchemaValues<Schema>; readonly options: Options } {
+) {
   const problems: string[] = [];
   const values = Object.entries(schema).map(([name, option]) => {
     const texts = [given[name] ?? []].flat().map(String);

@@ -133,10 +133,7 @@ async function lookOnce<Result>(
   look: (signal: AbortSignal) => Promise<Result | undefined>,
   { tolerates }: PollRule,
   signal: AbortSignal,
-): Promise<{
-  readonly result: Result | undefined;
-  readonly failure?: { readonly error: unknown };
-}> {
+) {
   signal.throwIfAborted();
   try {
     return { result: await look(signal) };

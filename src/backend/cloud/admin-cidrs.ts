@@ -40,7 +40,7 @@ export function admissions(cidrs: readonly string[], ports: readonly number[]): 
   }));
 }
 
-function split(text: string): { readonly address: string; readonly bits: string | undefined } {
+function split(text: string) {
   const slash = text.indexOf("/");
   return slash === -1
     ? { address: text, bits: undefined }

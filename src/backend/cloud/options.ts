@@ -197,11 +197,7 @@ const shape: Shape<CloudBackendOptions> = {
 };
 
 /** Reads the options into the form that a creation needs. Throws `bad-usage` with every problem found. */
-export function readCloudOptions(given: CloudBackendOptions): {
-  readonly region: string;
-  readonly distribution: string;
-  readonly options: CloudOptions;
-} {
+export function readCloudOptions(given: CloudBackendOptions) {
   const { image, customTags: tags = {}, ...others } = readArguments(given, shape);
   const texts = {
     ...others,

@@ -153,9 +153,7 @@ function readMachine(instance: Instance): Machine | string {
   };
 }
 
-function addressesOf(
-  instance: Instance,
-): Pick<Machine, "publicAddress" | "privateAddress"> | undefined {
+function addressesOf(instance: Instance) {
   const { PublicIpAddress, PrivateIpAddress } = instance;
   const publicAddress = parseIpv4(PublicIpAddress);
   const privateAddress = parseIpv4(PrivateIpAddress);

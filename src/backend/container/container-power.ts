@@ -149,9 +149,7 @@ export async function readHostKey(
 }
 
 /** Returns the keys that are pinned for a cluster, by the host in known_hosts. */
-const readPins = async (
-  directory: string,
-): Promise<readonly (readonly [host: string, key: Buffer])[]> =>
+const readPins = async (directory: string) =>
   parseKnownHosts(await readOwnText(creationFiles(directory).knownHosts).catch(() => ""));
 
 async function readContainersOf(

@@ -155,11 +155,7 @@ export function assertSnapshot(
     );
 }
 
-async function readManifest(
-  file: FileHandle,
-  shown: string,
-  backend: Manifest["backend"],
-): Promise<{ readonly manifest: Manifest; readonly contentsAt: number }> {
+async function readManifest(file: FileHandle, shown: string, backend: Manifest["backend"]) {
   const head = Buffer.alloc(encryptedMark.length);
   await file.read(head, 0, head.length, 0);
   if (head.toString("latin1") === encryptedMark)

@@ -23,7 +23,7 @@ export async function obtainFile(
   work: Work,
   { location, sha256 }: FileCopyRequest["file"],
   folderIn: (environment: Environment) => string,
-): Promise<{ readonly path: string; readonly shown: string }> {
+) {
   const { environment, progress, signal } = work;
   const shown = "url" in location ? maskUrl(location.url) : location.shown;
   const assertSum = async (path: string): Promise<void> => {

@@ -80,10 +80,7 @@ function* lastLines(text: string, most: number): Generator<string> {
 }
 
 /** The time of a line, by the node's clock, and the rest of it. */
-function timeOf(
-  line: string,
-  nowMs: number,
-): { readonly ms: number; readonly rest: string } | undefined {
+function timeOf(line: string, nowMs: number) {
   const timed = unixTimeOf(line) ?? isoTimeOf(line) ?? syslogTimeOf(line, nowMs);
   return timed !== undefined && timed.ms >= earliestMs && timed.ms <= latestMs ? timed : undefined;
 }

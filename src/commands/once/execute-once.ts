@@ -75,7 +75,7 @@ export async function executeOnce(
 export async function readSecrets(
   { superuserPassword, loginPw }: Pick<OnceInput, "superuserPassword" | "loginPw">,
   context: Context,
-): Promise<Pick<OnceInput, "superuserPassword" | "loginPw">> {
+) {
   return {
     superuserPassword: await readPassword(superuserPassword, "Superuser", context),
     loginPw: await readPassword(loginPw, "Login", context),

@@ -87,10 +87,7 @@ const defaultUsername = "admin";
 const defaultPassword = "admin";
 
 /** Returns the superuser of the user's configuration. `password` is undefined if only its hash is known. */
-export function superuserOf(extra: Configuration): {
-  readonly username: string;
-  readonly password: string | undefined;
-} {
+export function superuserOf(extra: Configuration) {
   const { superuser_username: username, superuser_password_hash: hash } = extra;
   return {
     username:

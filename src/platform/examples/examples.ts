@@ -106,10 +106,7 @@ export interface ListedExample extends Pick<PlatformFacts, "name" | "version"> {
 }
 
 /** The rows of a table, with a head, and the same as data. */
-export async function listExamples(): Promise<{
-  readonly rows: readonly (readonly string[])[];
-  readonly examples: readonly ListedExample[];
-}> {
+export async function listExamples() {
   const listed = await Promise.all(exampleNames.map(listExample));
   const head = ["NAME", "VERSION", "MASTERS", "AGENTS", "PUBLIC AGENTS", "DESCRIPTION"];
   const rows = listed.map(({ name, version, description, nodes }) => [

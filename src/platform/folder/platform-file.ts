@@ -277,10 +277,7 @@ function readPackages(reader: FactReader, found: unknown): Layout["packages"] {
 /** The first master serves the installer at this port (bootstrap/serve.ts). */
 const installerPort = 18_080;
 
-function readReachable(
-  reader: FactReader,
-  top: Readonly<Record<string, unknown>>,
-): Pick<PlatformFacts, "ports" | "web"> {
+function readReachable(reader: FactReader, top: Readonly<Record<string, unknown>>) {
   const ports = readList(reader, "ports", top["ports"], {
     most: 100,
     ...anyPort,

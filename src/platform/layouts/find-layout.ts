@@ -22,9 +22,7 @@ export const layoutByInstallScript = (file: string): Layout | undefined =>
  * Installs the programs and packages that the layout's nodes need, for any variant, in a node image, so that not every
  * node has to install them. Undefined if the layout needs nothing that such an image lacks.
  */
-export function imagePreparation(
-  layout: Layout,
-): { readonly name: string; readonly script: string } | undefined {
+export function imagePreparation(layout: Layout) {
   const hasPackages = layout.packages.apt.length > 0 || layout.packages.dnf.length > 0;
   if (!layoutNeeds(layout, "docker") && !hasPackages) return undefined;
   const words = ["e2e-packages", ...neededPrograms(layout, "enterprise")];

@@ -31,7 +31,7 @@ type Stdio = Route["stdio"];
 export function startWithOutput(
   targets: readonly [stdout: OutputTarget, stderr: OutputTarget],
   start: (stdio: readonly [stdout: Stdio, stderr: Stdio]) => Bun.Subprocess,
-): { readonly child: Bun.Subprocess; readonly output: SessionOutput } {
+) {
   const [stdout, stderr] = [routeTo(targets[0], 1), routeTo(targets[1], 2)];
   const child = start([stdout.stdio, stderr.stdio]);
   for (const { stdio, isReopened } of [stdout, stderr])

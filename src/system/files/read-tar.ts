@@ -63,9 +63,7 @@ const mostExtendedHeaders = 4;
 const mostTrailingBytes = 1024 * 1024;
 
 /** The header is undefined at the end of the archive. */
-async function nextHeader(
-  source: ByteSource,
-): Promise<{ readonly header: TarHeader | undefined; readonly records: PaxRecords }> {
+async function nextHeader(source: ByteSource) {
   let records: PaxRecords = {};
   for (let count = 0; count <= mostExtendedHeaders; count += 1) {
     const header = readTarHeader(await source.take(blockBytes));

@@ -185,7 +185,7 @@ function statusOf(error: unknown): number | undefined {
   return metadata?.httpStatusCode;
 }
 
-function factsOf(error: unknown): { code: string; message: string; requestId: string | undefined } {
+function factsOf(error: unknown) {
   if (!(error instanceof Error))
     return { code: "unknown", message: plainLine(String(error)), requestId: undefined };
   const metadata =

@@ -46,7 +46,7 @@ export type Selection = "all" | { readonly clusterId: string } | { readonly crea
 /** The number of filter values that one request accepts. */
 const mostIds = 200;
 
-export function chunksOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+export function chunksOf<Item>(items: readonly Item[], size: number) {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   );

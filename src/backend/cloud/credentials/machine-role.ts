@@ -96,10 +96,7 @@ interface Answer {
  * Undefined if there is no service that knows roles. Other clouds have a service at this address
  * too, but it knows neither tokens nor roles.
  */
-async function askForRole(
-  service: MetadataService,
-  signal: AbortSignal,
-): Promise<{ readonly token: string | undefined; readonly answer: Answer } | undefined> {
+async function askForRole(service: MetadataService, signal: AbortSignal) {
   try {
     const token = await askForToken(service, signal);
     if (token === undefined && !service.allowsVersion1) return undefined;

@@ -104,7 +104,7 @@ const parseConfiguration = read.field(
 export async function readIndex(
   archive: AsyncIterable<Uint8Array>,
   take: (entry: Pick<TarFile, "name" | "sizeBytes" | "contents">) => Promise<void>,
-): Promise<ReadonlyMap<string, string>> {
+) {
   const texts = new Map<string, string>();
   for await (const { kind, name, sizeBytes, contents } of readTar(archive, limits)) {
     if (kind !== "file") continue;

@@ -279,9 +279,7 @@ export const labelsOf = read.field("Config", read.field("Labels", read.anything)
 
 const anyList = read.withDefault(read.list(read.anything), []);
 
-function readState(
-  found: unknown,
-): Pick<NodeContainer, "status" | "exitCode" | "wasKilledForMemory" | "error"> {
+function readState(found: unknown) {
   const state = read.anyMapping(found) ?? {};
   return {
     status: read.string(state["Status"]) ?? "",

@@ -134,7 +134,7 @@ const neverStartedText = "the container was never started: its create was interr
 function wayTo(
   { id, address }: NodeContainer,
   { network: { reach, webUi }, passageTo }: Omit<Circumstances, "isAbandoned">,
-): Pick<NodeRecord, "publicAddress" | "ssh" | "web"> {
+) {
   const { http, https } = webPortsOf(webUi);
   const isDirect = reach === "direct";
   const host = address ?? "";
@@ -275,7 +275,7 @@ export async function assertIdCanBeClaimed(
     clock,
   }: { readonly root: string; readonly clusterId: string; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<{ readonly hasLeftovers: boolean }> {
+) {
   const [inventory, abandoned] = await Promise.all([
     readInventory(engine, { clusterId }, root, signal),
     abandonedCreations(root, clusterId),

@@ -127,7 +127,7 @@ async function readLayerSizes(
   engine: Engine,
   containers: readonly NodeContainer[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> {
+) {
   const words = ["container", "inspect", "--size", ...containers.map(({ id }) => id)];
   const answer = await askJson(engine, { words, limitMs: countLimitMs }, signal);
   const described = Array.isArray(answer) ? (answer as readonly unknown[]) : [];

@@ -192,7 +192,7 @@ export async function nodeRights(
     facts,
   }: { readonly image: string; readonly root: string; readonly facts: EngineFacts },
   signal: AbortSignal,
-): Promise<Pick<RestorePlan, "rights" | "system">> {
+) {
   const { kind } = engine;
   const memory = join(root, ".rights");
   const rights = await rememberedRights(engine, { facts, image, memory }, signal);
@@ -229,7 +229,7 @@ export async function createSavedNodes<Node extends SavedNode>(
   engine: Engine,
   plan: RestorePlan & { readonly nodes: readonly Node[] },
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Node>> {
+) {
   const { nodes, rights } = plan;
   const ids = new Map<string, Node>();
   const create = async (node: Node): Promise<unknown> =>
