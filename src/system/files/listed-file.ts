@@ -28,7 +28,7 @@ export interface FileFacts {
 /** `source` has been resolved, and the information is about that file. */
 export const factsOf = (
   source: string,
-  { dev, ino, size, mtimeMs }: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs">,
+  { dev, ino, size, mtimeMs }: Readonly<Record<"dev" | "ino" | "size" | "mtimeMs", number>>,
 ): FileFacts => ({
   source,
   device: dev,
