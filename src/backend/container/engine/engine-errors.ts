@@ -26,6 +26,12 @@ const meanings = {
     /client version \S{1,20} is too (?:old|new)/,
     /error response from daemon: page not found/,
   ],
+  // Podman's own, which it only recommends to packages of distributions.
+  lacking: [
+    /could not find "[a-z-]{1,30}" in one of/,
+    /could not find (?:a working conmon binary|slirp4netns|pasta)/,
+    /rootless mode with multiple ids: exec: /,
+  ],
   nameTaken: [
     /is already in use by container/,
     /the container name .{0,500} is already in use/,
@@ -111,6 +117,11 @@ export function engineFailure(
       return unusable(
         `The program ${name} and ${title}'s daemon have no version of the API in common`,
         "Install a docker command line that is as new as the daemon, such as docker-ce-cli from https://docs.docker.com/engine/install/, and unset DOCKER_API_VERSION.",
+      );
+    case "lacking":
+      return unusable(
+        `${title} lacks a program that it needs`,
+        "Install it. On Debian and Ubuntu, newuidmap is in the package uidmap, pasta in passt, and others are in packages of their names.",
       );
     case "noAddresses":
       return failure(

@@ -115,6 +115,18 @@ test.each([
     "podman image prune",
   ],
   [
+    'Error: could not find "netavark" in one of [/usr/lib/podman].  To resolve this error, set the helper_binaries_dir key in the `[engine]` section of containers.conf to the directory containing your helper binaries.',
+    "machine-not-set-up",
+    'Podman lacks a program that it needs: could not find "netavark"',
+    "uidmap",
+  ],
+  [
+    'Error: command required for rootless mode with multiple IDs: exec: "newuidmap": executable file not found in $PATH',
+    "machine-not-set-up",
+    "Podman lacks a program that it needs: command required for rootless mode",
+    "uidmap",
+  ],
+  [
     'time="2026-01-01T00:00:00Z" level=warning msg="odd"\nError: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied\ntime="2026-01-01T00:00:00Z" level=warning msg="late"',
     "engine-failed",
     "podman create failed: runc: runc create failed: error setting rlimit type 7: operation not permitted: OCI permission denied.",
