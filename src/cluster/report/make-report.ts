@@ -70,7 +70,11 @@ export async function writeReport(
     })),
   );
   const parts = await reportParts({ ...request, ...shown, ...found, xml }, work.signal);
-  const cases = parts.cases.map((each) => ({ ...each, name: work.progress.mask(each.name) }));
+  const cases = parts.cases.map((each) => ({
+    ...each,
+    name: work.progress.mask(each.name),
+    failure: work.progress.mask(each.failure),
+  }));
   await writeNamedFile(file, await renderReport({ ...parts, cases }, work.signal));
   step.done();
 }

@@ -6,6 +6,8 @@ export interface TestCase {
   readonly startMs: number;
   readonly endMs: number;
   readonly hasFailed: boolean;
+  /** What the test says about that; "" if it says nothing. */
+  readonly failure: string;
 }
 
 /** The timeline has a place for fewer, and says so. */
@@ -52,9 +54,12 @@ export function readCases(
         [own.get("classname"), own.get("name")].filter(Boolean).join(" "),
         200,
       );
-      cases.push({ name, startMs: nextMs, endMs: nextMs + ms, hasFailed: false });
+      cases.push({ name, startMs: nextMs, endMs: nextMs + ms, hasFailed: false, failure: "" });
       nextMs += ms;
-    } else if (last !== undefined) last.hasFailed = true;
+    } else if (last !== undefined) {
+      last.hasFailed = true;
+      last.failure ||= plainLine(own.get("message") ?? "", 200);
+    }
   }
   return cases;
 }

@@ -7,7 +7,7 @@ import { formatDuration, numbered } from "../../system/amounts.ts";
 import type { LogLine } from "../logs/log-lines.ts";
 import { inTurns, partsOf } from "../logs/merged-lines.ts";
 import { nearTo, pageBytes } from "./select-lines.ts";
-import { isError } from "./signs.ts";
+import { isError, signOf } from "./signs.ts";
 import script from "./viewer.js" with { type: "text" };
 import style from "./viewer.css" with { type: "text" };
 import { type RunEvent, type TimelineParts, drawTimeline, timeText } from "./timeline.ts";
@@ -31,6 +31,7 @@ const errorBytes = 1_500_000;
 const mostNoticed = 40;
 const mostFirst = 100;
 const mostWindows = 6;
+const mostFailed = 10;
 const [mostRows, longestValue] = [60, 4000];
 
 const escaped = (text: string): string => Bun.escapeHTML(text);
@@ -117,13 +118,9 @@ const list = (items: readonly string[]): string =>
 
 /** What was noticed, what nothing explains first, and the first error of each node. */
 function renderFindings(parts: ReportParts, errors: Errors): string {
-  const { noticed, nodes, span, events, windows } = parts;
+  const { noticed, cases, nodes, span, events, windows } = parts;
   const item = (line: LogLine, what: string, explanation?: string): string => {
-    const offset = Math.floor((line.ms ?? 0) - span.startMs);
-    const time =
-      line.ms === undefined
-        ? ""
-        : `<a href="#log" data-t="${offset}">${timeText(line.ms, span.startMs)}</a> `;
+    const time = line.ms === undefined ? "" : `${moment(line.ms, span)} `;
     const why =
       explanation === undefined ? "" : ` <span>(explained by ${escaped(explanation)})</span>`;
     return `<li class="${explanation === undefined ? "" : "explained"}">${time}<b>${escaped(line.node)}</b> ${escaped(what)}${why} <code>${escaped(line.unit === "" ? "" : `${line.unit}: `)}${escaped(line.text)}</code></li>`;
@@ -135,17 +132,26 @@ function renderFindings(parts: ReportParts, errors: Errors): string {
     events.findLast((event) => event.kind === "run"),
     events,
   );
-  const firsts = firstErrors(errors, nodes.slice(0, mostFirst), runMs).map((line) =>
-    item(line, ""),
-  );
+  const firsts = firstErrors(errors, nodes.slice(0, mostFirst), runMs);
+  const isEarlier = runMs > -Infinity && !firsts.some(({ ms }) => ms !== undefined && ms >= runMs);
+  const before = isEarlier ? "; none since the command began" : "";
   const lists = (items: readonly string[]): string =>
     items.length === 0 ? "" : `<ul>${items.join("\n")}</ul>`;
+  const failed = cases.filter(({ hasFailed }) => hasFailed);
+  const tests = failed
+    .slice(0, mostFailed)
+    .map(
+      ({ name, startMs, failure }) =>
+        `<li>${moment(startMs, span)} ${escaped(name)} <code>${escaped(failure)}</code></li>`,
+    );
+  const of = failed.length > tests.length ? `, ${tests.length} of ${failed.length}` : "";
   const done = windows.slice(-mostWindows).map((window) => windowItem(window, span));
   const more = windows.length > done.length ? `, the last ${done.length}` : "";
   return [
     section("Noticed", lists(found)),
+    section(`Failed tests${of}`, lists(tests)),
     section(`Faults and power changes${more}`, lists(done)),
-    section("First error of each node", lists(firsts)),
+    section(`First error of each node${before}`, lists(firsts.map((line) => item(line, "")))),
   ].join("\n");
 }
 
@@ -159,6 +165,9 @@ function beginningOf(run: RunEvent | undefined, events: ReportParts["events"]): 
   return Date.parse(events.findLast(isIts)?.at ?? run?.at ?? "") || -Infinity;
 }
 
+const moment = (ms: number, { startMs }: ReportParts["span"]): string =>
+  `<a href="#log" data-t="${Math.floor(ms - startMs)}">${timeText(ms, startMs)}</a>`;
+
 /** What was done to nodes is often the cause, also where no line of a log says so. */
 function windowItem(
   { kind, text, nodes, startMs, endMs }: ReportParts["windows"][number],
@@ -166,7 +175,7 @@ function windowItem(
 ): string {
   const where = kind === "power" ? ` on ${nodes.join(", ")}` : "";
   const length = endMs > startMs ? `, ${formatDuration(endMs - startMs)}` : "";
-  return `<li><a href="#log" data-t="${startMs - span.startMs}">${timeText(startMs, span.startMs)}</a>${length} ${shortened(text + where)}</li>`;
+  return `<li>${moment(startMs, span)}${length} ${shortened(text + where)}</li>`;
 }
 
 /** The first error of each node since the command began. If no node has any: before that, or without a time. */
@@ -197,7 +206,11 @@ function renderLog(
   const take = (index: number, most: number): number => {
     const line = lines[index];
     if (line === undefined || used.bytes >= most || rendered[index] !== undefined) return 0;
-    const text = renderLine(line, span.startMs, errors.has(line));
+    const text = renderLine(
+      line,
+      span.startMs,
+      errors.has(line) || signOf(line.text) !== undefined,
+    );
     const bytes = Buffer.byteLength(text) + 1;
     // The rest is hardly ever enough for another line, and a million may follow.
     if (used.bytes + bytes > most) {

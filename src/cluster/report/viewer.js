@@ -54,7 +54,8 @@
     cursor.setAttribute("x2", x);
     let nearest;
     for (const line of lines) {
-      const distance = line.ms === undefined ? Infinity : Math.abs(line.ms - selected);
+      // What a link leads to may be outside of the timeline.
+      const distance = line.ms === undefined ? Infinity : Math.abs(line.ms - ms);
       line.element.classList.toggle("near", distance <= 2000);
       if (!line.element.hidden && distance < (nearest?.distance ?? Infinity))
         nearest = { distance, element: line.element };
@@ -66,7 +67,11 @@
     const values = [...new Set(lines.map((line) => line[name]))].filter(Boolean).sort();
     for (const value of values.slice(0, 500)) form.elements[name].append(new Option(value, value));
   }
+  let drag;
   svg.addEventListener("click", (event) => {
+    const hasMoved = drag?.hasMoved;
+    drag = undefined;
+    if (hasMoved) return;
     const box = svg.getBoundingClientRect();
     select(((event.clientX - box.left) / box.width) * lengthMs);
   });
@@ -95,14 +100,18 @@
     actions[event.key]();
     svg.focus({ preventScroll: true });
   });
-  let drag;
   svg.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "mouse") drag = { x: event.clientX, left: scroll.scrollLeft };
+    drag = { x: event.clientX, left: scroll.scrollLeft, isOn: event.pointerType === "mouse" };
   });
   addEventListener("pointermove", (event) => {
-    if (drag !== undefined) scroll.scrollLeft = drag.left - (event.clientX - drag.x);
+    if (!drag?.isOn) return;
+    const moved = event.clientX - drag.x;
+    drag.hasMoved ||= Math.abs(moved) > 3;
+    if (drag.hasMoved) scroll.scrollLeft = drag.left - moved;
   });
-  addEventListener("pointerup", () => (drag = undefined));
+  // A click follows, which shall select nothing if the drawing has moved.
+  for (const type of ["pointerup", "pointercancel"])
+    addEventListener(type, () => drag && (drag.isOn = false));
   scroll.addEventListener("scroll", () => {
     if (form.elements.range.checked) requestAnimationFrame(filter);
   });

@@ -48,7 +48,10 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   await symlink(join(folder.path, "private"), join(logs, "agent_2.install.log"));
   await link(join(folder.path, "private"), join(logs, "agent_3.install.log"));
   await utimes(join(logs, "agent_0.install.log"), 1000, 1000);
-  await writeFile(junit, '<testcase name="logs in with s3cret-word" time="1"/>');
+  await writeFile(
+    junit,
+    '<testcase name="logs in with s3cret-word" time="1"><failure message="not s3cret-word"/></testcase>',
+  );
   await writeReport(
     { clock: systemClock, progress, environment: {}, signal: neverAborted },
     { consoleOutput: async () => [] },
@@ -67,7 +70,7 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
   expect(html).toContain("log of this run");
   expect(html).toContain("the last line");
   expect(html).toContain("agent_4: all but the end of app.log");
-  expect(html).toContain("logs in with ***");
+  expect(html).toContain("logs in with *** <code>not ***</code>");
   expect(html).toContain("none.xml: it cannot be read, or has no test cases");
   for (const other of ["an earlier run", "behind a link", "s3cret-word"])
     expect(html).not.toContain(other);

@@ -53,13 +53,14 @@ async function html(): Promise<string> {
         : `${start / 1000 + second}.000000 ${node} ${second % 2 ? "etcd" : "systemd"}[1]: line ${second}`,
     );
   const oom = `${start / 1000 + 110}.000000 agent_1 kernel: Out of memory: Killed process 812 (java)`;
+  const core = `${start / 1000 - 3600}.000000 agent_1 systemd-coredump[9]: Process 7 (app) dumped core.`;
   const evil = `${start / 1000 + 111}.000000 agent_1 app[1]: <img src=x onerror="document.title='owned'"></script><script>document.title='owned'</script>`;
   const texts = nodes.map((node) => ({
     name: `${node}.journal.txt`,
-    text: [...lines(node), ...(node === "agent_1" ? [oom, evil] : [])].join("\n"),
+    text: [...(node === "agent_1" ? [core, ...lines(node), oom, evil] : lines(node))].join("\n"),
   }));
   const xml =
-    '<testsuite><testcase name="elects" time="8"/><testcase name="survives" time="40"><failure/></testcase></testsuite>';
+    '<testsuite><testcase name="elects" time="8"/><testcase name="survives" time="40"><failure message="no leader for 30 s"/></testcase></testsuite>';
   return renderReport(
     await reportParts(
       {
@@ -118,7 +119,7 @@ test.skipIf(isSkipped)(
     await size(1280, 960);
     await picture("wide");
     expect(await evaluate(`return document.title`)).toBe("Cluster nightly: failed" as never);
-    expect(await evaluate(`return ${shown}.length`)).toBe(362 as never);
+    expect(await evaluate(`return ${shown}.length`)).toBe(363 as never);
     expect(await evaluate("return document.querySelectorAll('#log img').length")).toBe(0 as never);
 
     // The cause is on the first screen.
@@ -126,6 +127,8 @@ test.skipIf(isSkipped)(
       "return [...document.querySelectorAll('li')].filter((each) => each.getBoundingClientRect().bottom < innerHeight).map((each) => each.innerText).join('\\n')",
     );
     expect(top).toContain("out of memory" as never);
+    // The times of test cases count from the command's beginning.
+    expect(top).toContain("10:01:08.000 survives no leader for 30 s" as never);
 
     // Zoom.
     const width = "return document.getElementById('timeline').getBoundingClientRect().width";
@@ -133,7 +136,33 @@ test.skipIf(isSkipped)(
     await view.click("#in");
     await view.click("#in");
     expect(Number(await evaluate(width)) / before).toBeWithin(3.9, 4.1);
-    await evaluate("document.getElementById('timeline').focus()");
+
+    // A drag moves the drawing, and selects nothing.
+    const middle = await evaluate(
+      "const box = document.querySelector('.scroll').getBoundingClientRect(); return [box.left + box.width / 2, box.top + 40]",
+    );
+    const [x, y] = middle as readonly [number, number];
+    const mouse = async (type: string, given: object) =>
+      view.cdp("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1, ...given });
+    const scrolled = "return document.querySelector('.scroll').scrollLeft";
+    const scrollLeft = Number(await evaluate(scrolled));
+    await mouse("mousePressed", {});
+    await mouse("mouseMoved", { x: x + 60, buttons: 1 });
+    await mouse("mouseMoved", { x: x + 100, buttons: 1 });
+    await mouse("mouseReleased", { x: x + 100 });
+    expect(Number(await evaluate(scrolled))).toBe(scrollLeft - 100);
+    expect(await evaluate("return document.querySelectorAll('.near').length")).toBe(0 as never);
+
+    // Of the lines, those of the range in sight.
+    await evaluate("document.querySelector('input[name=range]').click()");
+    expect(Number(await evaluate(`return ${shown}.length`))).toBeWithin(80, 110);
+    await evaluate("document.querySelector('input[name=range]').click()");
+
+    // The wheel with Ctrl zooms where the mouse is; without, it scrolls the page.
+    const wheel = { deltaX: 0, deltaY: 100, button: "none" };
+    await mouse("mouseWheel", { ...wheel, modifiers: 2 });
+    await until("the wheel zooms", async () => Number(await evaluate(width)) < before * 3.9);
+    await evaluate("document.getElementById('timeline').focus({ preventScroll: true })");
     await view.press("0");
     expect(Number(await evaluate(width))).toBeWithin(before - 2, before + 2);
 
@@ -141,7 +170,12 @@ test.skipIf(isSkipped)(
     await evaluate(
       "const { node } = document.getElementById('filter').elements; node.value = 'agent_1'; node.dispatchEvent(new Event('input', { bubbles: true }))",
     );
-    expect(await evaluate(`return ${shown}.length`)).toBe(122 as never);
+    expect(await evaluate(`return ${shown}.length`)).toBe(123 as never);
+    await evaluate(
+      "const { unit } = document.getElementById('filter').elements; unit.value = 'kernel'; unit.dispatchEvent(new Event('input', { bubbles: true }))",
+    );
+    expect(await evaluate(`return ${shown}.length`)).toBe(1 as never);
+    await view.click("button[type=reset]");
     await view.click("input[name=text]");
     await view.type("killed process");
     expect(await evaluate(`return ${shown}.map((each) => each.textContent).join()`)).toContain(
@@ -150,15 +184,18 @@ test.skipIf(isSkipped)(
     await view.click("button[type=reset]");
     await until(
       "all lines are shown again",
-      async () => Number(await evaluate(`return ${shown}.length`)) === 362,
+      async () => Number(await evaluate(`return ${shown}.length`)) === 363,
     );
     await view.click("input[name=errors]");
     expect(Number(await evaluate(`return ${shown}.length`))).toBeWithin(3, 8);
+    expect(await evaluate(`return ${shown}.map((each) => each.textContent).join()`)).toContain(
+      "Killed process 812" as never,
+    );
     await view.click("button[type=reset]");
 
     await until(
       "all lines are shown again",
-      async () => Number(await evaluate(`return ${shown}.length`)) === 362,
+      async () => Number(await evaluate(`return ${shown}.length`)) === 363,
     );
 
     // A click on a moment selects its lines and scrolls to them.
@@ -171,6 +208,16 @@ test.skipIf(isSkipped)(
     );
     await picture("selected");
     const inSight = `const box = ${near}[0].getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0`;
+    expect(await evaluate(inSight)).toBe(true as never);
+    // The form that stays in sight is in front of them.
+    const inFront =
+      "const box = document.querySelector('#filter label').getBoundingClientRect(); return document.elementFromPoint(box.left + 5, box.top + box.height / 2)?.closest('#filter') !== null";
+    expect(await evaluate(inFront)).toBe(true as never);
+
+    // What was noticed leads to its line, also from before the first event.
+    await evaluate("scrollTo(0, 0); document.querySelector('li a').click()");
+    const nearest = `return ${near}.map((each) => each.textContent).join()`;
+    expect(await evaluate(nearest)).toContain("dumped core" as never);
     expect(await evaluate(inSight)).toBe(true as never);
 
     // On a phone nothing is wider than the screen.
@@ -215,6 +262,6 @@ test.skipIf(isSkipped)(
       nodeId: root.nodeId,
       selector: "#log p:not([hidden])",
     });
-    expect(nodeIds).toHaveLength(362);
+    expect(nodeIds).toHaveLength(363);
   },
 );

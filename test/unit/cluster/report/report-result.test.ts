@@ -49,6 +49,14 @@ test.each<[string, readonly ClusterEvent[], string]>([
   expect((await partsOf(events)).title).toBe(`Cluster nightly${verdict}`);
 });
 
+test("errors from before the command are shown as those, where there are none since", async () => {
+  const line = { ms: start, node: "master_0", unit: "app", text: "error: no port" };
+  const parts = { ...(await partsOf([begun, bad])), nodes: ["master_0"], lines: [line] };
+  expect(await renderReport(parts, neverAborted)).toContain(
+    "First error of each node; none since the command began",
+  );
+});
+
 test("an interrupt ends the work on a page", async () => {
   const parts = await partsOf([begun, good]);
   const stop = new AbortController();
