@@ -52,6 +52,19 @@ describe("a node that reboots itself", () => {
     expect(told).toEqual(["silent will stay off if it reboots itself: it is not running"]);
   });
 
+  test("stays off with all others if the engine can't be told, and this is only noted", async () => {
+    const { progress, told } = recordingProgress();
+    const change: Engine["change"] = async () => {
+      throw new ClusterError("engine-failed", "the daemon is gone");
+    };
+    const engine = { kind: engineKinds.docker, change } as Engine;
+    const nodes = ["one", "two"].map((id) => ({ id, ask: async () => "3" }));
+    await allowReboots({ engine, progress }, nodes, neverAborted);
+    expect(told).toEqual(
+      ["one", "two"].map((id) => `${id} will stay off if it reboots itself: the daemon is gone`),
+    );
+  });
+
   test("is told that somebody starts it, where the engine starts nodes too", async () => {
     for (const [name, expected] of [
       ["docker", ["cp - node:/"]],
