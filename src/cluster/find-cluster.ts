@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { join } from "node:path";
 import type { Backend, BackendScope, OtherScopes } from "../backend/contract.ts";
 import { ClusterError, hasErrorId } from "../errors.ts";
 import { commandName, optionName, runCommand } from "../references.ts";
@@ -13,6 +14,9 @@ import {
 } from "../model/cluster-record.ts";
 import { outside } from "../outside-text.ts";
 import { assertOwnFolder } from "../store/creation-folder.ts";
+import { findLastRecord } from "../store/last-record.ts";
+import { stateFolder } from "../store/state-folder.ts";
+import type { Runtime } from "../system/runtime.ts";
 
 const byRole = new RegExp(
   `^(?:${roles.join("|").replaceAll("_", "[-_]")})[-_](?:0|[1-9][0-9]{0,3})$`,
@@ -51,6 +55,17 @@ export async function findCluster(
       }),
     },
   });
+}
+
+/** What was last known of the cluster. Only a backend with several scopes asks a service elsewhere. */
+export async function lastRecord(
+  { name, scope }: Pick<Backend<never>, "name" | "scope">,
+  clusterId: string,
+  { environment, clock }: Pick<Runtime, "environment" | "clock">,
+): Promise<ClusterRecord | undefined> {
+  if (scope === undefined) return undefined;
+  const root = join(stateFolder(environment), name, scope.name);
+  return findLastRecord(root, clusterId, clock.now());
 }
 
 /**

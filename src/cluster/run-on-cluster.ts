@@ -1,12 +1,11 @@
 import type { Backend } from "../backend/contract.ts";
-import { join } from "node:path";
 import { ClusterError, hasErrorId } from "../errors.ts";
 import type { ClusterRecord } from "../model/cluster-record.ts";
+import { lastRecord } from "./find-cluster.ts";
 import { eitherSignal, orAborted } from "../system/time-limit.ts";
-import { stateFolder } from "../store/state-folder.ts";
 import { once } from "../system/concurrency.ts";
-import type { Clock, Runtime } from "../system/runtime.ts";
-import { findLastRecord, keepLastRecord } from "../store/last-record.ts";
+import type { Clock } from "../system/runtime.ts";
+import { keepLastRecord } from "../store/last-record.ts";
 import {
   type NodeRun,
   type RunRequest,
@@ -39,7 +38,10 @@ export async function runOnCluster(work: RunWork, wanted: RunOnCluster): Promise
     await keepLastRecord(cluster);
     return cluster;
   });
-  const known = request.checkout === undefined ? await lastRecord(wanted, work) : undefined;
+  const known =
+    request.checkout === undefined
+      ? await lastRecord(wanted.backend, wanted.clusterId, work)
+      : undefined;
   try {
     return known === undefined
       ? await runOnNode(work, await ask(), request)
@@ -47,16 +49,6 @@ export async function runOnCluster(work: RunWork, wanted: RunOnCluster): Promise
   } finally {
     ended.abort(new Error("The command has ended."));
   }
-}
-
-/** Only a backend with several scopes asks a service elsewhere. */
-async function lastRecord(
-  { backend, clusterId }: RunOnCluster,
-  runtime: Runtime,
-): Promise<ClusterRecord | undefined> {
-  if (backend.scope === undefined) return undefined;
-  const root = join(stateFolder(runtime.environment), backend.name, backend.scope.name);
-  return findLastRecord(root, clusterId, runtime.clock.now());
 }
 
 interface KnownCluster {

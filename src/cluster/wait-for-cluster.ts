@@ -1,16 +1,21 @@
 import { optionName } from "../references.ts";
 import type { Backend } from "../backend/contract.ts";
-import type { ClusterRecord, Variant } from "../model/cluster-record.ts";
+import type { ClusterName, ClusterRecord, Variant } from "../model/cluster-record.ts";
 import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import type { Work } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
-import { assertKeyIsHere, openMaskedConnections, warnIfCutShort } from "./connections.ts";
+import {
+  assertKeyIsHere,
+  openConnections,
+  openMaskedConnections,
+  warnIfCutShort,
+} from "./connections.ts";
 import type { OpenCluster } from "./create.ts";
 import { checkRecorder } from "./events/record-event.ts";
-import { findCluster } from "./find-cluster.ts";
+import { findCluster, lastRecord } from "./find-cluster.ts";
 
 export interface WaitRequest {
   readonly clusterId: string;
@@ -38,13 +43,14 @@ export async function waitForCluster(
     tooSlow("Waiting for", request.clusterId),
   );
   const { created } = request;
-  const cluster =
-    created?.cluster ??
-    (await findCluster(backend, request.clusterId, AbortSignal.any([work.signal, limit.signal])));
+  const signal = AbortSignal.any([work.signal, limit.signal]);
+  await using early = created === undefined ? await logInEarly(work, backend, request) : undefined;
+  const cluster = created?.cluster ?? (await findCluster(backend, request.clusterId, signal));
   await assertKeyIsHere(cluster);
   await warnIfCutShort(cluster, work);
   const { waitUntilReady } = await import("../platform/readiness/readiness.ts");
-  await using connections = openMaskedConnections(cluster, work, created?.connections);
+  const open = created?.connections ?? early?.of(cluster);
+  await using connections = openMaskedConnections(cluster, work, open);
   const recordChecks = checkRecorder(cluster.directory, work);
   const waiting = waitUntilReady(
     {
@@ -70,6 +76,25 @@ export async function waitForCluster(
   });
   await keepLastRecord(cluster);
   return cluster;
+}
+
+/**
+ * Logs in to the nodes at their last known addresses while the backend is asked. A node that proves its pinned host key
+ * is the right one; of any other, nothing is used.
+ */
+async function logInEarly(
+  work: Work,
+  backend: Backend<unknown>,
+  { clusterId }: Pick<WaitRequest, "clusterId">,
+) {
+  const known = await lastRecord(backend, clusterId, work);
+  if (known === undefined) return undefined;
+  const pool = openConnections(known.directory, work);
+  for (const node of known.nodes) pool.connect(node, work.signal).catch(() => {});
+  return {
+    of: ({ directory }: ClusterName) => (directory === known.directory ? pool : undefined),
+    [Symbol.asyncDispose]: async () => pool[Symbol.asyncDispose](),
+  };
 }
 
 export interface SuperuserLogin {
