@@ -35,12 +35,6 @@ export interface PowerRequest {
   readonly isForced: boolean;
 }
 
-interface ChangedPower {
-  readonly cluster: ClusterRecord;
-  /** Whether a node was started or restarted, so that its software starts too. */
-  readonly hasBooted: boolean;
-}
-
 const closedAtOnce = 16;
 
 /**
@@ -48,11 +42,7 @@ const closedAtOnce = 16;
  * machine has the cluster's key. Nodes that are in the wanted state already stay as they are. Safe
  * to repeat after an abort.
  */
-export async function changePower(
-  work: Work,
-  backend: Backend<unknown>,
-  request: PowerRequest,
-): Promise<ChangedPower> {
+export async function changePower(work: Work, backend: Backend<unknown>, request: PowerRequest) {
   const power = backend.local?.power;
   if (power === undefined) return await restartFromWithin(work, backend, request);
   const change = async (cluster: ClusterRecord) =>
@@ -64,7 +54,7 @@ async function restartFromWithin(
   work: Work,
   backend: Backend<unknown>,
   { clusterId, action, nodes: selectors, isForced }: PowerRequest,
-): Promise<ChangedPower> {
+) {
   if (action !== "restart" || isForced)
     throw new ClusterError(
       "bad-usage",
@@ -102,10 +92,11 @@ async function changeNodes(
   work: Work,
   { backend, power, cluster }: Powered,
   { action, nodes: selectors, isForced }: PowerRequest,
-): Promise<ChangedPower> {
+) {
   const chosen = findNodes(cluster, selectors);
   if (action === "pause" || action === "resume") assertNoneIsOff(cluster, selectors);
   const ids = new Set(chosen.map(({ id }) => id));
+  // Whether a node was started or restarted, so that its software starts too.
   let hasBooted = false;
   for (const { title, states, change } of changesOf(power, action, isForced)) {
     const before = await findCluster(backend, cluster.id, work.signal);

@@ -26,12 +26,6 @@ const asWord = (word: string): string =>
     ? `'${word.replaceAll("'", String.raw`'\''`)}'`
     : word;
 
-/** One word of a line, or the space between two of them. */
-interface Piece {
-  readonly text: string;
-  readonly isWord: boolean;
-}
-
 function maskLine(line: string, level: number): string {
   // What the next word is: the value of a secret option, or a user with a password.
   let next: "secret" | "user" | "variable" | undefined;
@@ -80,11 +74,11 @@ function maskWord(word: string, level: number): string {
 }
 
 /**
- * Splits as a shell does, roughly: quotes hold words together, and a quote without an end reaches
- * to the line's end.
+ * Splits into words and the space between them as a shell does, roughly: quotes hold words
+ * together, and a quote without an end reaches to the line's end.
  */
-function piecesOf(line: string): readonly Piece[] {
-  const pieces: Piece[] = [];
+function piecesOf(line: string) {
+  const pieces: { readonly text: string; readonly isWord: boolean }[] = [];
   for (let position = 0; position < line.length;) {
     const start = position;
     const isWord = !isSpace(line[position] ?? "");

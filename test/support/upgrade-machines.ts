@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend } from "../../src/backend/contract.ts";
-import { type UpgradedCluster, upgradeCluster } from "../../src/cluster/upgrade/upgrade-cluster.ts";
+import { upgradeCluster } from "../../src/cluster/upgrade/upgrade-cluster.ts";
 import type { UpgradeRequest } from "../../src/cluster/upgrade/plan-upgrade.ts";
 import { type ClusterRecord, type Role, nodeReference } from "../../src/model/cluster-record.ts";
 import { accepted } from "../../src/model/checked.ts";
@@ -20,7 +20,7 @@ export interface UpgradeMachines extends AsyncDisposable {
   readonly told: RecordingProgress;
   /** The lines that the nodes' upgrade scripts and checks wrote, in their order. */
   events(): Promise<readonly string[]>;
-  upgrade(changes?: Partial<UpgradeChanges>): Promise<UpgradedCluster>;
+  upgrade(changes?: Partial<UpgradeChanges>): ReturnType<typeof upgradeCluster>;
   /** The version in a node's version file. */
   versions(): Promise<readonly string[]>;
 }

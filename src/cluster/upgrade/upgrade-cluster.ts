@@ -57,13 +57,6 @@ import {
   wasUpgradedTo,
 } from "./upgrade-order.ts";
 
-export interface UpgradedCluster {
-  readonly cluster: ClusterRecord;
-  readonly version: string;
-  /** Such as `agent_0`, in the order in which they were upgraded. Empty: all nodes had the version. */
-  readonly upgraded: readonly string[];
-}
-
 /**
  * Upgrades a cluster's nodes, one after the other. After a failure or an abort, some nodes have the
  * new version and others the old one, and a node's own upgrade goes on; the same call continues.
@@ -74,7 +67,7 @@ export async function upgradeCluster(
   work: Work,
   backend: Backend<unknown>,
   request: UpgradeRequest,
-): Promise<UpgradedCluster> {
+) {
   const { clusterId, artifact, deadlineMs } = request;
   using limit = timeLimit(deadlineMs - work.clock.now(), upgradeTooSlow(clusterId));
   const inTime = endedBy(work, limit);
@@ -114,7 +107,7 @@ async function upgradeNodes(
   work: UpgradeWork,
   backend: Backend<unknown>,
   { request, head, cluster, isInterrupted }: CheckedUpgrade,
-): Promise<UpgradedCluster> {
+) {
   const { clock, progress, connections } = work;
   const describe = async (inner: AbortSignal) => findCluster(backend, cluster.id, inner);
   const watch = createMachineWatch({ cluster, describe, deadlineMs: request.deadlineMs, clock });
@@ -153,6 +146,7 @@ async function upgradeNodes(
     }
   }
   await runPhase(work, cleanUp, firstMasterOf(cluster));
+  // Such as `agent_0`, in the order in which they were upgraded. Empty: all nodes had the version.
   return { cluster, version, upgraded: pending.map(({ node }) => nodeReference(node)) };
 }
 
