@@ -119,10 +119,7 @@ export function engineFailure(
         "Install a docker command line that is as new as the daemon, such as docker-ce-cli from https://docs.docker.com/engine/install/, and unset DOCKER_API_VERSION.",
       );
     case "lacking":
-      return unusable(
-        `${title} lacks a program that it needs`,
-        "Install it. On Debian and Ubuntu, newuidmap is in the package uidmap, pasta in passt, and others are in packages of their names.",
-      );
+      return unusable(`${title} lacks a program that it needs`, lackingAdvice);
     case "noAddresses":
       return failure(
         "capacity-lacking",
@@ -146,6 +143,9 @@ export function engineFailure(
       );
   }
 }
+
+const lackingAdvice =
+  "Install it. On Debian and Ubuntu, newuidmap is in the package uidmap, pasta in passt, and others are in packages of their names.";
 
 export const rangesAdvice =
   "Give the engine larger or other ranges: default-address-pools of Docker, default_subnet_pools of Podman.";
