@@ -1,9 +1,10 @@
-/** The program in a container: with the host's socket, as in devcontainers and Jenkins, and beside a Docker of its own, as in GitLab's jobs. */
+/** The program in a container: with the host's socket, as in devcontainers and Jenkins, with musl, as in Alpine's images, and beside a Docker of its own, as in GitLab's jobs. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expectLife, filesIn, type LifePlace, succeed, thingsIn } from "./support/cluster-life.ts";
-import { type Ended, executablePath, run } from "./support/executable.ts";
+import { type Ended, executablePath, repository, run } from "./support/executable.ts";
+import { makeRelease } from "./support/release.ts";
 import { type RemoteDocker, remoteLack, startRemoteDocker } from "./support/remote-docker.ts";
 import {
   bareNodeImage,
@@ -29,14 +30,24 @@ interface Job extends AsyncDisposable {
   ask(words: readonly string[]): Promise<Ended>;
 }
 
-async function startJob(
-  mounts: readonly string[],
-  variables: Readonly<Record<string, string>>,
-): Promise<Job> {
+interface JobSettings {
+  readonly mounts?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly image?: string;
+  /** The path of `cluster-container`. */
+  readonly program?: string;
+}
+
+async function startJob({
+  mounts = [],
+  variables = {},
+  image = bareNodeImage,
+  program = executablePath("cluster-container"),
+}: JobSettings): Promise<Job> {
   const { folder, environment } = containers();
-  const programs = [executablePath("cluster-container"), Bun.which("docker")!];
   const files = [
-    ...programs.map((path) => `${path}:/usr/local/bin/${path.split("/").at(-1)}:ro`),
+    `${program}:/usr/local/bin/cluster-container:ro`,
+    `${Bun.which("docker")!}:/usr/local/bin/docker:ro`,
     `${folder}:${folder}`,
     ...mounts,
   ];
@@ -45,14 +56,7 @@ async function startJob(
     ...files.map((file) => `--volume=${file}`),
     ...given.map(([name, value]) => `--env=${name}=${value}`),
   ];
-  const id = await docker([
-    "run",
-    "--detach",
-    ...options,
-    "--entrypoint=sleep",
-    bareNodeImage,
-    "inf",
-  ]);
+  const id = await docker(["run", "--detach", ...options, "--entrypoint=sleep", image, "inf"]);
   return {
     id,
     ask: (words) =>
@@ -79,11 +83,28 @@ async function expectJobLife(job: Job, id: string, things: LifePlace["things"]):
   });
 }
 
+const mounts = ["/var/run/docker.sock:/var/run/docker.sock"];
+
 test("in a container with the host's socket, a cluster is used through the host's Docker", async () => {
-  await using job = await startJob(["/var/run/docker.sock:/var/run/docker.sock"], {});
+  await using job = await startJob({ mounts });
   const clusterId = containers().id("socket");
   await expectJobLife(job, clusterId, async () => containers().things(clusterId));
 });
+
+const muslLack = process.arch === "x64" ? undefined : "skipped: the image with musl is for x64";
+
+test.skipIf(muslLack !== undefined)(
+  `the release's program for musl does the same (${muslLack ?? "with Debian's musl"})`,
+  async () => {
+    await using release = await makeRelease(["--platform", "linux-x64-musl"], {}, "linux-x64-musl");
+    const program = join(release.files, "cluster-container-linux-x64-musl");
+    await chmod(program, 0o755);
+    const image = (await Bun.$`${join(repository, "test/machine-image/musl")}`.text()).trim();
+    await using job = await startJob({ mounts, image, program });
+    const clusterId = containers().id("musl");
+    await expectJobLife(job, clusterId, async () => containers().things(clusterId));
+  },
+);
 
 test.skipIf(remoteLack !== undefined)(
   "in a job beside a Docker with TLS and a network of its own, a cluster is used through it",
@@ -93,11 +114,12 @@ test.skipIf(remoteLack !== undefined)(
     );
     const { engine, address, certificates } = remote;
     await Bun.$`docker save ${bareNodeImage} | docker --host unix://${engine.socket} load`.quiet();
-    await using job = await startJob([], {
+    const variables = {
       DOCKER_HOST: `tcp://${address}:2376`,
       DOCKER_TLS_VERIFY: "1",
       DOCKER_CERT_PATH: certificates,
-    });
+    };
+    await using job = await startJob({ variables });
     await expectJobLife(job, containers().id("job"), async () => thingsIn(engine.docker));
   },
 );
