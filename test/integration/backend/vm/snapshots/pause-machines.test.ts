@@ -3,7 +3,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import type { NodeFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { type NodeFacts, writeClusterFacts } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { lockMachines } from "../../../../../src/backend/shared/lock-machines.ts";
 import { isRunning, machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import {
@@ -13,6 +13,7 @@ import {
   resumeMachines,
 } from "../../../../../src/backend/vm/snapshots/pause-machines.ts";
 import { observeCluster } from "../../../../../src/backend/vm/records.ts";
+import { createVmBackend } from "../../../../../src/backend/vm/vm-backend.ts";
 import { systemClock } from "../../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -140,6 +141,23 @@ test("a look at machines whose QEMU doesn't answer ends soon, and the next look 
   state.answers = true;
   expect([await look(), asked.includes("cont")]).toEqual([states, true]);
   expect(await readdir(scratch.path)).toEqual(["machines"]);
+});
+
+test("a command that waits for a QEMU which must continue its machines can be interrupted", async () => {
+  await using scratch = await scratchFolder();
+  const directory = join(scratch.path, "cluster-e2e", "vm", "one-0123456789abcdef");
+  const interrupt = new AbortController();
+  const { folder } = machineFiles(directory, stored.facts.nodes[0]!);
+  await using _monitor = await startMonitor(folder, async () => {
+    interrupt.abort(new Error("interrupted"));
+    return undefined;
+  });
+  const facts = { ...stored.facts, clusterId: "one", creationId: "0123456789abcdef" };
+  await writeClusterFacts(directory, facts);
+  await writeFile(join(directory, "paused"), "");
+  const runtime = { clock: systemClock, progress: silentProgress };
+  const backend = createVmBackend({ ...runtime, environment: { XDG_STATE_HOME: scratch.path } });
+  expect(await failureOf(backend.find("one", interrupt.signal))).toBe(interrupt.signal.reason);
 });
 
 test("what a killed program saved machines with is ended and removed, but not while another program works on them", async () => {
