@@ -15,7 +15,7 @@ import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { collectLogs, maskedTexts, warnOfSecrets } from "../logs/save-logs.ts";
-import { readCases } from "./read-cases.ts";
+import { mostCases, readCases } from "./read-cases.ts";
 import type { LogLine } from "../logs/log-lines.ts";
 import { clockOf, logName, mergedLines } from "../logs/merged-lines.ts";
 import { notice, telling, windowsOf } from "./notice.ts";
@@ -181,9 +181,11 @@ export async function reportParts(given: Collected, signal: AbortSignal): Promis
     noticed: await noticedIn(lines, { ...given, events }, signal),
     cases: cases.flat(),
     gaps: [
-      ...xml.flatMap(({ name }, index) =>
-        cases[index]?.length === 0 ? [`${name}: it cannot be read, or has no test cases`] : [],
-      ),
+      ...xml.flatMap(({ name }, index) => {
+        const count = cases[index]?.length ?? 0;
+        if (count === mostCases) return [`${name}: the test cases after the first ${mostCases}`];
+        return count === 0 ? [`${name}: it cannot be read, or has no test cases`] : [];
+      }),
       ...texts.flatMap(({ name, text }) => {
         const [node] = name.split(".", 1);
         if (name.endsWith(noLogsSuffix)) return [`${node}: ${text}`];

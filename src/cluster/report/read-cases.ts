@@ -6,14 +6,15 @@ export interface TestCase {
   readonly startMs: number;
   readonly endMs: number;
   readonly hasFailed: boolean;
+  readonly isSkipped: boolean;
   /** What the test says about that; "" if it says nothing. */
   readonly failure: string;
 }
 
-/** The timeline has a place for fewer, and says so. */
-const mostCases = 20_000;
+/** Of one file. The timeline has a place for fewer, and says so. */
+export const mostCases = 20_000;
 const longestTag = 20_000;
-const tag = /^<(testsuite|testcase|failure|error)\b((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/;
+const tag = /^<(testsuite|testcase|failure|error|skipped)\b((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/;
 const hidden = [
   ["<!--", "-->"],
   ["<![CDATA[", "]]>"],
@@ -54,8 +55,11 @@ export function readCases(
         [own.get("classname"), own.get("name")].filter(Boolean).join(" "),
         200,
       );
-      cases.push({ name, startMs: nextMs, endMs: nextMs + ms, hasFailed: false, failure: "" });
+      const outcome = { hasFailed: false, isSkipped: false, failure: "" };
+      cases.push({ name, startMs: nextMs, endMs: nextMs + ms, ...outcome });
       nextMs += ms;
+    } else if (tagName === "skipped") {
+      if (last !== undefined) last.isSkipped = true;
     } else if (last !== undefined) {
       last.hasFailed = true;
       last.failure ||= plainLine(own.get("message") ?? "", 200);

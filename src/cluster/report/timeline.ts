@@ -47,7 +47,11 @@ export function drawTimeline(parts: TimelineParts): Timeline {
     ["commands", barsOf(events, span, "run")],
     [
       "tests",
-      cases.map((each) => ({ ...each, text: each.name, style: each.hasFailed ? "bad" : "good" })),
+      cases.map(({ name, hasFailed, isSkipped, ...times }) => ({
+        ...times,
+        text: isSkipped ? `${name}: skipped` : name,
+        style: hasFailed ? "bad" : isSkipped ? "off" : "good",
+      })),
     ],
   ];
   const rows = own.filter(([, bars]) => bars.length > 0);

@@ -9,7 +9,7 @@ const run = { kind: "run", command: "./test.sh", nodes: ["master_0"] } as const;
 test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing", async () => {
   const xml = `<testsuites><testsuite timestamp="2026-11-28T10:01:10">
     <testcase classname="a" name="elects &lt;a&gt; leader" time="5"/><testcase name="loses it" time="7"><failure message="no &#10;leader"/><error message="b"/></testcase>
-    <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"/>
+    <testsuite timestamp="+275760-09-13T00:00:00.001Z"/><testcase name="x" time="1e999"/><testcase name="y" time="-1"><skipped/></testcase>
     <system-out><![CDATA[<failure/> <testcase name="printed">]]></system-out><!-- <testcase name="old"/> --><testcase
       name='a > b "c" &#233;&#x0;' time='1'/></testsuite></testsuites>`;
   const { cases } = await reportParts(
@@ -31,17 +31,38 @@ test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing",
     neverAborted,
   );
   expect(
-    cases.map(({ name, startMs, endMs, hasFailed, failure }) => [
+    cases.map(({ name, startMs, endMs, hasFailed, isSkipped, failure }) => [
       name,
       startMs - start,
       endMs - start,
-      hasFailed ? failure : false,
+      isSkipped ? "skipped" : hasFailed && failure,
     ]),
   ).toEqual([
     ["a elects <a> leader", 70_000, 75_000, false],
     ["loses it", 75_000, 82_000, "no leader"],
     ["x", 82_000, 82_000, false],
-    ["y", 82_000, 82_000, false],
+    ["y", 82_000, 82_000, "skipped"],
     ['a > b "c" é\uFFFD', 82_000, 83_000, false],
   ]);
+});
+
+test("a JUnit file with too many cases is cut, and the report says so", async () => {
+  const text = '<testcase name="a"/>'.repeat(30_000);
+  const { cases, gaps } = await reportParts(
+    {
+      cluster: undefined,
+      clusterId: "c",
+      directory: "",
+      file: "",
+      facts: [],
+      commands: [],
+      texts: [],
+      nowMs: start,
+      xml: [{ name: "a.xml", text }],
+      events: [],
+    },
+    neverAborted,
+  );
+  expect(cases).toHaveLength(20_000);
+  expect(gaps).toEqual(["a.xml: the test cases after the first 20000"]);
 });
