@@ -4,6 +4,7 @@
  */
 import {
   type ClusterRecord,
+  type Counts,
   type NodeRecord,
   nodeReference,
   roles,
@@ -20,7 +21,7 @@ import {
   faultRows,
 } from "../../platform/faults/fault-kinds.ts";
 import { formatDuration } from "../../system/amounts.ts";
-import { faultProblems } from "./plan-fault.ts";
+import { assertPossible, faultProblems } from "./plan-fault.ts";
 
 export const chaosTargets = ["one", "minority", "majority"] as const;
 export type ChaosTarget = (typeof chaosTargets)[number];
@@ -41,6 +42,11 @@ export interface ChaosOptions extends FaultOptionValues {
   readonly recoverMs?: number | undefined;
   /** Only the faults with these numbers; absent: all. */
   readonly only?: readonly number[] | undefined;
+}
+
+/** What a plan depends on. */
+interface ChaosCluster {
+  readonly nodes: readonly Pick<NodeRecord, "role" | "index" | "state">[];
 }
 
 /** What is used without further options. */
@@ -103,7 +109,7 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
 
 /** Yields the faults, without an end. Throws `bad-usage` if the cluster has too few nodes for them. */
 export function* chaosSteps(
-  cluster: Pick<ClusterRecord, "nodes">,
+  cluster: ChaosCluster,
   options: ChaosOptions,
 ): Generator<ChaosStep, never> {
   const choices = choicesOf(cluster, options.targets);
@@ -128,9 +134,25 @@ export function* chaosSteps(
   }
 }
 
+/** Throws `bad-usage` if a new cluster of so many nodes could not have these faults. */
+export function assertChaosFits(
+  { backend, counts }: Pick<ClusterRecord, "backend"> & { readonly counts: Counts },
+  options: ChaosOptions,
+): void {
+  for (const kind of options.kinds) assertPossible({ backend }, kind);
+  const nodes = roles.flatMap((role) =>
+    Array.from({ length: counts[role] }, (_, index) => ({
+      role,
+      index,
+      state: "running" as const,
+    })),
+  );
+  chaosSteps({ nodes }, options).next();
+}
+
 /** The faults that begin within this time. */
 export function chaosPlan(
-  cluster: Pick<ClusterRecord, "nodes">,
+  cluster: ChaosCluster,
   { durationMs, ...options }: ChaosOptions & { readonly durationMs: number },
 ): readonly ChaosStep[] {
   const found: ChaosStep[] = [];
@@ -181,10 +203,7 @@ interface Choice {
  * The sets of nodes from which a fault's nodes are drawn, and how many. A node that doesn't run counts as one that the
  * cluster does without already.
  */
-function choicesOf(
-  { nodes }: Pick<ClusterRecord, "nodes">,
-  targets: readonly ChaosTarget[],
-): readonly Choice[] {
+function choicesOf({ nodes }: ChaosCluster, targets: readonly ChaosTarget[]): readonly Choice[] {
   const existing = nodes
     .filter(({ state }) => state !== "ended" && state !== "ending")
     .toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role) || a.index - b.index);
@@ -198,7 +217,7 @@ function choicesOf(
 }
 
 function sizesOf(
-  nodes: readonly NodeRecord[],
+  nodes: ChaosCluster["nodes"],
   needed: number,
   targets: readonly ChaosTarget[],
 ): readonly Choice[] {

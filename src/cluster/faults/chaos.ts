@@ -8,6 +8,7 @@ import { assertKeyIsHere } from "../connections.ts";
 import { findCluster } from "../find-cluster.ts";
 import { type ChaosOptions, type ChaosStep, chaosSteps, stepText } from "./chaos-plan.ts";
 import { type Abandon, beginFault, untilFaultEnds } from "./faults.ts";
+import { assertPossible } from "./plan-fault.ts";
 import { untilRecovered } from "./until-recovered.ts";
 
 export interface ChaosRequest {
@@ -31,6 +32,7 @@ export async function runChaos(
   { clusterId, options, durationMs = Infinity, onFault, abandon }: ChaosRequest,
 ): Promise<void> {
   const cluster = await findCluster(backend, clusterId, work.signal);
+  for (const kind of options.kinds) assertPossible(cluster, kind);
   await assertKeyIsHere(cluster);
   await using _ = await lockChaos(work, cluster);
   const { clock, progress } = work;

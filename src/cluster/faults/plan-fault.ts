@@ -8,6 +8,7 @@ import {
 } from "../../model/cluster-record.ts";
 import type { FaultCluster, FaultOption, FaultPart } from "../../platform/faults/fault-kind.ts";
 import {
+  type FaultKind,
   type FaultRequest,
   commonOptions,
   faultKinds,
@@ -84,10 +85,7 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
     find: (selectors) => (selectors.length === 0 ? reachable : runningNodes(cluster, selectors)),
   };
   const { description, parts } = row.plan(request, within);
-  if (within.isContainer && row.notInContainers !== undefined)
-    throw new ClusterError("bad-usage", row.notInContainers, {
-      hint: "Use virtual machines or the cloud.",
-    });
+  assertPossible(cluster, kind);
   const where = row.takesNodes ? ` on ${listedNodes(parts.map(({ node }) => node))}` : "";
   return parts.map(({ node, values, peers, links = [], measure }) => ({
     node,
@@ -105,6 +103,15 @@ export function planFault(cluster: ClusterRecord, request: FaultRequest): readon
       }),
     },
   }));
+}
+
+/** Throws `bad-usage` for a kind that no node of the cluster can have. */
+export function assertPossible({ backend }: Pick<ClusterRecord, "backend">, kind: FaultKind): void {
+  const { notInContainers } = faultRows[kind];
+  if (backend !== "container" || notInContainers === undefined) return;
+  throw new ClusterError("bad-usage", notInContainers, {
+    hint: "Use virtual machines or the cloud.",
+  });
 }
 
 /** How many other nodes each node connects to, to show that a fault is there. */

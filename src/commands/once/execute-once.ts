@@ -9,6 +9,7 @@ import { optionName } from "../../references.ts";
 import type { ClusterRecord } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
+import { assertChaosFits } from "../../cluster/faults/chaos-plan.ts";
 import { chaosText } from "../fault/chaos-text.ts";
 import { type RunInput, executeRun } from "../run/execute-run.ts";
 import { troubleLines } from "../run/with-watch.ts";
@@ -121,6 +122,10 @@ async function useCached(
 async function useCluster(kind: BackendKind, input: Use, context: Context): Promise<void> {
   const { logsDir, cached, tests, attempt } = input;
   const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
+  const { machines } = prepared.request;
+  // A mistake is found before anything costs time or money.
+  if (input.chaos !== undefined && "counts" in machines)
+    assertChaosFits({ backend: prepared.backend.name, ...machines }, input.chaos);
   const writeReport = reporter(prepared.backend, input, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
   await assertSavable(input, context);
@@ -149,7 +154,6 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
     await writeReport(cluster);
     await summarizeCreated("The command succeeded", { cluster, input }, context);
   };
-  const { machines } = prepared.request;
   const request = {
     ...prepared.request,
     machines: "from" in machines ? { ...machines, copies: input.shards } : machines,

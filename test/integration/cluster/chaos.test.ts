@@ -38,6 +38,18 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
     expect([begun, await cuts(), await list()]).toEqual([[1], [false, false, false], []]);
   });
 
+  test("kinds that no node can have are refused, whichever of them is drawn first", async () => {
+    const { backend, named, runtime, told, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const cluster = await backend.find(named.clusterId, signal);
+    backend.find = async () => ({ ...cluster!, backend: "container" });
+    const options = { ...chaos, kinds: ["partition", "power"] } as const;
+    const failure = await failureOf(
+      runChaos({ ...runtime, signal }, backend, { ...named, options }),
+    );
+    expect([failure.id, told]).toEqual(["bad-usage", []]);
+  });
+
   test("another chaos on the same cluster is refused, and the first one goes on", async () => {
     const { backend, named, runtime, told, list, stack } = await openFaultyCluster();
     await using _ = stack;

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
   type ChaosOptions,
+  assertChaosFits,
   chaosPlan,
   chaosProblems,
   chaosTargets,
@@ -62,6 +63,22 @@ test("the plan depends on neither the backend nor the order of the nodes", () =>
     plan({ nodes }),
   );
 });
+
+test.each([
+  ["vm", [1, 0], ["partition"], "no node that it can do without"],
+  ["vm", [3, 0], ["partition", "power"], undefined],
+  ["cloud", [1, 2], ["power"], undefined],
+  ["container", [3, 2], ["partition", "power"], "outlasts a power cut"],
+  ["container", [3, 2], ["partition", "process"], undefined],
+] as const)(
+  "a new cluster on %s with %j masters and agents and faults of %j",
+  (backend, [master, agent], kinds, problem) => {
+    const counts = { master, agent, public_agent: 0 };
+    const fits = () => assertChaosFits({ backend, counts }, { ...options, kinds });
+    if (problem === undefined) expect(fits).not.toThrow();
+    else expect(fits).toThrow(problem);
+  },
+);
 
 const anyOptions = fc
   .record({

@@ -126,6 +126,17 @@ test("that age is missing is found out before anything is created", async () => 
   });
 });
 
+test("faults that the cluster could never have are refused before anything is created", async () => {
+  await using folder = await scratchFolder();
+  await symlink(process.execPath, join(folder.path, "ssh"));
+  const environment = { PATH: folder.path, XDG_STATE_HOME: folder.path };
+  const words = "--chaos seed=7 --masters 1 example:etcd";
+  expect(await failureOf(once(words, vmKind, environment))).toMatchObject({
+    id: "bad-usage",
+    message: expect.stringContaining("no node that it can do without"),
+  });
+});
+
 /** Runs shards of a snapshot of which no copy can be planned, for a reason of each. */
 async function failingShards(reasons: readonly Error[], isInterrupted = false) {
   await using folder = await scratchFolder();
