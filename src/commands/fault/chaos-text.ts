@@ -57,9 +57,17 @@ function readOption({ type, rule }: FaultOption, text: string): unknown {
 /** Throws `BadValue` with every problem. Without a seed, one is drawn. */
 export function parseChaos(given: string): ChaosOptions {
   const values: Record<string, unknown> = { seed: newSeed(), ...usualChaos };
-  for (const [key, text] of pairsOf(given)) {
+  const pairs = pairsOf(given);
+  for (const [place, [key, text]] of pairs.entries()) {
     const [name = "", read] = keys.get(readBy(wordOf([...keys.keys()]), key)) ?? [];
-    values[name] = read?.(text);
+    if (pairs.findIndex(([each]) => each === key) < place)
+      throw new BadValue(`${key}: given more than once`);
+    try {
+      values[name] = read?.(text);
+    } catch (error) {
+      if (!(error instanceof BadValue)) throw error;
+      throw new BadValue(...error.problems.map((problem) => `${key}: ${problem}`));
+    }
   }
   const options = values as unknown as ChaosOptions;
   const problems = chaosProblems(options);

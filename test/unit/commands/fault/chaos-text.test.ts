@@ -48,6 +48,9 @@ test.each([
   ["kinds=disk,fill=var", "`folder`: must be"],
   ["targets=all", "is not one of one, minority, majority"],
   ["between=agent_0", "`between`: not for random faults"],
+  ["seed=7,every=30s,seed=8", "seed: given more than once"],
+  ["every=0s", 'every: "0s" is not between'],
+  ["only=", 'only: "" is not a whole number'],
   ["only=0", "`only`: must be"],
   ["delay=1", "is not a duration"],
 ])("%j is refused", (text, problem) => {
