@@ -9,6 +9,7 @@ import { type ErrorReport, lostOutputText, reportError } from "./error-report.ts
 import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
+import { systemReason } from "../system/files/private-file.ts";
 import { readBytes } from "../system/files/read-text.ts";
 import { replacement, utf8Text } from "../system/utf8.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";
@@ -210,7 +211,7 @@ async function reportLostOutput(session: Session, run: Run): Promise<void> {
   const where = "Check where stdout is redirected.";
   const loss = new ClusterError(
     "output-lost",
-    `Cannot write the result: ${run.terminal.stdoutFailure?.message}.`,
+    `Cannot write the result: ${systemReason(run.terminal.stdoutFailure)}.`,
     {
       hint:
         run.host.exitCode === 0

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { isatty } from "node:tty";
-import { ClusterError, messageOf } from "../errors.ts";
+import { ClusterError } from "../errors.ts";
 import { plainLine, printable } from "../system/printable.ts";
 import { type Output, isLoss, openOutput } from "../system/processes/output.ts";
 import { ifKilled } from "../system/processes/if-killed.ts";
 import { minimalEnvironment } from "../system/processes/run-program.ts";
 import type { Environment } from "../system/runtime.ts";
+import { unreadableReason } from "../system/files/read-text.ts";
 import { readStdin } from "../system/files/read-stdin.ts";
 import { utf8Text } from "../system/utf8.ts";
 import type { Answers, ProcessLike } from "./command.ts";
@@ -255,6 +256,6 @@ async function readByte(signal: AbortSignal): Promise<number | undefined> {
     return (await readStdin(buffer, signal)) === 1 ? buffer[0] : undefined;
   } catch (error) {
     signal.throwIfAborted();
-    throw new ClusterError("bad-usage", `Cannot read stdin: ${messageOf(error)}.`);
+    throw new ClusterError("bad-usage", `Cannot read stdin: ${unreadableReason(error)}.`);
   }
 }

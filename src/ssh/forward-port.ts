@@ -1,5 +1,6 @@
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import { ClusterError, messageOf } from "../errors.ts";
+import { systemReason } from "../system/files/private-file.ts";
 import { withinLimit } from "../system/time-limit.ts";
 import type { Connection, PortStream } from "./connection/connection.ts";
 
@@ -39,7 +40,7 @@ export async function forwardPort(forward: Forward, signal: AbortSignal) {
   await listening.promise.catch((error: unknown) => {
     throw new ClusterError(
       "bad-usage",
-      `Cannot listen on port ${forward.localPort} of 127.0.0.1: ${messageOf(error)}.`,
+      `Cannot listen on port ${forward.localPort} of 127.0.0.1: ${systemReason(error)}.`,
       { hint: "Choose another local port, or none.", cause: error },
     );
   });

@@ -193,7 +193,7 @@ const cases: readonly ErrorCase[] = [
     status: 1,
     words: ["list"],
     stdout: "/dev/full",
-    says: ["Cannot write the result: ENOSPC"],
+    says: ["Cannot write the result: no space left on device"],
   },
 ];
 

@@ -1,7 +1,7 @@
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError } from "../../errors.ts";
 import { numbered } from "../../system/amounts.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
-import { readOwnText } from "../../system/files/read-text.ts";
+import { readOwnText, unreadableReason } from "../../system/files/read-text.ts";
 import { retry } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
 import { orAborted, slowNote } from "../../system/time-limit.ts";
@@ -119,7 +119,7 @@ async function login(
 
 async function readPrivateKey(path: string): Promise<string> {
   const key = await readOwnText(path).catch((error: unknown) => {
-    throw keyMissing(path, `cannot be read: ${messageOf(error)}`, {
+    throw keyMissing(path, `cannot be read: ${unreadableReason(error)}`, {
       hint: keyElsewhere,
       cause: error,
     });

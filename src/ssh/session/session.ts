@@ -1,5 +1,6 @@
-import { ClusterError, type ErrorId, messageOf } from "../../errors.ts";
+import { ClusterError, type ErrorId } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
+import { systemReason } from "../../system/files/private-file.ts";
 import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { createToken } from "./session-line.ts";
@@ -114,7 +115,7 @@ async function endOf(parts: Parts, signal: AbortSignal): Promise<SshSessionEnd> 
 }
 
 const outputLost = (cause: unknown): ClusterError =>
-  new ClusterError("output-lost", `Cannot write the command's output: ${messageOf(cause)}.`, {
+  new ClusterError("output-lost", `Cannot write the command's output: ${systemReason(cause)}.`, {
     hint: "Check where stdout is redirected. The command has run, at least in part.",
     cause,
   });

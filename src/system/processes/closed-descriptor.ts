@@ -11,4 +11,7 @@ export const wasClosed = (info: string): boolean => /^flags:\s*\d*[2367]\d{6}$/m
 
 /** The error that a write to a closed descriptor would have. */
 export const closedError = (): Error =>
-  Object.assign(new Error("EBADF: bad file descriptor, write"), { code: "EBADF" });
+  Object.assign(new Error("EBADF: bad file descriptor, write"), {
+    code: "EBADF",
+    syscall: "write",
+  });

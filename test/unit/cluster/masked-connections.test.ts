@@ -47,7 +47,7 @@ test.each([
 test("-v says why the secrets could not be read", async () => {
   await using given = await open([node({}), agent]);
   await failureOf(given.connections.connect(agent, signal));
-  const reason = `The cluster's SSH key cannot be read: ENOENT: no such file or directory, open '${given.key}'.`;
+  const reason = `The cluster's SSH key cannot be read: the file does not exist.`;
   expect(given.connections.problem()).toBe(reason);
   expect(given.told).toEqual([`-v: Cannot read the cluster's secrets: ${reason}`]);
 });

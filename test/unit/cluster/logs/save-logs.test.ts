@@ -49,7 +49,7 @@ function save(
 }
 
 const keyless = (state: string): string =>
-  `The cluster's SSH key cannot be read: ENOENT: no such file or directory, open '${state}/id_ed25519'.`;
+  `The cluster's SSH key cannot be read: the file does not exist.`;
 
 test("nodes whose logs can't be read are named, once for each reason", async () => {
   await using scratch = await scratchFolder();
