@@ -143,6 +143,11 @@ export interface ClusterRecord {
 /** The fields that distinguish a cluster from all others, and its folder on this machine. */
 export type ClusterName = Pick<ClusterRecord, "id" | "creationId" | "directory">;
 
+/** The order of lists. Clusters of the same id are possible; the oldest comes first. */
+export const byIdAndAge = (one: ClusterRecord, other: ClusterRecord): number =>
+  one.id.localeCompare(other.id) ||
+  (one.createdAt?.getTime() ?? 0) - (other.createdAt?.getTime() ?? 0);
+
 /** Identifies a node within its cluster. */
 type NodeName = Pick<NodeRecord, "role" | "index">;
 

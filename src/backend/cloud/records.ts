@@ -3,6 +3,7 @@ import { messageOf } from "../../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
+  byIdAndAge,
   byRoleAndIndex,
   clusterState,
   webPortsOf,
@@ -43,10 +44,7 @@ export function clustersOf(
   return [...byCreation.values()]
     .filter((members) => members.some((member) => member.state !== "ended"))
     .map((members) => toCluster(members, folder))
-    .toSorted(
-      (a, b) =>
-        a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
-    );
+    .toSorted(byIdAndAge);
 }
 
 /**

@@ -55,37 +55,34 @@ function denied(error: ClusterError): Outcome {
   );
 }
 
+/** Turns the lack of a permission that clusters can do without into a warning. */
+const dispensable = (outcome: Outcome, without: string): Outcome =>
+  outcome.status === "fail"
+    ? warn(outcome.message, `${outcome.remedy} Without it, ${without}.`)
+    : outcome;
+
 /** Used only to explain why a region doesn't answer or doesn't have a cluster. */
-async function tryRegions(facts: CloudFacts): Promise<Outcome> {
-  const outcome = await dryRun(
-    facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)),
+const tryRegions = async (facts: CloudFacts): Promise<Outcome> =>
+  dispensable(
+    await dryRun(
+      facts.inTime((api, signal) => api.call("DescribeRegions", { DryRun: true }, signal)),
+    ),
+    "the error for a cluster that is not found cannot name other regions that have it",
   );
-  if (outcome.status !== "fail") return outcome;
-  return warn(
-    outcome.message,
-    `${outcome.remedy} Without it, the error for a cluster that is not found cannot name other regions that have it.`,
-  );
-}
 
 /** Without the answer, a create gets it from the launch itself. */
-async function tryInstanceType(facts: CloudFacts): Promise<Outcome> {
-  const outcome = await tryReading(facts.instanceType);
-  if (outcome.status !== "fail") return outcome;
-  return warn(
-    outcome.message,
-    `${outcome.remedy} Without it, create cannot check before the launch that the region has the instance type and that the image fits it.`,
+const tryInstanceType = async (facts: CloudFacts): Promise<Outcome> =>
+  dispensable(
+    await tryReading(facts.instanceType),
+    "create cannot check before the launch that the region has the instance type and that the image fits it",
   );
-}
 
 /** Only doctor and dry runs ask for offerings. Without them, a create gets its answer from the launch itself. */
-async function tryOfferings(facts: CloudFacts): Promise<Outcome> {
-  const outcome = await tryReading(facts.zones);
-  if (outcome.status !== "fail") return outcome;
-  return warn(
-    outcome.message,
-    `${outcome.remedy} Without it, doctor can neither check that the region offers the instance type nor test a launch.`,
+const tryOfferings = async (facts: CloudFacts): Promise<Outcome> =>
+  dispensable(
+    await tryReading(facts.zones),
+    "doctor can neither check that the region offers the instance type nor test a launch",
   );
-}
 
 async function tryGroup(facts: CloudFacts): Promise<Outcome> {
   const [subnet] = await facts.subnets();

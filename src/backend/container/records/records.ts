@@ -3,6 +3,7 @@ import {
   type ClusterRecord,
   type NodeRecord,
   type NodeState,
+  byIdAndAge,
   byRoleAndIndex,
   localClusterState,
   nodeHostname,
@@ -67,10 +68,7 @@ export function toClusters(
       const isAbandoned = abandoned.has(creationId);
       return toCluster(network, own, { root, passageTo, isAbandoned });
     })
-    .toSorted(
-      (a, b) =>
-        a.id.localeCompare(b.id) || (a.createdAt?.getTime() ?? 0) - (b.createdAt?.getTime() ?? 0),
-    );
+    .toSorted(byIdAndAge);
 }
 
 function toCluster(
