@@ -74,7 +74,7 @@ export async function createOpenCluster<Options>(
   const { clusterId, deadlineMs, use } = request;
   const { backend, install } = target;
   const folder = await lockFolder(work, backend, request);
-  const { directory } = folder;
+  const { directory, publicKey } = folder;
   if (backend.name === "vm") await noteSuspensions(directory);
   const connections = openConnections(directory, work);
   const close = async (): Promise<void> => connections[Symbol.asyncDispose]();
@@ -104,7 +104,6 @@ export async function createOpenCluster<Options>(
       { directory, connections, creation, deadlineMs, untilSwitched: install === undefined },
       work,
     );
-    const { publicKey } = folder;
     const start = { request, target, connections, creation, logIn, publicKey };
     const cluster = await startOn(inTime, start).catch(async (failure: unknown) => {
       const { signal } = inTime;
