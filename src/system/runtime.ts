@@ -24,7 +24,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Clock {
   /** Milliseconds since 1970. Somebody may set it, as a service for the time does. */
   now(): number;
-  /** Milliseconds since some moment, which nobody can set. Absent: as `now`. */
+  /**
+   * Milliseconds since some moment, which nobody can set. Whole, because Node takes no others as
+   * time limits. Absent: as `now`.
+   */
   readonly passed?: () => number;
   /** Resolves after `ms`. Rejects with the signal's reason as soon as it is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -35,7 +38,7 @@ export const passedMs = ({ now, passed = now }: Clock): number => passed();
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  passed: () => performance.now(),
+  passed: () => Math.round(performance.now()),
   sleep: async (ms, signal) => {
     signal.throwIfAborted();
     try {

@@ -174,3 +174,8 @@ test("progress begins the time until the deadline again, and a wait without any 
   expect(seen.parts).toBe(5);
   expect(clock.nowMs).toBe(4 * 20 + 25);
 });
+
+test("the time that passes is whole milliseconds, as Node's time limits need them", async () => {
+  const times = Array.from({ length: 20 }, () => systemClock.passed?.());
+  expect(times.filter((ms) => !Number.isInteger(ms))).toEqual([]);
+});
