@@ -51,6 +51,9 @@ export interface ClusterFacts extends Pick<
   readonly isOffline: boolean;
 }
 
+/** For a node's answer whether it can be started again. Without one it works too, so nothing waits long for it. */
+const rebootLimitMs = 60_000;
+
 /** The part of a creation that is the same whether its containers are new or copied from a snapshot. See Creation. */
 export abstract class ContainerMachines {
   protected readonly plan: MachinesPlan;
@@ -253,7 +256,7 @@ export abstract class ContainerMachines {
         await this.untilJoined?.(node, shell, signal);
         // Over the connection that is there, because the engine takes much longer to start a process on a node.
         const ask: RunningNode["ask"] = async (argv, inner) =>
-          (await shell.run({ argv, sudo: true }, inner)).stdout;
+          (await shell.run({ argv, sudo: true, limitMs: rebootLimitMs }, inner)).stdout;
         this.#loggedIn.push({ id: node.id, ask });
       },
       finishBoots: async (signal) => {

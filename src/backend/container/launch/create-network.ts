@@ -73,11 +73,12 @@ interface CreatedNetwork {
 }
 
 /**
- * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. We choose a free range where
- * we know what the engine would offer. Else the engine offers its first free range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`,
- * which the nodes reach in another way, a temporary network occupies it while the engine is asked
- * again; if this program is killed, `destroy` removes that network. Throws `capacity-lacking` if
- * the engine has no range left.
+ * Creates a bridge for the cluster, in which nodes can have the addresses that we choose. We choose
+ * a free range where we know what the engine would offer; else the engine offers its first free
+ * range. If that overlaps with one of the `known` networks, such as `172.18.0.2/16`, which the nodes
+ * reach in another way, a temporary network occupies it while the engine is asked again; if this
+ * program is killed, `destroy` removes that network. Throws `capacity-lacking` if the engine has no
+ * range left.
  */
 export async function createNetwork(
   engine: Engine,
@@ -163,22 +164,29 @@ async function claimRange(
   }
 }
 
-/** https://github.com/moby/moby/blob/v20.10.24/vendor/github.com/docker/libnetwork/ipamutils/utils.go */
+/**
+ * In Docker's order: other networks that this computer reaches by its router, so that no route shows
+ * them, more often have addresses of the second group.
+ * https://github.com/moby/moby/blob/v20.10.24/vendor/github.com/docker/libnetwork/ipamutils/utils.go
+ */
 const usualRanges = [
-  ...Array.from({ length: 15 }, (_, place) => `172.${17 + place}.0.0/16`),
-  ...Array.from({ length: 16 }, (_, place) => `192.168.${16 * place}.0/20`),
-];
+  Array.from({ length: 15 }, (_, place) => `172.${17 + place}.0.0/16`),
+  Array.from({ length: 16 }, (_, place) => `192.168.${16 * place}.0/20`),
+] as const;
 
 /**
- * Returns Docker's usual ranges that overlap with none of these networks, from one at random on, because others choose
- * at the same time. Without any network that is used, there is nothing to choose by.
+ * Returns Docker's usual ranges that overlap with none of these networks. In each group, they begin
+ * with one at random, because others choose at the same time. Without any network that is used,
+ * there is nothing to choose by.
  */
 export function freeRanges(used: readonly string[], known: readonly string[]): readonly string[] {
   if (used.length === 0) return [];
   const taken = [...used, ...known];
-  const free = usualRanges.filter((range) => !taken.some((network) => overlap(range, network)));
-  const start = Math.floor(Math.random() * free.length);
-  return [...free.slice(start), ...free.slice(0, start)];
+  return usualRanges.flatMap((group) => {
+    const free = group.filter((range) => !taken.some((network) => overlap(range, network)));
+    const start = Math.floor(Math.random() * free.length);
+    return [...free.slice(start), ...free.slice(0, start)];
+  });
 }
 
 /** What routes and name servers of this computer say. By them, Docker itself avoids ranges. */

@@ -141,10 +141,12 @@ test("the engine chooses if all that we choose are taken meanwhile", async () =>
 test("free are the usual ranges that no route and no name server is in", () => {
   const used = ["0.0.0.0/0", "192.168.0.0/17", "172.16.0.0/13", "172.24.3.4/32", "172.25.0.1/30"];
   const free = freeRanges(used, ["172.26.0.2/16"]);
-  expect(free.toSorted()).toEqual(
-    [27, 28, 29, 30, 31]
-      .map((part) => `172.${part}.0.0/16`)
-      .concat([128, 144, 160, 176, 192, 208, 224, 240].map((part) => `192.168.${part}.0/20`)),
+  expect(free.slice(0, 5).toSorted()).toEqual(
+    [27, 28, 29, 30, 31].map((part) => `172.${part}.0.0/16`),
+  );
+  // Networks behind the router often have these, so they come last.
+  expect(free.slice(5).toSorted()).toEqual(
+    [128, 144, 160, 176, 192, 208, 224, 240].map((part) => `192.168.${part}.0/20`),
   );
   expect(freeRanges([], [])).toEqual([]);
 });
