@@ -108,35 +108,39 @@ export const explanationOf = (
 
 /**
  * The windows of faults and power changes that events describe. One without an end lasts until
- * `untilMs`, but a power change no longer than a boot.
+ * `untilMs`, but a power change no longer than a slow boot. The nodes count a fault's time from when
+ * it began on them, which is known no better than by when it was shown.
  */
 export function windowsOf(events: readonly ClusterEvent[], untilMs: number): readonly Window[] {
   const windows: { -readonly [Key in keyof Window]: Window[Key] }[] = [];
   const open = new Map<string, (typeof windows)[number]>();
-  for (const event of events.filter(({ kind }) => kind === "fault" || kind === "power")) {
+  for (const event of events) {
     if (event.kind !== "fault" && event.kind !== "power") continue;
     const ms = Date.parse(event.at);
     const isFault = event.kind === "fault";
     const key = isFault ? event.id : `${event.action} ${event.nodes.join(" ")}`;
+    const lastsMs = isFault ? (event.seconds ?? Infinity) * 1000 : 0;
+    const boots = isFault ? event.fault === power : bootingActions.test(event.action);
+    const begun = open.get(key);
     if (event.course === "begun") {
-      const limitMs = isFault ? ms + (event.seconds ?? Infinity) * 1000 : ms + powerMs;
       const window = {
         kind: isFault ? event.fault : power,
         text: isFault ? event.text : event.action,
         nodes: event.nodes,
         startMs: ms,
-        endMs: Math.min(limitMs, Math.max(untilMs, ms)),
+        endMs: Math.min(ms + lastsMs + (isFault && !boots ? 0 : powerMs), Math.max(untilMs, ms)),
       };
       open.set(key, window);
       windows.push(window);
-    } else if (event.course !== "shown") {
-      const begun = open.get(key);
-      const boots = !isFault && /^(?:Start|Restart|Resume)$/.test(event.action);
-      if (begun !== undefined) begun.endMs = Math.min(begun.endMs, ms + (boots ? bootMs : 0));
+    } else if (begun !== undefined) {
+      const endMs = ms + (boots ? bootMs : 0);
+      if (event.course === "shown") begun.endMs = Math.min(endMs + lastsMs, Math.max(untilMs, ms));
+      else begun.endMs = Math.min(begun.endMs, endMs);
     }
   }
   return windows;
 }
 
-/** How long a power change takes at most, and how long nodes boot once it is done. */
-const [powerMs, bootMs] = [5 * 60_000, 45_000];
+const bootingActions = /^(?:Start|Restart|Resume)$/;
+/** How long a power change takes at most, with a translated processor, and how long nodes boot once it is done. */
+const [powerMs, bootMs] = [20 * 60_000, 45_000];

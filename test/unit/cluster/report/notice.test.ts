@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+import { explanationOf, windowsOf } from "../../../../src/cluster/report/notice.ts";
+import type { ClusterEvent } from "../../../../src/model/event.ts";
+
+const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+const fault = (seconds: number, kind: string, course: "begun" | "shown" | "healed") =>
+  ({
+    at: at(seconds),
+    kind: "fault",
+    id: "0123abcd",
+    fault: kind,
+    text: kind,
+    nodes: ["master_0"],
+    course,
+    seconds: 20,
+  }) satisfies ClusterEvent;
+const explained = (
+  sign: "reboot" | "failed-unit",
+  seconds: number,
+  events: readonly ClusterEvent[],
+): boolean => {
+  const windows = windowsOf(events, seconds * 1000);
+  return explanationOf(sign, { node: "master_0", ms: seconds * 1000 }, windows) !== undefined;
+};
+
+test("a power cut explains that the node boots, however long it takes, and what fails in the minute after that", () => {
+  const begun = fault(0, "power", "begun");
+  expect(explained("reboot", 170, [begun])).toBe(true);
+  const shown = [begun, fault(172, "power", "shown")];
+  expect(explained("reboot", 170, shown)).toBe(true);
+  expect(explained("failed-unit", 210, shown)).toBe(true);
+  expect(explained("failed-unit", 400, shown)).toBe(false);
+  expect(explained("failed-unit", 260, [...shown, fault(180, "power", "healed")])).toBe(false);
+});
+
+test("a fault's time begins when it is shown", () => {
+  const begun = fault(0, "process", "begun");
+  expect(explained("failed-unit", 60, [begun])).toBe(false);
+  expect(explained("failed-unit", 60, [begun, fault(40, "process", "shown")])).toBe(true);
+  expect(explained("failed-unit", 90, [begun, fault(40, "process", "shown")])).toBe(false);
+});
