@@ -206,6 +206,15 @@ export function messageOf(thrown: unknown): string {
     : outside(message);
 }
 
+/**
+ * What a failure means in the system's own words, such as "no space left on device", without its
+ * code, its call and its path.
+ */
+export function systemReason(error: unknown): string {
+  const message = messageOf(error);
+  return /^E[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? message;
+}
+
 /** The hint of an error, for use in another hint. */
 export const hintOf = (error: ClusterError): string | undefined => ClusterError.marked(error).hint;
 

@@ -1,4 +1,4 @@
-import { ClusterError, type MarkedError, messageOf } from "../errors.ts";
+import { ClusterError, type MarkedError, messageOf, systemReason } from "../errors.ts";
 import { outside, unmarked } from "../outside-text.ts";
 import { messageBlock } from "../system/printable.ts";
 import { version } from "../version.ts";
@@ -65,7 +65,7 @@ export function reportError(thrown: unknown, circumstances: Circumstances): Erro
 
 /** Returns the error for stdout that rejects a text such as the version or the help, which is no command's result. */
 export const lostOutputText = (error: unknown): string =>
-  `Error: Cannot write to stdout: ${unmarked(messageOf(error))}\n[output-lost]`;
+  `Error: Cannot write to stdout: ${unmarked(systemReason(error))}.\n[output-lost]`;
 
 interface ErrorSummary extends MarkedError {
   readonly id: string;

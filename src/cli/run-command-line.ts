@@ -1,4 +1,4 @@
-import { ClusterError, messageOf, quoted } from "../errors.ts";
+import { ClusterError, messageOf, quoted, systemReason } from "../errors.ts";
 import { didYouMean, nearest } from "../model/rule.ts";
 import { Masker } from "../system/masker.ts";
 import { shownText } from "../system/printable.ts";
@@ -9,7 +9,6 @@ import { type ErrorReport, lostOutputText, reportError } from "./error-report.ts
 import { helpOption, licensesOption, versionOption, commandHelp } from "./help/help.ts";
 import { pageWidth } from "./help/prepared-help-name.ts";
 import { wrap } from "./layout.ts";
-import { systemReason } from "../system/files/private-file.ts";
 import { readBytes } from "../system/files/read-text.ts";
 import { replacement, utf8Text } from "../system/utf8.ts";
 import { parseCommandLine, readWords } from "./options/parse.ts";

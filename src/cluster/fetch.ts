@@ -1,14 +1,14 @@
 import { numbered } from "../system/amounts.ts";
 import { constants, lstat, mkdir, rename, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, posix, resolve } from "node:path";
-import { ClusterError, messageOf, quoted, assertExpected } from "../errors.ts";
+import { ClusterError, messageOf, quoted, assertExpected, systemReason } from "../errors.ts";
 import type { Connection } from "../ssh/connection/connection.ts";
 import { type SessionSettings, renderSessionScript } from "../ssh/session/session-line.ts";
 import { outside } from "../outside-text.ts";
 import { shellText } from "../ssh/shell-text.ts";
 import { type Checked, problem } from "../model/checked.ts";
 import { draftBeside } from "../system/files/draft.ts";
-import { errorCode, isAccessible, systemReason } from "../system/files/private-file.ts";
+import { errorCode, isAccessible } from "../system/files/private-file.ts";
 import { type Unpacked, unpackTar } from "../system/files/read-tar.ts";
 import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system/files/tar.ts";
 import { outsideReason, plainLines } from "../system/printable.ts";

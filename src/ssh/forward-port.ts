@@ -1,6 +1,5 @@
 import { type AddressInfo, type Socket, createServer } from "node:net";
-import { ClusterError, messageOf } from "../errors.ts";
-import { systemReason } from "../system/files/private-file.ts";
+import { ClusterError, messageOf, systemReason } from "../errors.ts";
 import { withinLimit } from "../system/time-limit.ts";
 import type { Connection, PortStream } from "./connection/connection.ts";
 

@@ -1,13 +1,13 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, posix, resolve } from "node:path";
-import { ClusterError, quoted } from "../../errors.ts";
+import { ClusterError, quoted, systemReason } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { type ListedFile, listFiles } from "../../system/files/list-files.ts";
 import { factsOf, readListed } from "../../system/files/listed-file.ts";
-import { errorCode, systemReason } from "../../system/files/private-file.ts";
+import { errorCode } from "../../system/files/private-file.ts";
 import { type TarFile, tarStream } from "../../system/files/tar.ts";
 import { outsideReason } from "../../system/printable.ts";
 import receiveFiles from "./receive-files.sh" with { type: "text" };

@@ -2,7 +2,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, systemReason } from "../../errors.ts";
 import { temporaryClusterIds } from "../../model/parse-values.ts";
 import { quotedPath } from "../../ssh/openssh-files.ts";
 import { closeMasterConnections } from "../../ssh/session/master-connection.ts";
@@ -13,7 +13,7 @@ import {
   creationFiles,
   makeCreationFolder,
 } from "../../store/creation-folder.ts";
-import { systemReason, writePrivateFile } from "../../system/files/private-file.ts";
+import { writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";

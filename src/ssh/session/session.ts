@@ -1,6 +1,5 @@
-import { ClusterError, type ErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId, systemReason } from "../../errors.ts";
 import { outside } from "../../outside-text.ts";
-import { systemReason } from "../../system/files/private-file.ts";
 import { plainLines } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import { createToken } from "./session-line.ts";

@@ -1,6 +1,6 @@
 import { open, rm, stat } from "node:fs/promises";
-import { ClusterError, messageOf } from "../../errors.ts";
-import { errorCode, freeSpaceProblem, isDiskFull, systemReason, writeAll } from "./private-file.ts";
+import { ClusterError, messageOf, systemReason } from "../../errors.ts";
+import { errorCode, freeSpaceProblem, isDiskFull, writeAll } from "./private-file.ts";
 import { networkFailure } from "../network-failure.ts";
 import { RefusedAnswer, bodyLength, isEncoded, requestFile } from "../network.ts";
 import { throughProxy } from "../proxy.ts";

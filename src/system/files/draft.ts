@@ -1,14 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError } from "../../errors.ts";
+import { ClusterError, systemReason } from "../../errors.ts";
 import { ownedFolder } from "./owned-folder.ts";
-import {
-  errorCode,
-  isDiskFull,
-  statIfPresent,
-  systemReason,
-  writePrivateFile,
-} from "./private-file.ts";
+import { errorCode, isDiskFull, statIfPresent, writePrivateFile } from "./private-file.ts";
 
 /**
  * Where a file or folder is written before it is renamed to its target. Disposing of it removes

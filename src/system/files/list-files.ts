@@ -1,11 +1,12 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { systemReason } from "../../errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Checked, problem } from "../../model/checked.ts";
 import { plainLine } from "../printable.ts";
 import { type FileFacts, factsOf } from "./listed-file.ts";
-import { errorCode, systemReason } from "./private-file.ts";
+import { errorCode } from "./private-file.ts";
 
 /** A file somewhere below a listed folder. Symbolic links are followed: `source` is the location of the contents. */
 export interface ListedFile extends FileFacts {

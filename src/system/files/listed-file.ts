@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { platform } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ClusterError } from "../../errors.ts";
-import { errorCode, systemReason } from "./private-file.ts";
+import { ClusterError, systemReason } from "../../errors.ts";
+import { errorCode } from "./private-file.ts";
 
 /** A regular file as it was when it was listed or checked: only this very file is read later. */
 export interface FileFacts {

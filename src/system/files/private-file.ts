@@ -18,7 +18,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, messageOf, systemReason } from "../../errors.ts";
 import { ownUserId } from "../own-user.ts";
 import { type HeldFolder, holdFolder, isSameFolder, removeHeldFolder } from "./held-folder.ts";
 
@@ -267,15 +267,6 @@ export function errorCode(error: unknown): string | undefined {
       return candidate.code;
   }
   return undefined;
-}
-
-/**
- * What a failure means in the system's own words, such as "no space left on device", without its
- * code, its call and its path.
- */
-export function systemReason(error: unknown): string {
-  const message = messageOf(error);
-  return /^E[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? message;
 }
 
 /** Whether a file couldn't be written because the disk is full, or because this user's quota is used up. */

@@ -1,10 +1,10 @@
 import { constants, open } from "node:fs/promises";
-import { OwnError } from "../../errors.ts";
+import { OwnError, systemReason } from "../../errors.ts";
 import type { Reader } from "../../model/reader.ts";
 import { readStdin } from "./read-stdin.ts";
 import { orAborted } from "../time-limit.ts";
 import { utf8Text } from "../utf8.ts";
-import { errorCode, systemReason } from "./private-file.ts";
+import { errorCode } from "./private-file.ts";
 
 /** Larger files are none that this program or its users write for it. */
 const mostOwnBytes = 16 * 1024 * 1024;
