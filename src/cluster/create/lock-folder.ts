@@ -13,9 +13,10 @@ import {
   creationFiles,
   makeCreationFolder,
 } from "../../store/creation-folder.ts";
+import { writeProblem } from "../../system/files/draft.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
-import type { Work } from "../../system/runtime.ts";
+import type { Environment, Work } from "../../system/runtime.ts";
 import { recordCommandLine } from "../events/record-event.ts";
 import type { CreateRequest } from "./create-request.ts";
 
@@ -39,8 +40,7 @@ export async function lockFolder(
   const keys =
     ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
-  // The folder that holds all creations of this backend and scope.
-  const root = join(stateFolder(environment), backend.name, backend.scope?.name ?? "");
+  const root = rootOf(environment, backend);
   const directory = creationDirectory(root, clusterId, creationId);
   // Otherwise only `run` would find out that ssh can't use the key, on a cluster that exists already.
   quotedPath(creationFiles(directory).privateKey);
@@ -62,6 +62,23 @@ export async function lockFolder(
   }
   return { root, creationId, directory, publicKey: keys.publicKey };
 }
+
+/** Throws the error with which `lockFolder` would end on this machine, and leaves nothing. */
+export async function rehearseLock(
+  environment: Environment,
+  backend: Pick<Backend<never>, "name" | "scope">,
+): Promise<void> {
+  const root = rootOf(environment, backend);
+  quotedPath(root);
+  const problem = await writeProblem(root);
+  if (problem !== undefined) throw folderRefused(root, problem.cause);
+}
+
+/** The folder that holds all creations of this backend and scope. */
+const rootOf = (
+  environment: Environment,
+  { name, scope }: Pick<Backend<never>, "name" | "scope">,
+) => join(stateFolder(environment), name, scope?.name ?? "");
 
 function folderRefused(directory: string, error: unknown): ClusterError {
   return new ClusterError(

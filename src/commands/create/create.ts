@@ -179,13 +179,16 @@ export async function prepareCreate(
 
 async function showPlan(
   { request, ...target }: PreparedCreate,
-  { output, clock, columns, nameFlags, signal }: Context,
+  { environment, output, clock, columns, nameFlags, signal }: Context,
 ): Promise<void> {
-  const [{ summarizeCreation }, { timeLimit, tooSlow }, { pairs }] = await Promise.all([
-    import("../../cluster/create/plan-machines.ts"),
-    import("../../system/time-limit.ts"),
-    import("../../cli/layout.ts"),
-  ]);
+  const [{ rehearseLock }, { summarizeCreation }, { timeLimit, tooSlow }, { pairs }] =
+    await Promise.all([
+      import("../../cluster/create/lock-folder.ts"),
+      import("../../cluster/create/plan-machines.ts"),
+      import("../../system/time-limit.ts"),
+      import("../../cli/layout.ts"),
+    ]);
+  await rehearseLock(environment, target.backend);
   using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow("Creating", request.clusterId));
   const summary = await summarizeCreation(request, target, AbortSignal.any([signal, limit.signal]));
   const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
