@@ -214,7 +214,8 @@ test("what a node or a container lacks is an error that says so, and nothing is 
   }
   const slow = await fault("network agent_0 --delay 200ms --for 10m");
   // Not every kernel has netem.
-  if (slow.status !== 0) expect(slow.stderr).toContain("sch_netem");
+  if (slow.status !== 0)
+    expect(slow).toMatchObject({ status: 5, stderr: expect.stringContaining("sch_netem") });
   else expect(await fault("heal")).toMatchObject({ status: 0 });
   expect((await onNode("agent_0", "tc qdisc show | grep -c e2e")).stdout).toBe("0\n");
   expect(await faults()).toEqual([]);

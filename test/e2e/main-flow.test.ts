@@ -77,7 +77,7 @@ test("a slow network begins, or the error names what the kernel lacks", async ()
   const fault = (line: string) => cloud().run(["fault", ...line.split(" ")]);
   const slow = await fault("network agent_0 --delay 300ms --loss 1% --rate 1mbit --for 10m");
   if (slow.status !== 0)
-    expect(slow).toMatchObject({ status: 1, stderr: expect.stringContaining("sch_netem") });
+    expect(slow).toMatchObject({ status: 5, stderr: expect.stringContaining("sch_netem") });
   else {
     expect(slow.stderr).toMatch(/a round trip takes 3\d\d(?:\.\d+)? ms/);
     expect(await fault("heal")).toMatchObject({

@@ -1,6 +1,7 @@
 import { ClusterError, hasErrorId } from "../../errors.ts";
 import type { Observed } from "../../platform/faults/fault-kind.ts";
 import { type FaultRequest, faultRows } from "../../platform/faults/fault-kinds.ts";
+import { outsideLine } from "../../system/printable.ts";
 import { poll } from "../../system/retry.ts";
 import type { Clock } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
@@ -16,8 +17,16 @@ export const unlessAway = async (request: FaultRequest, started: Promise<void>):
     if (!isAway(request, error)) throw error;
   });
 
-/** Throws `remote-command-failed` if nothing could tell the nodes with the fault from what they were like before. */
+/**
+ * Throws `machine-not-set-up` if a node's kernel can't have the fault, and `remote-command-failed` if nothing could tell
+ * the nodes with the fault from what they were like before.
+ */
 export function assertCanShow({ kind }: FaultRequest, before: readonly Observed[]): void {
+  const [lack] = before.flatMap(({ measured }) => measured.get("lack") ?? []);
+  if (lack !== undefined)
+    throw new ClusterError("machine-not-set-up", `Cannot begin: ${outsideLine(lack, 400)}.`, {
+      facts: { fault: kind },
+    });
   const { canShow, state } = faultRows[kind];
   if (canShow?.(before) ?? true) return;
   throw new ClusterError(

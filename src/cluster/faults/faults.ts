@@ -68,7 +68,7 @@ interface BeginFault {
 
 /**
  * Begins a fault, and resolves when it shows. If it can't begin on one node, is interrupted or
- * doesn't show, all nodes are healed. Throws `bad-usage`, `node-not-found`, `machine-failed`,
+ * doesn't show, all nodes are healed. Throws `bad-usage`, `node-not-found`, `machine-not-set-up`, `machine-failed`,
  * `remote-command-failed`, `deadline-passed` if the platform doesn't show it, and as connections
  * do.
  */

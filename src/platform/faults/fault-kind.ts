@@ -52,7 +52,7 @@ export interface Observed {
   readonly hereMs: number;
   /** How long the fastest round trip to another node takes, by address; undefined: there was none. */
   readonly linksMs: ReadonlyMap<string, number | undefined>;
-  /** What the kind's own function `measure` printed: outside text. */
+  /** What the kind's own function `measure` printed: outside text. `lack`: why the node can't have such a fault. */
   readonly measured: ReadonlyMap<string, string>;
 }
 

@@ -14,9 +14,11 @@ begin() {
   shape || {
     rm -f "$FOLDER/$ID.netem" "$FOLDER/$ID.towards"
     shape
-    fail "tc cannot delay packets: does the kernel have sch_netem, sch_prio and cls_u32? Containers have this computer's kernel: try modprobe sch_netem there (on relatives of Red Hat, kernel-modules-extra has it)"
+    fail "$(lack)"
   }
 }
+
+lack() { echo "tc cannot delay packets: does the kernel have sch_netem, sch_prio and cls_u32? Containers have the kernel of the engine's computer: try modprobe sch_netem there (on relatives of Red Hat, kernel-modules-extra has it)"; }
 
 heal() {
   lock
@@ -24,7 +26,18 @@ heal() {
   shape 2>/dev/null
 }
 
-measure() { echo "queue=$(tc qdisc show dev "$(device)" 2>/dev/null | grep netem | tr '\n' ' ')"; }
+measure() {
+  queue=$(tc qdisc show dev "$(device)" 2>/dev/null | grep netem | tr '\n' ' ')
+  echo "queue=$queue"
+  [ -n "$queue" ] || can_delay || echo "lack=$(lack)"
+}
+
+# Tries it in a network of its own. Where there is neither tc nor such a network, the fault itself finds out.
+can_delay() {
+  command -v tc >/dev/null && unshare -n true 2>/dev/null || return 0
+  unshare -n sh -c 'tc qdisc add dev lo root handle 1: prio && tc qdisc add dev lo parent 1:1 netem delay 1ms &&
+    tc filter add dev lo parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1' 2>/dev/null
+}
 
 # shellcheck disable=SC2153 # set by the frame
 device() { ip -o -4 addr show | awk -v address="$ADDRESS" 'index($4, address "/") == 1 { print $2; exit }'; }

@@ -101,18 +101,15 @@ describe.skipIf(machinesLack !== undefined)(`a creation (${machinesLack ?? "here
     ["a file in the place of its parent", "/dev/null/state", "not a directory"],
     ["a disk that takes no folder", "/proc", "no such file or directory"],
     ["a path that ssh can't have", '/tmp/"', "to ssh"],
-  ])(
-    "with --dry-run, %s is refused as without",
-    async (_, state, reason) => {
-      await using opened = await openCreation();
-      for (const words of ["--dry-run", "--agents 1"])
-        expect(await failureOf(opened.create(words, { XDG_STATE_HOME: state }))).toMatchObject({
-          id: "machine-not-set-up",
-          message: expect.stringContaining(reason),
-        });
-      expect(await opened.backend.list(neverAborted)).toEqual([]);
-    },
-  );
+  ])("with --dry-run, %s is refused as without", async (_, state, reason) => {
+    await using opened = await openCreation();
+    for (const words of ["--dry-run", "--agents 1"])
+      expect(await failureOf(opened.create(words, { XDG_STATE_HOME: state }))).toMatchObject({
+        id: "machine-not-set-up",
+        message: expect.stringContaining(reason),
+      });
+    expect(await opened.backend.list(neverAborted)).toEqual([]);
+  });
 
   test("rejects an artifact of the other variant before anything is created", async () => {
     await using opened = await openCreation();

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { awaitEvidence, faultEvidence } from "../../../../src/cluster/faults/fault-evidence.ts";
+import {
+  assertCanShow,
+  awaitEvidence,
+  faultEvidence,
+} from "../../../../src/cluster/faults/fault-evidence.ts";
 import type { Observed } from "../../../../src/platform/faults/fault-kind.ts";
 import type { FaultRequest } from "../../../../src/platform/faults/fault-kinds.ts";
 import { failureOf } from "../../../support/failure-of.ts";
@@ -220,4 +224,15 @@ test("a fault that does not show at once is looked for again, for a limited time
   expect(failure.id).toBe("remote-command-failed");
   expect(failure.message).toContain("11% of the processors");
   expect(time.nowMs).toBeWithin(10_000, 20_000);
+});
+
+test("a node that cannot have the fault is a fault of the computer", async () => {
+  assertCanShow(slow, [observed()]);
+  const lacking = observed({ measured: new Map([["lack", "no sch_netem"]]) });
+  expect(await failureOf((async () => assertCanShow(slow, [observed(), lacking]))())).toMatchObject(
+    {
+      id: "machine-not-set-up",
+      message: "Cannot begin: no sch_netem.",
+    },
+  );
 });

@@ -70,6 +70,30 @@ test("a fault towards some nodes has a band of its own, which has the others beh
   );
 });
 
+test.each([
+  [
+    "a kernel without netem",
+    "case $* in *netem*) return 2 ;; esac",
+    /^queue=\nlack=tc cannot delay packets: .*sch_netem/,
+  ],
+  ["one with it", "", /^queue=\n$/],
+  [
+    "a fault that is there",
+    'echo "qdisc netem e1: delay 200ms"',
+    /^queue=qdisc netem e1: delay 200ms +\n$/,
+  ],
+])("measures before a fault whether it can begin: %s", async (_name, tc, expected) => {
+  const script = `
+${shellText(networkFile, { ID: "", ADDRESS: "10.0.0.1" })}
+ip() { echo "2: eth0 inet 10.0.0.1/24 scope global eth0"; }
+tc() { ${tc || ":"}; }
+# Functions are no programs: it runs in this shell.
+unshare() { [ "$2" = true ] || eval "$4"; }
+measure`;
+  const child = Bun.spawn(["sh", "-c", script], { stderr: "inherit" });
+  expect(await new Response(child.stdout).text()).toMatch(expected);
+});
+
 test("of two faults that end at the same moment, none leaves its queue", async () => {
   await using scratch = await scratchFolder();
   const at = (name: string): string => join(scratch.path, name);
