@@ -16,7 +16,7 @@ import type { ConnectionPool } from "../ssh/connection/connection-pool.ts";
 import { mapConcurrently, withTasks } from "../system/concurrency.ts";
 import { outside } from "../outside-text.ts";
 import { poll, retry } from "../system/retry.ts";
-import type { Work } from "../system/runtime.ts";
+import { type Work, passedMs } from "../system/runtime.ts";
 import { withinLimit } from "../system/time-limit.ts";
 import { ruleOf, waits } from "../system/waits.ts";
 import { clusterKey, clusterMasterConnection, openConnections } from "./connections.ts";
@@ -238,8 +238,8 @@ async function whileNodesRun(
   const unlisted: { sinceMs: number | undefined } = { sinceMs: undefined };
   const look = async (signal: AbortSignal): Promise<undefined> => {
     const listed = await backend.find(id, signal);
-    unlisted.sinceMs = listed === undefined ? (unlisted.sinceMs ?? clock.now()) : undefined;
-    if (unlisted.sinceMs !== undefined && clock.now() - unlisted.sinceMs < unlistedMs) return;
+    unlisted.sinceMs = listed === undefined ? (unlisted.sinceMs ?? passedMs(clock)) : undefined;
+    if (unlisted.sinceMs !== undefined && passedMs(clock) - unlisted.sinceMs < unlistedMs) return;
     const now = listed ?? (await findCluster(backend, id, signal));
     for (const node of now.nodes)
       if (nodes.some((each) => each.id === node.id)) assertStillRuns(now, node);

@@ -1,7 +1,7 @@
 import type { BackendKind } from "../backend/contract.ts";
 import type { Context } from "../cli/command.ts";
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
-import { endedBy } from "../system/runtime.ts";
+import { endedBy, passedMs } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { durationText } from "../system/amounts.ts";
 import { ClusterError, type ErrorId } from "../errors.ts";
@@ -49,14 +49,14 @@ async function waitAndReport(
   context: Context,
 ): Promise<void> {
   const password = await readPassword(input.superuserPassword, "Superuser", context);
-  const startMs = context.clock.now();
+  const startMs = passedMs(context.clock);
   using limit = timeLimit(input.timeout, tooSlow("Waiting for", input.clusterId));
   const backend = await kind.open(endedBy(context, limit), input);
   const request = {
     clusterId: input.clusterId,
     login: { username: input.superuserUsername, password },
     skipHttpChecks: input.skipHttpChecks,
-    deadlineMs: startMs + input.timeout,
+    deadlineMs: context.clock.now() + input.timeout,
     onAnswers,
   };
   const cluster = await waitForCluster(context, backend, request).catch((error: unknown) => {
@@ -68,7 +68,7 @@ async function waitAndReport(
       );
     throw error;
   });
-  const seconds = Math.round((context.clock.now() - startMs) / 1000);
+  const seconds = Math.round((passedMs(context.clock) - startMs) / 1000);
   const ageSeconds = ageOf(cluster, context.clock.now());
   context.progress.note(readyText(cluster.id, seconds, ageSeconds));
   const more = [["Ready after", durationText(ageSeconds ?? seconds)]] as const;

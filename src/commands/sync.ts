@@ -37,13 +37,18 @@ export const syncCommand = (kind: BackendKind) =>
     ],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
-      const [{ findCluster }, { assertKeyIsHere, openMaskedConnections }, { syncCheckout }] =
-        await Promise.all([
-          import("../cluster/find-cluster.ts"),
-          import("../cluster/connections.ts"),
-          import("../cluster/sync-checkout.ts"),
-        ]);
-      const startMs = context.clock.now();
+      const [
+        { findCluster },
+        { assertKeyIsHere, openMaskedConnections },
+        { syncCheckout },
+        { passedMs },
+      ] = await Promise.all([
+        import("../cluster/find-cluster.ts"),
+        import("../cluster/connections.ts"),
+        import("../cluster/sync-checkout.ts"),
+        import("../system/runtime.ts"),
+      ]);
+      const startMs = passedMs(context.clock);
       const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, context.signal);
       await assertKeyIsHere(cluster);
@@ -53,7 +58,7 @@ export const syncCommand = (kind: BackendKind) =>
         cluster,
         given,
       );
-      const seconds = Math.round((context.clock.now() - startMs) / 100) / 10;
+      const seconds = Math.round((passedMs(context.clock) - startMs) / 100) / 10;
       const lines = nodes.map(
         ({ node, files, sentFiles, sentBytes }) =>
           `${node}: ${numbered(files, "file")}, ${sentFiles} sent (${numbered(sentBytes, "byte")})`,

@@ -10,7 +10,7 @@ import {
 import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { type Runtime, passedMs } from "../../system/runtime.ts";
 import { afterAbort } from "../../system/time-limit.ts";
 import type {
   Creation,
@@ -162,7 +162,7 @@ export class CloudCreation implements Creation {
     const tasks = [...launches, async () => openGroup(api, rules, clock, signal)];
     // Waits for all of them, even after one fails, so that a rollback knows what to terminate.
     await mapConcurrently(tasks, tasks.length, async (task) => task(), signal);
-    requested.launchedMs = clock.now();
+    requested.launchedMs = passedMs(clock);
     step.done();
   }
 

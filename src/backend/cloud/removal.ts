@@ -6,7 +6,7 @@ import { parseMoment } from "../../model/parse-values.ts";
 import { isAbandonedCreation } from "../../store/creation-folder.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll, retry } from "../../system/retry.ts";
-import type { Clock, Runtime, Work } from "../../system/runtime.ts";
+import { type Clock, type Runtime, type Work, passedMs } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { isFailure, wasRefused } from "./api/api-errors.ts";
@@ -97,7 +97,7 @@ async function awaitEnd(
   api: CloudApi,
   remains: Remains,
 ): Promise<readonly string[]> {
-  const startMs = clock.now();
+  const startMs = passedMs(clock);
   const { ownIds = [], mayEnd = () => true } = remains;
   const requested = new Set(remains.machineIds);
   let left: readonly string[] = [];
@@ -118,7 +118,7 @@ async function awaitEnd(
     for (const id of strays) requested.add(id);
     const present = [...requested].filter((id) => seen.has(id) && seen.get(id) !== "ended");
     const unseen =
-      clock.now() - startMs < waits.visibility.limitMs
+      passedMs(clock) - startMs < waits.visibility.limitMs
         ? [...requested].filter((id) => !seen.has(id))
         : [];
     left = [...present, ...unseen];

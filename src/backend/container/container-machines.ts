@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterRecord, type NodeRecord, countsText } from "../../model/cluster-record.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { type Runtime, passedMs } from "../../system/runtime.ts";
 import { version } from "../../version.ts";
 import type {
   CopyRequest,
@@ -170,8 +170,8 @@ export abstract class ContainerMachines {
     const [first] = nodes;
     if (silence.isOver || first === undefined || nodes.some(({ state }) => state !== "running"))
       return;
-    silence.sinceMs ??= clock.now();
-    if (clock.now() - silence.sinceMs < silentMs) return;
+    silence.sinceMs ??= passedMs(clock);
+    if (passedMs(clock) - silence.sinceMs < silentMs) return;
     const words = ["exec", first.id, "bash", "-c", "</dev/tcp/127.0.0.1/22"];
     const answers = await engine.ask({ words }, signal).then(
       () => true,
@@ -179,7 +179,7 @@ export abstract class ContainerMachines {
     );
     signal.throwIfAborted();
     silence.count += 1;
-    silence.sinceMs = clock.now();
+    silence.sinceMs = passedMs(clock);
     const isMissed = answers ? silence.hasAnswered : silence.count === mostSilences;
     silence.hasAnswered = answers;
     if (silence.isOver || !isMissed) return;

@@ -7,6 +7,7 @@ import {
   type Progress,
   type Step,
   StepChanges,
+  passedMs,
 } from "../../system/runtime.ts";
 import type { LogFile } from "../log-file.ts";
 import { wrap } from "../layout.ts";
@@ -72,9 +73,9 @@ export class TerminalProgress implements Progress {
   }
 
   start(title: string, subject?: string): Step {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = passedMs(this.#parts.clock);
     const { entry, isFirst } = this.#all.begin(title, subject, nowMs);
-    this.#changes.add({ title, subject, course: "begun", atMs: nowMs });
+    this.#changes.add({ title, subject, course: "begun", atMs: this.#parts.clock.now() });
     if (this.#shown.isIdle && !this.#state.isDrawn) this.#state.shownSinceMs = nowMs;
     const shown = this.#shown.begin(title, subject, nowMs).entry;
     const isLineDue = this.#parts.verbosity > 0 || (isFirst && this.#live === undefined);
@@ -100,7 +101,7 @@ export class TerminalProgress implements Progress {
     const before = this.#state.waiting;
     if (masked === before) return;
     if (this.#shown.isIdle && this.#state.waiting === "")
-      this.#state.shownSinceMs = this.#parts.clock.now();
+      this.#state.shownSinceMs = passedMs(this.#parts.clock);
     this.#state.waiting = masked;
     const known = before.split("\n").map((line) => line.trim());
     const news = masked.split("\n").filter((line) => !known.includes(line.trim()));
@@ -140,7 +141,7 @@ export class TerminalProgress implements Progress {
   }
 
   timings(): readonly { readonly title: string; readonly ms: number }[] {
-    return this.#all.summaries(this.#parts.clock.now()).map(({ title, ms }) => ({ title, ms }));
+    return this.#all.summaries(passedMs(this.#parts.clock)).map(({ title, ms }) => ({ title, ms }));
   }
 
   /**
@@ -151,7 +152,7 @@ export class TerminalProgress implements Progress {
     clearInterval(this.#state.timer);
     this.#state.timer = undefined;
     this.#live?.clear();
-    const nowMs = this.#parts.clock.now();
+    const nowMs = passedMs(this.#parts.clock);
     this.#state.waiting = "";
     const isDue = this.#live === undefined ? this.#parts.verbosity === 0 : this.#state.wasDrawn;
     if (!isDue) return;
@@ -173,10 +174,16 @@ export class TerminalProgress implements Progress {
   #end(entries: readonly [StepEntry, StepEntry], text: string, hasFailed: boolean): void {
     const [entry, shown] = entries;
     if (entry.endedMs !== undefined) return;
-    const nowMs = this.#parts.clock.now();
+    const nowMs = passedMs(this.#parts.clock);
     this.#all.end(entry, { text, hasFailed }, nowMs);
     const course = hasFailed ? "failed" : "done";
-    this.#changes.add({ title: entry.title, subject: entry.subject, course, text, atMs: nowMs });
+    this.#changes.add({
+      title: entry.title,
+      subject: entry.subject,
+      course,
+      text,
+      atMs: this.#parts.clock.now(),
+    });
     this.#shown.end(shown, { text: plainLine(this.#show(text)), hasFailed }, nowMs);
     const { verbosity, colours } = this.#parts;
     const took = ` (${formatDuration(nowMs - entry.startedMs)})`;
@@ -200,7 +207,7 @@ export class TerminalProgress implements Progress {
     const { log, screen } = this.#parts;
     if (isLineDue || log.takesDetails) log.write(this.#show(logged));
     if (!isLineDue || this.#state.isOver) return;
-    this.#state.lastLineMs = this.#parts.clock.now();
+    this.#state.lastLineMs = passedMs(this.#parts.clock);
     const masked = this.#show(text);
     const wrapped = wrap(masked, screen.columns, 2).join("\n");
     const line = `${paint === undefined ? wrapped : paint(wrapped)}\n`;
@@ -227,7 +234,7 @@ export class TerminalProgress implements Progress {
 
   /** Says what is still going on, with the last text of the work. */
   #breakSilence(): void {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = passedMs(this.#parts.clock);
     if (nowMs - this.#state.lastLineMs < silentMs / 2) return;
     const active = this.#shown.summaries(nowMs).filter((each) => each.active.length > 0);
     for (const summary of active) {
@@ -241,7 +248,7 @@ export class TerminalProgress implements Progress {
   }
 
   #draw(): void {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = passedMs(this.#parts.clock);
     if (!this.#state.isDrawn && nowMs - this.#state.shownSinceMs < drawnAfterMs) return;
     this.#state.isDrawn = true;
     this.#state.wasDrawn = true;

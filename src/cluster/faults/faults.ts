@@ -24,7 +24,7 @@ import { readEvents } from "../../store/events.ts";
 import { keepFaultNote, removeFaultNote } from "../../store/fault-notes.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll } from "../../system/retry.ts";
-import type { Work } from "../../system/runtime.ts";
+import { type Work, passedMs } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { recordEvent } from "../events/record-event.ts";
 import { findNodes } from "../find-cluster.ts";
@@ -107,12 +107,13 @@ export async function beginFault(
       const fault = { id, durationSeconds, values, record };
       await unlessAway(request, startFault(connection, fault, signal));
     });
-    endMs = clock.now() + request.durationMs;
+    endMs = passedMs(clock) + request.durationMs;
+    const endsAt = new Date(clock.now() + request.durationMs);
     const looking = { request, before, observe: async () => onEach(observe), clock };
     const evidence = await awaitEvidence(looking, signal);
-    const shown = `${evidence}${await awaitEffect(effect, endMs, session, signal)}`;
+    const shown = `${evidence}${await awaitEffect(effect, endsAt.getTime(), session, signal)}`;
     recordCourse("shown", `${description}: ${shown}`);
-    await keepFaultNote(session.cluster.directory, { id, description, endsAt: new Date(endMs) });
+    await keepFaultNote(session.cluster.directory, { id, description, endsAt });
     step.done();
     progress.note(`The fault shows (${description}): ${shown}.`);
   } catch (error) {
@@ -120,7 +121,7 @@ export async function beginFault(
     recordCourse("failed");
     throw error;
   }
-  const secondsLeft = Math.max(0, Math.ceil((endMs - clock.now()) / 1000));
+  const secondsLeft = Math.max(0, Math.ceil((endMs - passedMs(clock)) / 1000));
   const parts = planned.map(({ node, record }) => ({
     node,
     fault: { ...record, id, secondsLeft },
@@ -233,7 +234,8 @@ async function awaitEnd(
   await using session = await openSession(work, backend, clusterId);
   const { clock, progress, signal } = work;
   progress.waiting(`the nodes heal the fault by themselves: ${fault.description}`);
-  const endMs = clock.now() + fault.secondsLeft * 1000;
+  const limitMs = fault.secondsLeft * 1000;
+  const endMs = passedMs(clock) + limitMs;
   const { pauseMs } = waits.faultHealed;
   const isGone = async ({ node }: FaultOnNode): Promise<boolean> => {
     try {
@@ -246,9 +248,9 @@ async function awaitEnd(
   };
   const lookEarly = async (): Promise<true | undefined> =>
     (await mapConcurrently(parts, nodesAtOnce, isGone, signal)).every(Boolean) || undefined;
-  await poll(lookEarly, { clock, pauseMs, deadlineMs: endMs }, signal);
+  await poll(lookEarly, { clock, pauseMs, deadlineMs: clock.now() + limitMs }, signal);
   // The nodes count the time from a moment that is a little earlier.
-  const by = endMs - clock.now() > pauseMs() ? "command" : "nodes";
+  const by = endMs - passedMs(clock) > pauseMs() ? "command" : "nodes";
   const last = { names: "" };
   const look = async (inner: AbortSignal): Promise<readonly FaultOnNode[] | undefined> => {
     const found = await survey(session, inner);

@@ -10,7 +10,7 @@ import type { MaskedConnections } from "../connections.ts";
 import { formatDuration } from "../../system/amounts.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { poll } from "../../system/retry.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { type Runtime, passedMs } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import { runningMasters } from "../find-cluster.ts";
 import { runningNodes } from "./plan-fault.ts";
@@ -72,18 +72,19 @@ export async function awaitEffect(
 ): Promise<string> {
   if (effect === undefined) return "";
   const { clock, progress } = context.runtime;
-  const beganMs = clock.now();
+  const beganMs = passedMs(clock);
   const rule = ruleOf(waits.faultEffect, clock);
   const deadlineMs = Math.min(rule.deadlineMs, endMs);
+  const lastMs = beganMs + deadlineMs - clock.now();
   const last: { reasons: readonly string[] } = { reasons: [] };
   const look = async (inner: AbortSignal): Promise<true | undefined> => {
-    const limitMs = Math.min(tryLimitMs, Math.max(deadlineMs - clock.now(), 1_000));
+    const limitMs = Math.min(tryLimitMs, Math.max(lastMs - passedMs(clock), 1_000));
     last.reasons = await reasonsAgainst(effect, context, limitMs, inner);
     return last.reasons.length === 0 ? true : undefined;
   };
   const waitingFor = (): string => `the platform to show the fault: ${last.reasons.join("; ")}`;
   const shown = await poll(look, { ...rule, deadlineMs, shows: { progress, waitingFor } }, signal);
-  const ms = clock.now() - beganMs;
+  const ms = passedMs(clock) - beganMs;
   if (shown === undefined) throw neverShown(effect, ms, last.reasons);
   return `; the platform shows it after ${formatDuration(ms)}`;
 }

@@ -4,7 +4,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import { outsideReason } from "../../system/printable.ts";
-import type { Runtime, Work } from "../../system/runtime.ts";
+import { type Runtime, type Work, passedMs } from "../../system/runtime.ts";
 import { eitherSignal } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections, secretsWarning } from "../connections.ts";
@@ -80,7 +80,7 @@ async function followNode(
 ): Promise<void> {
   const { clock, progress } = runtime;
   const name = nodeReference(node);
-  const beganMs = clock.now();
+  const beganMs = passedMs(clock);
   const place = journalPlace();
   let hasRead = false;
   let lineOfLoss = "";
@@ -98,7 +98,7 @@ async function followNode(
       const connection = await connections.connect(node, signal);
       if (lineOfLoss !== "") progress.note(`${name} is reached again.`);
       lineOfLoss = "";
-      const sinceMs = agoMs === undefined ? undefined : agoMs + clock.now() - beganMs;
+      const sinceMs = agoMs === undefined ? undefined : agoMs + passedMs(clock) - beganMs;
       const script = shellText(followFile, {
         LINES: agoMs === undefined ? firstLines : mostLines,
         AGO: sinceMs === undefined ? "" : Math.ceil(sinceMs / 1000),

@@ -5,7 +5,7 @@ import type { Noticeable } from "../../platform/faults/fault-kind.ts";
 import { readEvents } from "../../store/events.ts";
 import { once } from "../../system/concurrency.ts";
 import { outsideLine } from "../../system/printable.ts";
-import { type Runtime, type Work, endedBy } from "../../system/runtime.ts";
+import { type Runtime, type Work, endedBy, passedMs } from "../../system/runtime.ts";
 import { orAborted, withinLimit } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections, secretsWarning } from "../connections.ts";
@@ -148,8 +148,8 @@ function watchedNode(
   };
   const own = {
     ...shared,
-    state: { heardMs: work.clock.now() },
-    now: () => work.clock.now(),
+    state: { heardMs: passedMs(work.clock) },
+    clock: work.clock,
     onMarked: () => {
       status.isMarked = true;
       marked.resolve();
@@ -206,7 +206,7 @@ async function lookAgain(
   const next = { looks: 0, atMs: 0 };
   for (let known: ReadonlySet<Watched> = new Set(); ;) {
     await clock.sleep(waits.watchedNode.pauseMs(1), signal);
-    const now = clock.now();
+    const now = passedMs(clock);
     const silent = new Set(
       watched.filter(({ status, state }) => !status.isOn || now - state.heardMs > silentMs),
     );
@@ -215,7 +215,7 @@ async function lookAgain(
     if (silent.size === 0 || now < next.atMs) continue;
     await withinLimit(lookLimitMs, look, () => {}, signal);
     next.looks += 1;
-    next.atMs = clock.now() + waits.watchedNode.pauseMs(next.looks);
+    next.atMs = passedMs(clock) + waits.watchedNode.pauseMs(next.looks);
   }
 }
 

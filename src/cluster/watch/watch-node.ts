@@ -5,6 +5,7 @@ import { folderLayout, platformRoot } from "../../platform/layouts/folder.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import { outsideReason } from "../../system/printable.ts";
+import { type Clock, passedMs } from "../../system/runtime.ts";
 import { ClusterError } from "../../errors.ts";
 import { readLines } from "../logs/log-lines.ts";
 import { linesOf } from "../run-on-nodes.ts";
@@ -28,7 +29,7 @@ export interface WatchedNode {
   /** Where the node is now. */
   readonly node: NodeRecord;
   readonly connections: ConnectionPool;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly onBegun: () => void;
   readonly onFinding: (finding: Finding) => void;
   /** A word for the journal when the command has ended, and the promise that it has. */
@@ -136,14 +137,14 @@ function nodeReader(
   watched: WatchedNode,
   onPatterns: (patterns: Patterns) => void,
 ): (line: string) => void {
-  const { state, node: record, now, mark, onFinding, onMarked } = watched;
+  const { state, node: record, clock, mark, onFinding, onMarked } = watched;
   const node = nodeReference(record);
   const known: { patterns: Patterns } = { patterns: { errors: [], allowed: [] } };
-  const report = (verdict: Verdict, text: string, atMs = now()): void =>
-    onFinding({ ...verdict, node, text, seenMs: now(), atMs });
+  const report = (verdict: Verdict, text: string, atMs = clock.now()): void =>
+    onFinding({ ...verdict, node, text, seenMs: clock.now(), atMs });
   const readJournal = (line: string): void => {
     if (line.includes(mark)) onMarked();
-    const reading = { aheadMs: state.aheadMs ?? 0, nowMs: now() };
+    const reading = { aheadMs: state.aheadMs ?? 0, nowMs: clock.now() };
     const [read] = readLines({ node, name: "journal.txt", text: line }, reading);
     const verdict = read && judgeLine(read, known.patterns);
     if (verdict !== undefined) report(verdict, `${read?.unit}: ${read?.text}`, read?.ms);
@@ -170,7 +171,7 @@ function nodeReader(
     tick: (text) => {
       const tick = readTick(text);
       if (tick === undefined) return;
-      const aheadMs = Math.round(tick.clock * 1000 - now());
+      const aheadMs = Math.round(tick.clock * 1000 - clock.now());
       state.aheadMs = Math.abs(aheadMs) < leastAheadMs ? 0 : aheadMs;
       for (const { text: says, ...verdict } of judgeTick(tick, state.lastTick))
         report(verdict, says);
@@ -185,7 +186,7 @@ function nodeReader(
     mark: onMarked,
   };
   return (line) => {
-    state.heardMs = now();
+    state.heardMs = passedMs(clock);
     if (/^[ \d]/.test(line)) return readJournal(line);
     const [word = ""] = line.slice(0, 10).split(" ", 1);
     if (Object.hasOwn(readers, word)) readers[word]?.(line.slice(word.length + 1));

@@ -9,6 +9,7 @@ import type { CreatedView, JsonResults } from "../json-results.ts";
 import { type Row, renderCluster } from "../summary/render-summary.ts";
 import { appendSummary } from "../summary/step-summary.ts";
 import type { CreateInput } from "./create-options.ts";
+import { passedMs } from "../../system/runtime.ts";
 
 interface Created {
   readonly kind: BackendKind;
@@ -44,7 +45,7 @@ export async function finishCreated(
   const { kind, cluster, input } = created;
   const commandLine = commandLineFor(kind, cluster.id, input);
   if (!input.wait) return await finish(created, { next: commandLine("wait") }, context);
-  const startMs = context.clock.now();
+  const startMs = passedMs(context.clock);
   try {
     await wait();
   } catch (error) {
@@ -52,9 +53,8 @@ export async function finishCreated(
     setResult(created, { next: commandLine("logs"), isReady: false }, context);
     throw error;
   }
-  const nowMs = context.clock.now();
-  const seconds = Math.round((nowMs - startMs) / 1000);
-  const ageSeconds = ageOf(cluster, nowMs);
+  const seconds = Math.round((passedMs(context.clock) - startMs) / 1000);
+  const ageSeconds = ageOf(cluster, context.clock.now());
   context.progress.note(readyText(cluster.id, seconds, ageSeconds));
   const next = `${commandLine("run")} bash`;
   await finish(created, { next, isReady: true, seconds: ageSeconds ?? seconds }, context);

@@ -6,7 +6,7 @@ import { type CheckResult, type Check, type Outcome, fail } from "../../model/ch
 import { formatDuration, numbered } from "../../system/amounts.ts";
 import { machineChecks } from "./machine-checks.ts";
 import { ClusterError, hintOf, messageOf } from "../../errors.ts";
-import { type Progress, type Work, endedBy } from "../../system/runtime.ts";
+import { type Progress, type Work, endedBy, passedMs } from "../../system/runtime.ts";
 import type { CheckView, JsonResults } from "../json-results.ts";
 
 /**
@@ -134,11 +134,11 @@ export async function runChecks(
   return await Promise.all(
     checks.map(async (check) => {
       using step = progress.start("Check", check.name);
-      const startedMs = clock.now();
+      const startedMs = passedMs(clock);
       const bounded = { ...check, limitMs: Math.min(check.limitMs, limitMs) };
       const outcome = await answerWithin({ clock, progress, signal }, bounded);
       step.done(outcome.status);
-      return { name: check.name, ...outcome, ms: clock.now() - startedMs };
+      return { name: check.name, ...outcome, ms: passedMs(clock) - startedMs };
     }),
   );
 }

@@ -5,7 +5,7 @@ import { upgradeTooSlow } from "../../cluster/upgrade/plan-upgrade.ts";
 import { upgradeCluster } from "../../cluster/upgrade/upgrade-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { outside } from "../../outside-text.ts";
-import { endedBy } from "../../system/runtime.ts";
+import { endedBy, passedMs } from "../../system/runtime.ts";
 import { timeLimit } from "../../system/time-limit.ts";
 import { numbered } from "../../system/amounts.ts";
 import type { JsonResults } from "../json-results.ts";
@@ -22,8 +22,8 @@ export async function executeUpgrade(
   },
   context: Context,
 ): Promise<void> {
-  const startMs = context.clock.now();
-  const deadlineMs = startMs + input.timeout;
+  const startMs = passedMs(context.clock);
+  const deadlineMs = context.clock.now() + input.timeout;
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
   const [backend] = await Promise.all([
     kind.open(endedBy(context, limit), input),
@@ -39,7 +39,7 @@ export async function executeUpgrade(
     onAbandon: (describe: () => string) => context.onAbandon(describe),
   };
   const { cluster, version, upgraded } = await upgradeCluster(context, backend, request);
-  const seconds = Math.round((context.clock.now() - startMs) / 1000);
+  const seconds = Math.round((passedMs(context.clock) - startMs) / 1000);
   context.progress.note(
     upgraded.length === 0
       ? `Cluster "${cluster.id}" already has version ${outside(version)}: there is nothing to do.`

@@ -2,7 +2,7 @@ import { ClusterError } from "../../errors.ts";
 import { runCommand } from "../../references.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
-import type { Clock } from "../../system/runtime.ts";
+import { type Clock, passedMs } from "../../system/runtime.ts";
 import { watchdog } from "../../system/time-limit.ts";
 
 /** The backend's record of the cluster, refreshed from time to time. */
@@ -34,9 +34,10 @@ export function createMachineWatch({
   deadlineMs,
   clock,
 }: MachineWatchRequest): MachineWatch {
-  const latest = { record: cluster, askedAtMs: clock.now() };
+  const latest = { record: cluster, askedAtMs: passedMs(clock) };
+  const endMs = latest.askedAtMs + deadlineMs - clock.now();
   const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
-    using limit = watchdog(Math.min(describeLimitMs, deadlineMs - clock.now()), signal);
+    using limit = watchdog(Math.min(describeLimitMs, endMs - passedMs(clock)), signal);
     try {
       return await describe(limit.signal);
     } catch (error) {
@@ -47,10 +48,10 @@ export function createMachineWatch({
   };
   return {
     current: async (mustBeFresh, signal) => {
-      const age = clock.now() - latest.askedAtMs;
+      const age = passedMs(clock) - latest.askedAtMs;
       if (age >= (mustBeFresh ? shortPauseMs : usualPauseMs)) {
         latest.record = await refresh(signal);
-        latest.askedAtMs = clock.now();
+        latest.askedAtMs = passedMs(clock);
       }
       assertAlive(cluster, latest.record);
       return latest.record;

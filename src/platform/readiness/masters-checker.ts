@@ -8,7 +8,7 @@ import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
 import { mapConcurrently } from "../../system/concurrency.ts";
 import * as read from "../../model/reader.ts";
 import { parseJson } from "../../system/files/read-text.ts";
-import type { Clock } from "../../system/runtime.ts";
+import { type Clock, passedMs } from "../../system/runtime.ts";
 import type { Layout, ReleaseParts } from "../layouts/layout.ts";
 import {
   type SuperuserAnswers,
@@ -214,8 +214,8 @@ const refusalGraceMs = 30_000;
 function createRefusalJudge(clock: Clock): RefusalJudge {
   const first: { refusedAtMs: number | undefined } = { refusedAtMs: undefined };
   return (isRefused) => {
-    first.refusedAtMs = isRefused ? (first.refusedAtMs ?? clock.now()) : undefined;
-    return first.refusedAtMs !== undefined && clock.now() - first.refusedAtMs >= refusalGraceMs;
+    first.refusedAtMs = isRefused ? (first.refusedAtMs ?? passedMs(clock)) : undefined;
+    return first.refusedAtMs !== undefined && passedMs(clock) - first.refusedAtMs >= refusalGraceMs;
   };
 }
 

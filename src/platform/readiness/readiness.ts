@@ -1,6 +1,6 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import { mapConcurrently, withTasks } from "../../system/concurrency.ts";
-import type { Progress } from "../../system/runtime.ts";
+import { type Progress, passedMs } from "../../system/runtime.ts";
 import { isMarked } from "../../outside-text.ts";
 import { type NodeAnswer, askNode, quotesNode } from "./ask-node.ts";
 import {
@@ -47,12 +47,13 @@ export async function waitUntilReady(
   signal: AbortSignal,
 ): Promise<ReadinessReport> {
   const { clock, deadlineMs } = request;
-  const startedAtMs = clock.now();
+  const startedAtMs = passedMs(clock);
+  const limitMs = Math.max(leastMs, deadlineMs - clock.now());
   const state = createWaitState(request.cluster);
   await withTasks({ signal }, async (tasks) => {
     tasks.start(async (inner) => {
-      await clock.sleep(Math.max(leastMs, deadlineMs - startedAtMs), inner.signal);
-      throw notReady(state, clock.now() - startedAtMs);
+      await clock.sleep(limitMs, inner.signal);
+      throw notReady(state, passedMs(clock) - startedAtMs);
     });
     tasks.start(async (inner) => watchMachines(state, request, inner.signal));
     await passThrice(state, request, tasks.work.signal);
@@ -61,7 +62,7 @@ export async function waitUntilReady(
   return {
     layout: answers.find((answer) => answer.report !== undefined)?.report?.layout ?? "",
     nodeCount: answers.length,
-    elapsedMs: clock.now() - startedAtMs,
+    elapsedMs: passedMs(clock) - startedAtMs,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Client, ConnectConfig, PublicKeyAuthMethod } from "ssh2";
 import { ClusterError } from "../../errors.ts";
 import { createSemaphore } from "../../system/concurrency.ts";
 import { type ByteStream, openProgramStream } from "../../system/processes/program-stream.ts";
-import { type Clock, type Runtime, systemClock } from "../../system/runtime.ts";
+import { type Clock, type Runtime, systemClock, passedMs } from "../../system/runtime.ts";
 import { outsideLine, withoutFullStop } from "../../system/printable.ts";
 import { eitherSignal, orAborted } from "../../system/time-limit.ts";
 import {
@@ -271,8 +271,8 @@ async function silence(
   signal: AbortSignal,
 ): Promise<never> {
   const { silenceMs = silenceLimitMs, loginClock: clock = systemClock } = options;
-  const givesUpAtMs = clock.now() + loginLimitMs;
-  for (let heard = -1; heard !== socket.bytesRead && clock.now() < givesUpAtMs;) {
+  const givesUpAtMs = passedMs(clock) + loginLimitMs;
+  for (let heard = -1; heard !== socket.bytesRead && passedMs(clock) < givesUpAtMs;) {
     heard = socket.bytesRead;
     await clock.sleep(silenceMs, signal);
   }

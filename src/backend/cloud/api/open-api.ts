@@ -2,7 +2,13 @@ import type { $Command, EC2ClientResolvedConfig } from "@aws-sdk/client-ec2";
 import { type ClusterError, messageOf } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { retry } from "../../../system/retry.ts";
-import type { Clock, Progress, Runtime, Work } from "../../../system/runtime.ts";
+import {
+  type Clock,
+  type Progress,
+  type Runtime,
+  type Work,
+  passedMs,
+} from "../../../system/runtime.ts";
 import { orAborted, slowNote, whileWaitingFor } from "../../../system/time-limit.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
 import type { CredentialSource } from "../credentials/credential-source.ts";
@@ -125,12 +131,15 @@ async function sendLogged<
   send: () => Promise<Answer>,
 ): Promise<Answer> {
   const { clock, progress } = runtime;
-  const startedMs = clock.now();
+  const startedMs = passedMs(clock);
   using _slow = slowNote(() =>
     progress.note(`Waiting for ec2:${action} in ${region}: the API is slow to answer.`),
   );
   const logOutcome = (outcome: string): void =>
-    progress.detail(2, `ec2:${action} in ${region} ${outcome} after ${clock.now() - startedMs} ms`);
+    progress.detail(
+      2,
+      `ec2:${action} in ${region} ${outcome} after ${passedMs(clock) - startedMs} ms`,
+    );
   try {
     const what = (): string => `ec2:${action} in region ${region}`;
     const answer = await whileWaitingFor(what, async () => orAborted(send(), signal), signal);

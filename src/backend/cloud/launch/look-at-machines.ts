@@ -3,7 +3,7 @@ import type { Instance } from "@aws-sdk/client-ec2";
 import { ClusterError, hasErrorId, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { type ClusterRecord, nodeReference } from "../../../model/cluster-record.ts";
-import type { Clock, Progress, Work } from "../../../system/runtime.ts";
+import { type Clock, type Progress, type Work, passedMs } from "../../../system/runtime.ts";
 import { waits } from "../../../system/waits.ts";
 import { machineFailed } from "../../shared/machine-errors.ts";
 import { type CloudApi, describeInstances } from "../api/api.ts";
@@ -59,8 +59,8 @@ export async function lookAtMachines(
   const own = readMachines(launched).machines.filter(
     ({ creationId }) => creationId === watching.creationId,
   );
-  assertPresent(own, watching, clock.now() - watching.launchedMs);
-  assertAddresses(own, watching.withoutAddress, clock.now());
+  assertPresent(own, watching, passedMs(clock) - watching.launchedMs);
+  assertAddresses(own, watching.withoutAddress, passedMs(clock));
   return clustersOf(own, watching.regionFolder)[0];
 }
 

@@ -116,7 +116,7 @@ describe.skipIf(machinesLack !== undefined)("a login without TLS", () => {
     const [machine] = machines.machines;
     await machine!.write("web-port", String(own.of(machine!.node).web.httpPort));
     const time = { nowMs: 0 };
-    const checker = createMastersChecker({ ...systemClock, now: () => time.nowMs });
+    const checker = createMastersChecker({ ...systemClock, passed: () => time.nowMs });
     const ask = async (nowMs: number, status: number): Promise<readonly Wait[]> => {
       time.nowMs = nowMs;
       answer.status = status;

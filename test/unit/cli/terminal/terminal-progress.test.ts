@@ -14,8 +14,12 @@ afterEach(() => void jest.useRealTimers());
 
 function openTerminal(columns = 100) {
   const screen = new FakeScreen({ columns, rows: 24 });
-  const time = { now: 1_000_000 };
-  const clock: Clock = { now: () => time.now, sleep: () => Promise.resolve() };
+  const time = { now: 1_000_000, setBy: 0 };
+  const clock: Clock = {
+    now: () => time.now + time.setBy,
+    passed: () => time.now,
+    sleep: () => Promise.resolve(),
+  };
   const progress = new TerminalProgress({
     screen,
     isLive: true,
@@ -33,7 +37,7 @@ function openTerminal(columns = 100) {
       jest.advanceTimersByTime(100);
     }
   };
-  return { screen, progress, pass };
+  return { screen, progress, pass, time };
 }
 
 test("work that takes less than 0.3 s leaves nothing on the screen", () => {
@@ -54,6 +58,14 @@ test("work is drawn after 0.3 s, also if it consists of short steps", () => {
   launch.done();
   pass(100);
   expect(screen.lines).toEqual(["green ✔ Launch (0.2 s)", "⠙ Prepare (0.1 s)"]);
+});
+
+test("a clock that is set changes no duration", () => {
+  const { screen, progress, pass, time } = openTerminal();
+  progress.start("Launch");
+  time.setBy = -3_600_000;
+  pass(400);
+  expect(screen.lines).toEqual(["⠹ Launch (0.4 s)"]);
 });
 
 test("the reasons for a wait are drawn after 0.3 s, however often they change", () => {

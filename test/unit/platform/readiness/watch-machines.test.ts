@@ -6,7 +6,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
 import { serveOnLoopback } from "../../../support/loopback-server.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
-import { scriptedClock } from "../../../support/scripted-clock.ts";
+import { scriptedClock, settableClock } from "../../../support/scripted-clock.ts";
 
 const cluster = { id: "default", state: "running", nodes: [] } as unknown as ClusterRecord;
 
@@ -36,6 +36,18 @@ test("the answer of a backend that takes its time counts", async () => {
   const watch = createMachineWatch({ cluster, describe, deadlineMs: 600_000, clock });
   clock.nowMs = 60_000;
   expect(await watch.current(false, neverAborted)).toEqual(ended);
+});
+
+test("the backend is asked again after a while, though the clock is set back or forward meanwhile", async () => {
+  const { clock, set } = settableClock();
+  let asked = 0;
+  const describe = async (): Promise<ClusterRecord> => ({ ...cluster, id: String((asked += 1)) });
+  const watch = createMachineWatch({ cluster, describe, deadlineMs: 600_000, clock });
+  set.ms = 3_600_000;
+  expect(await watch.current(false, neverAborted)).toBe(cluster);
+  set.ms = -3_600_000;
+  await clock.sleep(20_000, neverAborted);
+  expect(await watch.current(false, neverAborted)).toMatchObject({ id: "1" });
 });
 
 test("an outage is tolerated, a refusal isn't", async () => {
