@@ -111,6 +111,11 @@ async function expectRootlessLife(place: LifePlace, id: string): Promise<void> {
     expect(cut.status, cut.stderr).toBe(1);
     await succeed(place, `fault heal -c ${id}`);
     await onAgent("ping -c 1 -W 30 master-0");
+    const slow = await place.run(
+      `fault network agent_0 --delay 200ms --for 5s --wait -c ${id}`.split(" "),
+    );
+    if (slow.status !== 0)
+      expect(slow).toMatchObject({ status: 5, stderr: expect.stringContaining("sch_netem") });
     await succeed(place, `snapshot create before -c ${id}`);
     await onAgent("rm /root/sent");
     await succeed(place, `snapshot restore before -c ${id}`);

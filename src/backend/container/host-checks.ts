@@ -68,7 +68,7 @@ async function checkSpace(
   { rootFolder, hasContainerdStore }: EngineFacts,
   { kind: { name, title } }: Engine,
 ): Promise<Outcome> {
-  const isHere = (await isDirect(facts)) && !hasContainerdStore;
+  const isHere = (await isOnThisComputer(facts)) && !hasContainerdStore;
   const space = isHere ? await statfs(rootFolder).catch(() => undefined) : undefined;
   const free =
     space === undefined ? (await facts.machine())?.freeBytes : space.bavail * space.bsize;
@@ -82,8 +82,9 @@ async function checkSpace(
 }
 
 /** Whether the engine's computer is this one. What isn't known is looked at by a container, wherever it is. */
-const isDirect = async (facts: ContainerFacts): Promise<boolean> =>
-  (await facts.way().catch(() => undefined))?.reach === "direct";
+const isOnThisComputer = async ({ engineFacts, way }: ContainerFacts): Promise<boolean> =>
+  (await engineFacts()).location === "here" ||
+  (await way().catch(() => undefined))?.reach === "direct";
 
 const unseen = "A container can look as soon as the first create has built a node image.";
 
@@ -109,7 +110,7 @@ async function checkCgroups(
     ...idleLimits.map((name) => `${optionName(name)} cannot be limited`),
   ].join("; ");
   if (cgroupVersion === "2") return pass(`Version 2: ${nodes}`);
-  const isHere = await isDirect(facts);
+  const isHere = await isOnThisComputer(facts);
   const hasTree = isHere
     ? await isAccessible(systemdTree)
     : (await facts.machine())?.hasSystemdTree;
@@ -123,7 +124,7 @@ async function checkCgroups(
 }
 
 async function checkInotify(facts: ContainerFacts): Promise<Outcome> {
-  const instances = (await isDirect(facts))
+  const instances = (await isOnThisComputer(facts))
     ? await readOwnText(inotifyFile).catch(() => undefined)
     : undefined;
   return judgeInotify(instances ?? (await facts.machine())?.inotifyInstances);
@@ -158,7 +159,7 @@ export function volumeChecks(
       tryMount({ engineFacts, engine, environment }, signal),
     ),
     checkOfEngine("selinux", facts, async () => {
-      if ((await facts.way().catch(() => undefined))?.reach !== "direct")
+      if (!(await isOnThisComputer(facts)))
         return skip("Not checked: nodes are not known to run on this computer.");
       return judgeSelinux(await readOwnText(enforceFile).catch(() => undefined));
     }),

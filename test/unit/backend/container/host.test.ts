@@ -89,6 +89,15 @@ test.each([
   expect(outcomeText(await judged("image space", { told: { rootFolder } }))).toBe(expected);
 });
 
+test.skipIf(process.platform !== "linux")(
+  "this computer is looked at for an engine on it, however nodes are reached",
+  async () => {
+    const told = { location: "here", isRootless: true, rootFolder: "/tmp" } as const;
+    for (const name of ["image space", "inotify"])
+      expect((await judged(name, { told, reach: "engine" })).status).not.toBe("skip");
+  },
+);
+
 test("what the engine says is quoted as one line without escape sequences, and marked", async () => {
   await using scratch = await scratchFolder();
   const hostile = "x\u001B[2J\n::error::y";
