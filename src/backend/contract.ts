@@ -339,6 +339,7 @@ export interface NodeShell {
 /** For `--dry-run`, and for `-v` before the launch. */
 export interface CreationSummary {
   readonly nodeCount: number;
+  readonly counts: Counts;
   /** Ordered pairs for people, such as ["Image", "ami-… (debian-12-amd64-…)"]. */
   readonly lines: readonly (readonly [label: string, value: string])[];
   /** The same facts as data, for JSON output. */

@@ -96,6 +96,7 @@ export async function createOpenCluster<Options>(
     const planned = planMachines(request, target, inTime.signal);
     // A plan reckons with clusters whose time is over as if they were gone.
     const [creation] = await both(planned, removeExpired(backend, inTime.signal));
+    request.assertPlan?.(creation.summary);
     begun.creation = creation;
     for (const line of creation.summary.lines) work.progress.detail(1, line.join(": "));
     await removeLeftovers(inTime, backend, { root: folder.root, clusterId });

@@ -45,7 +45,7 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
 
 /** The machines already run and have host keys, so that a creation only has to find them, and to log in with its own key. */
 function creationOf(
-  { clusterId: id, variant }: CreationRequest<undefined>,
+  { clusterId: id, variant, counts }: CreationRequest<undefined>,
   machines: FolderMachines,
   onLook: (cluster: ClusterRecord) => void,
 ): Creation {
@@ -56,7 +56,7 @@ function creationOf(
     ...state.folder!,
   });
   return {
-    summary: { nodeCount: machines.nodes.length, lines: [], facts: {} },
+    summary: { nodeCount: machines.nodes.length, counts, lines: [], facts: {} },
     firstLogin: {
       lookEveryMs: 50,
       limitMs: 10_000,

@@ -122,6 +122,7 @@ export function describePlan(
   const cost = maximumCost(options.instanceType, machines);
   return {
     nodeCount: machines,
+    counts,
     lines: [
       ["Cluster", clusterId],
       ["Region", api.region],

@@ -208,6 +208,7 @@ export function describePlan(
     image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
     nodeCount: nodeCount(counts),
+    counts,
     lines: [
       ["Cluster", clusterId],
       ["Engine", `${kind.title} ${facts.version}, cgroups ${facts.cgroupVersion}`],

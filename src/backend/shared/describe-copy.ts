@@ -44,6 +44,7 @@ export function describeOrigin<Facts extends object>(
 ) {
   return {
     nodeCount: nodeCount(counts),
+    counts,
     lines: [
       ["Cluster", clusterId],
       ["Continues", title],

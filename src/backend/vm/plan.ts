@@ -193,6 +193,7 @@ export function describePlan(
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
     nodeCount: nodeCount(counts),
+    counts,
     lines: [
       ["Cluster", clusterId],
       ["Engine", `QEMU ${resolved.qemuVersion}, ${accelerator}${slowly}`],

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { CreationRequest } from "../../backend/contract.ts";
+import type { CreationRequest, CreationSummary } from "../../backend/contract.ts";
 import type { ClusterFileReference } from "../../model/snapshot.ts";
 import { ClusterError } from "../../errors.ts";
 import { optionName } from "../../references.ts";
@@ -44,6 +44,8 @@ export interface CreateRequest<Options> {
     nodes: { readonly cluster: ClusterRecord; readonly connections: ConnectionPool },
     signal: AbortSignal,
   ) => Promise<void>;
+  /** Throws if a cluster of this plan would be of no use. Nothing is created then. */
+  readonly assertPlan?: (summary: CreationSummary) => void;
   /** Uses the cluster, which is removed afterwards. A failure counts as a failure of the creation. */
   readonly use?: (cluster: ClusterRecord) => Promise<void>;
   /** Where the logs go after a failure; absent: the creation's folder on this machine. */

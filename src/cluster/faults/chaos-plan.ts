@@ -69,7 +69,14 @@ const seedRule = wholeNumber(0, 2 ** 32 - 1);
 /** All faults before one of `only` are drawn too. */
 const highestNumber = 100_000;
 const numberRule = wholeNumber(1, highestNumber);
-const ownOptions = ["between", "and", "shape", "until", "untilNodes"] as const;
+/** Options of faults that are drawn, or that concern nodes which are. */
+export const drawnOptions: ReadonlySet<string> = new Set([
+  "between",
+  "and",
+  "shape",
+  "until",
+  "untilNodes",
+]);
 
 const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
@@ -85,8 +92,8 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
     : [`${optionName("seed")}: must be ${seedRule.what}`];
   return [
     ...new Set(each),
-    ...ownOptions
-      .filter((name) => isGiven(options[name]))
+    ...[...drawnOptions]
+      .filter((name) => isGiven(options[name as keyof FaultOptionValues]))
       .map((name) => `${optionName(name)}: not for random faults`),
     ...faultKinds
       .filter((kind) => !kinds.includes(kind))
@@ -97,6 +104,7 @@ export function chaosProblems(options: ChaosOptions): readonly string[] {
           .map((name) => `${optionName(name)}: only for ${owner}`),
       ),
     ...(kinds.length === 0 ? [`${optionName("kinds")}: name one at least`] : []),
+    ...(new Set(kinds).size < kinds.length ? [`${optionName("kinds")}: name each once`] : []),
     ...(targets.length === 0 ? [`${optionName("targets")}: name one at least`] : []),
     ...(only.length > 0 && only.every((number) => numberRule.read(number) !== undefined)
       ? []

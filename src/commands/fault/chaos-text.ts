@@ -4,17 +4,19 @@ import { parseDuration, readBy, refuseEmpty } from "../../cli/options/value-type
 import {
   type ChaosOptions,
   chaosProblems,
+  drawnOptions,
   chaosTargets,
   usualChaos,
 } from "../../cluster/faults/chaos-plan.ts";
 import { inDigits, wholeNumber, wordOf } from "../../model/rule.ts";
+import { durationRule } from "../../system/amounts.ts";
 import type { FaultOption } from "../../platform/faults/fault-kind.ts";
 import { faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
 
 export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
 
 const kindOptions: readonly (readonly [name: string, option: FaultOption])[] = faultKinds.flatMap(
-  (kind) => Object.entries(faultRows[kind].options),
+  (kind) => Object.entries(faultRows[kind].options).filter(([name]) => !drawnOptions.has(name)),
 );
 
 const listOf =
@@ -25,8 +27,10 @@ const listOf =
 export const parseKinds = listOf(faultKinds);
 export const parseTargets = listOf(chaosTargets);
 
-/** Its range is checked with the other options. */
+/** The ranges of these are checked with the other options. */
 const anyNumber = { ...inDigits(wholeNumber(0, 9_999_999_999)), what: "a whole number" };
+
+export const parseEvery = (text: string): number => readBy(durationRule, text);
 
 const parseNumber = (text: string): number => readBy(anyNumber, text);
 
@@ -36,7 +40,7 @@ export const parseNumbers = (text: string): readonly number[] => text.split(",")
 const keys: ReadonlyMap<string, readonly [name: string, read: (text: string) => unknown]> = new Map(
   [
     ["seed", ["seed", parseNumber]],
-    ["every", ["everyMs", parseDuration]],
+    ["every", ["everyMs", parseEvery]],
     ["kinds", ["kinds", parseKinds]],
     ["targets", ["targets", parseTargets]],
     ["recover", ["recoverMs", parseDuration]],

@@ -18,13 +18,16 @@ const randomOptions = {
     summary: "random: the same seed gives the same faults",
     defaultText: "a new one, which is printed",
   }),
-  everyMs: option(duration, {
-    flag: "--every",
-    placeholder: "<duration>",
-    summary: "random: the time from one fault to the next",
-    default: 30_000,
-    defaultText: "30s",
-  }),
+  everyMs: option(
+    value(async (given): Promise<number> => (await readers()).parseEvery(given)),
+    {
+      flag: "--every",
+      placeholder: "<duration>",
+      summary: "random: the time from one fault to the next",
+      default: 30_000,
+      defaultText: "30s",
+    },
+  ),
   kinds: option(
     value(async (given): Promise<readonly FaultKind[]> => (await readers()).parseKinds(given)),
     {

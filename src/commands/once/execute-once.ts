@@ -6,7 +6,7 @@ import { waitForCluster } from "../../cluster/wait-for-cluster.ts";
 import type { Trouble } from "../../cluster/watch/start-watch.ts";
 import { OwnError, hasErrorId, messageOf, revised } from "../../errors.ts";
 import { optionName } from "../../references.ts";
-import type { ClusterRecord } from "../../model/cluster-record.ts";
+import type { ClusterRecord, Counts } from "../../model/cluster-record.ts";
 import { type PreparedCreate, prepareCreate } from "../create/create.ts";
 import { describeCreated, summarizeCreated } from "../create/report-created.ts";
 import { assertChaosFits } from "../../cluster/faults/chaos-plan.ts";
@@ -124,8 +124,11 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
   const prepared = await prepareCreate(kind, { ...input, ...asCreate }, context);
   const { machines } = prepared.request;
   // A mistake is found before anything costs time or money.
-  if (input.chaos !== undefined && "counts" in machines)
-    assertChaosFits({ backend: prepared.backend.name, ...machines }, input.chaos);
+  const assertPlan = ({ counts }: { readonly counts: Counts }): void => {
+    if (input.chaos !== undefined)
+      assertChaosFits({ backend: prepared.backend.name, counts }, input.chaos);
+  };
+  if ("counts" in machines) assertPlan(machines);
   const writeReport = reporter(prepared.backend, input, context);
   if (logsDir !== undefined) await makeLogsFolder(logsDir);
   await assertSavable(input, context);
@@ -158,6 +161,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
     ...prepared.request,
     machines: "from" in machines ? { ...machines, copies: input.shards } : machines,
     use,
+    assertPlan,
     logsFolder: logsDir,
     // A cluster from the cache that never became ready is not worth keeping.
     get keepOnFailure(): boolean {

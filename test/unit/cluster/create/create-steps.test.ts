@@ -52,7 +52,12 @@ function prepare(root: string, { clock = systemClock, request, creation: own }: 
     remains: () => ({ kept: "no machines.", left: "Nothing is left." }),
   };
   const creation = {
-    summary: { nodeCount: 0, lines: [], facts: {} },
+    summary: {
+      nodeCount: 0,
+      counts: { master: 0, agent: 0, public_agent: 0 },
+      lines: [],
+      facts: {},
+    },
     ...usual,
     ...own,
   } as Creation;
@@ -136,6 +141,19 @@ test("a cluster for a use is removed after it, without logs", async () => {
   expect(await created).toBe(cluster);
   expect([states, calls]).toEqual([["in-use"], [...begin, "stop", "remove"]]);
   expect(existsSync(claimed.directory)).toBe(false);
+});
+
+test("a plan of no use to the caller ends the creation before anything is claimed", async () => {
+  await using scratch = await scratchFolder();
+  const { created, calls, claimed } = creating(scratch.path, {
+    request: {
+      assertPlan: ({ counts }) => {
+        throw new ClusterError("bad-usage", `${counts.master} masters are too few`);
+      },
+    },
+  });
+  expect(await failureOf(created)).toMatchObject({ message: "0 masters are too few" });
+  expect([calls.includes("claim"), claimed.directory]).toEqual([false, ""]);
 });
 
 test("the nodes are opened with the user's own key", async () => {
