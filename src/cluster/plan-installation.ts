@@ -110,16 +110,21 @@ const releaseOnlyProblems = (
       : [`${optionName(name)}: only releases of the platform have it, but not ${shown}`],
   );
 
-const workspaceBytes = 2e9;
-
-/** Fails as `machine-not-set-up` if the workspace has no room for an artifact. */
-export async function assertWorkspace(folder: string): Promise<void> {
-  const lack = await freeSpaceProblem(folder, workspaceBytes);
+/** Fails as `machine-not-set-up` if the workspace has no room for what is downloaded or packed there. */
+export async function assertWorkspace(artifact: ArtifactLocation, folder: string): Promise<void> {
+  const lack = await freeSpaceProblem(folder, workspaceBytes(artifact));
   if (lack === undefined) return;
   throw new ClusterError("machine-not-set-up", lack, {
-    hint: `Set ${optionName("workspaceDir")} or TMPDIR to a folder with 2 GB of free space.`,
+    hint: `Set ${optionName("workspaceDir")} or TMPDIR to a folder with enough free space.`,
     facts: { folder },
   });
+}
+
+/** A folder is packed, and what is compressed already gets no smaller. */
+export function workspaceBytes(artifact: ArtifactLocation): number {
+  if (artifact.kind === "url") return 2e9;
+  if (artifact.kind === "file") return 0;
+  return 1e8 + artifact.platform.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
 async function withLicense(

@@ -210,7 +210,7 @@ async function checkedInstallation(
   const check = async () => planInstallation({ ...context, signal }, installation);
   const [install] = await Promise.all([
     whileWaitingFor(() => `the artifact ${installation.artifact.shown}`, check, signal),
-    assertWorkspace(installation.workspaceFolder),
+    assertWorkspace(installation.artifact, installation.workspaceFolder),
   ]);
   return install;
 }

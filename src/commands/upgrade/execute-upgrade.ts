@@ -27,7 +27,7 @@ export async function executeUpgrade(
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
   const [backend] = await Promise.all([
     kind.open(endedBy(context, limit), input),
-    assertWorkspace(input.workspaceDir),
+    assertWorkspace(input.artifact, input.workspaceDir),
   ]);
   const request = {
     clusterId: input.clusterId,

@@ -7,8 +7,10 @@ import {
   assertWorkspace,
   installationProblems,
   planInstallation,
+  workspaceBytes,
 } from "../../../src/cluster/plan-installation.ts";
 import { checkedHead } from "../../../src/cluster/upgrade/plan-upgrade.ts";
+import type { ArtifactLocation } from "../../../src/platform/artifact/artifact-request.ts";
 import { platformHead } from "../../../src/platform/folder/platform-file.ts";
 import { systemClock } from "../../../src/system/runtime.ts";
 import { silentProgress } from "../../support/silent-progress.ts";
@@ -168,8 +170,16 @@ test("a packed folder has no variant, and nothing that depends on one", async ()
 
 test("a workspace must be a folder with room for an artifact", async () => {
   await using scratch = await scratchFolder();
-  expect(await assertWorkspace(scratch.path)).toBeUndefined();
-  expect(await failureOf(assertWorkspace(join(scratch.path, "none")))).toMatchObject({
+  const file = { kind: "file", path: "/a.sh", shown: "a.sh" } as const;
+  expect(await assertWorkspace(file, scratch.path)).toBeUndefined();
+  expect(await failureOf(assertWorkspace(file, join(scratch.path, "none")))).toMatchObject({
     id: "machine-not-set-up",
   });
+});
+
+test("a workspace needs 2 GB for a download, a folder's own size for a folder, and nothing for a file", () => {
+  const sized = { ...folder, platform: { ...folder.platform, files: [{ sizeBytes: 3e8 }] } };
+  expect(workspaceBytes(web("https://example.com/a.sh"))).toBe(2e9);
+  expect(workspaceBytes(sized as unknown as ArtifactLocation)).toBe(4e8);
+  expect(workspaceBytes({ kind: "file", path: "/a.sh", shown: "a.sh" })).toBe(0);
 });
