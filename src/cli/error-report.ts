@@ -185,10 +185,10 @@ function localProblem(error: unknown): ClusterError | undefined {
   const { code, syscall } = error;
   const hint = remedies[String(code)];
   if (hint === undefined) return undefined;
-  const path = "path" in error ? { path: error.path } : {};
+  const path = "path" in error && typeof error.path === "string" ? { path: error.path } : {};
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot access a file on this computer: ${messageOf(error)}.`,
+    `Cannot access ${path.path ?? "a file"} on this computer: ${systemReason(error)}.`,
     {
       hint,
       facts: { code, syscall, ...path },

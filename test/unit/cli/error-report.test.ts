@@ -185,11 +185,13 @@ test.each([
   ["a limit on the size of files", { code: "EFBIG", syscall: "write", path: "/x" }, "ulimit -f"],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this computer's trouble, not a bug", (_, properties, remedy) => {
-  const thrown = Object.assign(new Error("the system's words"), properties);
+  const message = `${properties.code}: the system's words, ${properties.syscall} '/x'`;
+  const thrown = Object.assign(new Error(message), properties);
   const { exitCode, text, data } = reportError(thrown, circumstances);
   expect(exitCode).toBe(5);
   expect(data["facts"]).toEqual(properties);
-  expect(text).toStartWith("Error: Cannot access a file on this computer: the system's words.\n");
+  const what = "path" in properties ? properties.path : "a file";
+  expect(text).toStartWith(`Error: Cannot access ${what} on this computer: the system's words.\n`);
   expect(text).toContain(remedy);
   expect(text).toEndWith("[machine-not-set-up]");
 });

@@ -93,8 +93,9 @@ const tlsRows: readonly Row[] = [
   ],
 ];
 
+/** With `npipe://` and `fd://`, the client of Docker 20.10 crashes. */
 const addressRow: Row = [
-  /bind address|parse |unsupported protocol|invalid docker_host|ssh url|ssh host connection|protocol not available|invalid port|no host in request url|lookup (?:unix|tcp|ssh|fd)[ :]/,
+  /nil pointer dereference|bind address|parse |unsupported protocol|invalid docker_host|ssh url|ssh host connection|protocol not available|invalid port|no host in request url|lookup (?:unix|tcp|ssh|fd)[ :]/,
   (title) => `The address of ${title} cannot be understood`,
   "Use an address such as unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST.",
 ];

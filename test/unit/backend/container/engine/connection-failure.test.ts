@@ -119,6 +119,7 @@ test.each([
   'Failed to initialize: parse "ssh://a b@c": net/url: invalid userinfo',
   "ssh host connection is not valid: no host specified",
   "protocol not available",
+  "panic: runtime error: invalid memory address or nil pointer dereference",
   'error during connect: Get "http://127.0.0.1:99999/v1.50/version": dial tcp: address 99999: invalid port',
   'error during connect: Get "http://unix:2375/var/run/docker.sock/v1.24/version": dial tcp: lookup unix on 10.0.0.53:53: no such host',
   "Cannot connect to the Docker daemon at tcp://localhost:2375/var/run/docker.sock. Is the docker daemon running?",
