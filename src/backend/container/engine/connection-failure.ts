@@ -93,9 +93,8 @@ const tlsRows: readonly Row[] = [
   ],
 ];
 
-/** With `npipe://` and `fd://`, the client of Docker 20.10 crashes. */
 const addressRow: Row = [
-  /nil pointer dereference|bind address|parse |unsupported protocol|invalid docker_host|ssh url|ssh host connection|protocol not available|invalid port|no host in request url|lookup (?:unix|tcp|ssh|fd)[ :]/,
+  /bind address|parse |unsupported protocol|invalid docker_host|ssh url|ssh host connection|protocol not available|invalid port|no host in request url|lookup (?:unix|tcp|ssh|fd)[ :]/,
   (title) => `The address of ${title} cannot be understood`,
   "Use an address such as unix:///var/run/docker.sock, tcp://HOST:2376 or ssh://USER@HOST.",
 ];
@@ -134,7 +133,8 @@ const sources: readonly (readonly [start: RegExp, rows: readonly Row[]])[] = [
   [/^error: unable to connect to podman socket: .{0,300}: ssh: rejected/, engineRows],
   [/^error during connect: /, [...tlsRows, ...settingRows.slice(-2)]],
   [
-    /^cannot connect to the docker daemon at tcp:.{0,300}\.sock\b/,
+    // With npipe:// and fd://, the client of Docker 20.10 crashes.
+    /^(?:cannot connect to the docker daemon at tcp:.{0,300}\.sock\b|panic: runtime error: .{0,100}nil pointer dereference)/,
     [[/^/, addressRow[1], addressRow[2]]],
   ],
   [
