@@ -20,7 +20,7 @@ import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
 import { reachText } from "./engine/find-reach.ts";
 import { engineAddress, ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
-import { allowReboots, type RunningNode } from "./launch/self-reboot.ts";
+import { type RunningNode, rebootPermits } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { writeEngineNote } from "./records/engine-note.ts";
 import { describeContainers, inspect, reachOf, readNodes } from "./records/read-containers.ts";
@@ -60,7 +60,9 @@ export abstract class ContainerMachines {
   protected readonly runtime: Runtime;
   protected readonly hostKeys = hostKeyPerNode();
   readonly #started: string[] = [];
-  readonly #loggedIn: RunningNode[] = [];
+  readonly #allowReboot: ReturnType<typeof rebootPermits>;
+  /** One for each node that has been logged in to. */
+  readonly #permits: Promise<void>[] = [];
   /** `name`: set once something was requested. `expiresAt`: undefined if the cluster has no lifetime. */
   protected readonly begun: {
     name?: CreationName;
@@ -83,6 +85,7 @@ export abstract class ContainerMachines {
   constructor(plan: MachinesPlan, runtime: Runtime) {
     this.plan = plan;
     this.runtime = runtime;
+    this.#allowReboot = rebootPermits({ engine: plan.engine, progress: runtime.progress });
   }
 
   protected abstract get facts(): ClusterFacts;
@@ -257,12 +260,9 @@ export abstract class ContainerMachines {
         // Over the connection that is there, because the engine takes much longer to start a process on a node.
         const ask: RunningNode["ask"] = async (argv, inner) =>
           (await shell.run({ argv, sudo: true, limitMs: rebootLimitMs }, inner)).stdout;
-        this.#loggedIn.push({ id: node.id, ask });
+        this.#permits.push(this.#allowReboot({ id: node.id, ask }, signal));
       },
-      finishBoots: async (signal) => {
-        const { progress } = this.runtime;
-        await allowReboots({ engine: this.plan.engine, progress }, this.#loggedIn, signal);
-      },
+      finishBoots: async () => void (await Promise.all(this.#permits)),
       whyUnreachable: async () => {
         await this.forgetRights();
         return undefined;
@@ -276,6 +276,7 @@ export abstract class ContainerMachines {
   async stop(signal: AbortSignal): Promise<void> {
     const { name } = this.begun;
     if (name === undefined) return;
+    await Promise.all(this.#permits);
     await stopCreation(this.plan.engine, name, signal);
     await this.forgetRights();
   }

@@ -56,32 +56,55 @@ export interface RunningNode extends Pick<NodeContainer, "id"> {
 const atOnce = 6;
 
 /**
- * Lets the engine start running nodes again when they reboot themselves, but not when they are stopped or
- * killed. If this fails, a node works, but stays off after a reboot of its own.
+ * Returns a function that lets the engine start a running node again when it reboots itself, but not when it is
+ * stopped or killed. It never rejects: without this, a node works, but stays off after a reboot of its own. The engine
+ * takes a moment for each node, so one command at a time has all nodes that were found able meanwhile.
  */
-export async function allowReboots(
-  { engine, progress }: { readonly engine: Engine; readonly progress: Progress },
-  nodes: readonly RunningNode[],
-  signal: AbortSignal,
-): Promise<void> {
+export function rebootPermits({
+  engine,
+  progress,
+}: {
+  readonly engine: Engine;
+  readonly progress: Progress;
+}): (node: RunningNode, signal: AbortSignal) => Promise<void> {
   const { restartWords } = engine.kind;
-  if (restartWords === undefined) return;
-  const failed = (ids: readonly string[]) => (error: unknown) => {
+  if (restartWords === undefined) return async () => {};
+  const failed = (ids: readonly string[], error: unknown): void => {
     const reason = messageOf(error);
     for (const id of ids) progress.detail(1, `${id} will stay off if it reboots itself: ${reason}`);
   };
-  const able = async ({ id, ask = askBy(engine, id) }: RunningNode): Promise<readonly string[]> =>
-    Number(await ask(["/bin/sh", "-c", script], signal)) === Object.keys(endStatus).length
-      ? [id]
-      : [];
-  const ids = await mapConcurrently(
-    nodes,
-    atOnce,
-    async (node) => able(node).catch((error: unknown) => failed([node.id])(error) ?? []),
-    signal,
-  );
-  const all = ids.flat();
-  if (all.length > 0) await engine.change({ words: [...restartWords, ...all] }).catch(failed(all));
+  const able: string[] = [];
+  const last = { update: Promise.resolve() };
+  const update = async (): Promise<void> => {
+    const ids = able.splice(0);
+    if (ids.length === 0) return;
+    try {
+      await engine.change({ words: [...restartWords, ...ids] });
+    } catch (error) {
+      failed(ids, error);
+    }
+  };
+  return async ({ id, ask = askBy(engine, id) }, signal) => {
+    try {
+      const answer = await ask(["/bin/sh", "-c", script], signal);
+      if (Number(answer) !== Object.keys(endStatus).length) return;
+    } catch (error) {
+      return failed([id], error);
+    }
+    able.push(id);
+    last.update = last.update.then(update);
+    await last.update;
+  };
+}
+
+/** Does that for nodes that all run. */
+export async function allowReboots(
+  runtime: { readonly engine: Engine; readonly progress: Progress },
+  nodes: readonly RunningNode[],
+  signal: AbortSignal,
+): Promise<void> {
+  const allow = rebootPermits(runtime);
+  await mapConcurrently(nodes, atOnce, async (node) => allow(node, signal), signal);
 }
 
 const askBy = (engine: Engine, id: string) => async (argv: readonly string[]) =>

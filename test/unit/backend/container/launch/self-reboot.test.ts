@@ -5,6 +5,7 @@ import type { Engine } from "../../../../../src/backend/container/engine/engine.
 import {
   allowReboots,
   announceStart,
+  rebootPermits,
 } from "../../../../../src/backend/container/launch/self-reboot.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -50,6 +51,29 @@ describe("a node that reboots itself", () => {
     await allowReboots({ engine, progress }, [...nodes, { id: "silent" }], neverAborted);
     expect(changes).toEqual(["exec silent", "update --restart=on-failure one three"]);
     expect(told).toEqual(["silent will stay off if it reboots itself: it is not running"]);
+  });
+
+  test("is changed as soon as it is able, with those that became able during the change before", async () => {
+    const changes: string[] = [];
+    const first = Promise.withResolvers<string>();
+    const change: Engine["change"] = async ({ words }) => {
+      changes.push(words.slice(2).join(" "));
+      return changes.length === 1 ? first.promise : "";
+    };
+    const { progress } = recordingProgress();
+    const allow = rebootPermits({
+      engine: { kind: engineKinds.docker, change } as Engine,
+      progress,
+    });
+    const begin = async (id: string) => allow({ id, ask: async () => "3" }, neverAborted);
+    const one = begin("one");
+    await Bun.sleep(0);
+    expect(changes).toEqual(["one"]);
+    const others = [begin("two"), begin("three")];
+    await Bun.sleep(0);
+    first.resolve("");
+    await Promise.all([one, ...others]);
+    expect(changes).toEqual(["one", "two three"]);
   });
 
   test("stays off with all others if the engine can't be told, and this is only noted", async () => {
