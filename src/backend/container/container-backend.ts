@@ -49,11 +49,12 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
   /** Creations of which users know that their nodes are gone. */
   const noted = new Set<string>();
   const place = { root, passageTo: passageThrough(engine.kind, runtime.environment) };
+  const read = sharedInventory(engine, root);
   const readClusters = async (
     selection: Selection,
     signal: AbortSignal,
   ): Promise<readonly ClusterRecord[]> => {
-    const inventory = await readInventory(engine, selection, root, signal);
+    const inventory = await read(selection, signal);
     for (const foreignResource of inventory.foreignResources)
       runtime.progress.detail(1, foreignResourceText(foreignResource));
     return toClusters(inventory, place);
@@ -82,7 +83,7 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
       cgroups1Advice: hostCgroupsAdvice,
     },
     plan: async (request, signal) =>
-      planCreation({ ...runtime, signal }, engine, { root, request }),
+      planCreation({ ...runtime, signal }, engine, { root, request, read }),
     find: async (clusterId, signal) => {
       const cluster = await pickCluster(await readPresent({ clusterId }, signal));
       if (cluster?.nodes.length === 0) {
@@ -103,6 +104,22 @@ function createContainerBackend(engine: Engine, runtime: Runtime) {
         removeExpired({ ...runtime, signal }, await readClusters("all", signal), remove),
     },
   } satisfies Backend<ContainerOptions>;
+}
+
+/**
+ * Returns a function that reads the engine's things. A creation looks for its id and for expired
+ * clusters at the same time, with one signal, and gets one list of all.
+ */
+function sharedInventory(engine: Engine, root: string) {
+  const asked = new WeakMap<AbortSignal, ReturnType<typeof readInventory>>();
+  return async (selection: Selection, signal: AbortSignal): ReturnType<typeof readInventory> => {
+    if (selection !== "all") return readInventory(engine, selection, root, signal);
+    const known = asked.get(signal);
+    if (known !== undefined) return known;
+    const answer = readInventory(engine, "all", root, signal);
+    asked.set(signal, answer);
+    return answer.finally(() => asked.delete(signal));
+  };
 }
 
 /**
@@ -169,15 +186,24 @@ async function removeCluster(
 async function planCreation(
   work: Work,
   engine: Engine,
-  { root, request }: { readonly root: string; readonly request: CreationRequest<ContainerOptions> },
+  {
+    root,
+    request,
+    read,
+  }: {
+    readonly root: string;
+    readonly request: CreationRequest<ContainerOptions>;
+    readonly read: ReturnType<typeof sharedInventory>;
+  },
 ): Promise<ContainerCreation> {
   const [resolved, { hasLeftovers }] = await Promise.all([
-    resolveCreation(engine, request, platform(), work.signal),
-    assertIdCanBeClaimed(
-      engine,
-      { root, clusterId: request.clusterId, clock: work.clock },
-      work.signal,
-    ),
+    resolveCreation(engine, { ...request, root }, platform(), work.signal),
+    assertIdCanBeClaimed(engine, {
+      root,
+      clusterId: request.clusterId,
+      clock: work.clock,
+      inventory: read("all", work.signal),
+    }),
   ]);
   return new ContainerCreation({ engine, root, request, resolved, hasLeftovers }, work);
 }

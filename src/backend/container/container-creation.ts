@@ -27,13 +27,14 @@ import { limitsText } from "./limits.ts";
 import { type ContainerOptions, assertVolumesExist } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
-import { nodeCount, nodeReference } from "../../model/cluster-record.ts";
+import { type Counts, nodeCount, nodeReference } from "../../model/cluster-record.ts";
 import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { assertLimitsWork } from "./engine/assert-usable.ts";
-import { findReach, labelledReach, reachText, type Way } from "./engine/find-reach.ts";
-import type { EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
+import { readDefaultNetwork, rememberHere } from "./engine/default-network.ts";
+import { labelledReach, reachText, rememberedReach, type Way } from "./engine/find-reach.ts";
+import type { DescribedNetwork, EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "./engine/engine.ts";
 
 export interface ContainerPlan extends MachinesPlan {
@@ -91,34 +92,24 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     const name = await this.begin(folder);
     const { reach } = this;
     const labels = this.labelsOf(name, reach);
-    const { facts, image } = resolved;
+    const { facts, image, usual } = resolved;
     const hasUsualRanges = resolved.reach === "direct" && facts.hasUsualRanges;
-    const tried = rememberedRights(
-      engine,
-      { facts, image: image.name, memory: this.rightsMemory },
-      signal,
-    );
+    const known = { facts, image: image.name, memory: this.rightsMemory, usual };
     const [{ range, bridge }, rights] = await both(
-      createNetwork(engine, { ...name, labels, reach, hasUsualRanges }, [], signal),
-      tried,
+      createNetwork(engine, { ...name, labels, reach, hasUsualRanges, usual }, [], signal),
+      rememberedRights(engine, known),
     );
     this.begun.bridge = bridge;
-    const system = systemFlags(engine.kind, facts, rights);
-    const network = networkName(name);
-    const [, ...addresses] = addressesIn(range, nodeCount(counts));
-    const places = new Map(
-      nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]),
-    );
-    const addressOf = (node: NodeName): string => places.get(nodeReference(node)) ?? "";
+    await rememberHere(engine, { root, usual }, bridge);
     const plan = {
       clusterId,
       counts,
       options,
       image: image.name,
-      network,
-      addressOf,
+      network: networkName(name),
+      addressOf: placesIn(range, counts),
       labels: { ...labels, range },
-      system,
+      system: systemFlags(engine.kind, facts, rights),
     };
     signal.throwIfAborted();
     this.#claimed.first = await createFirstNode(engine, plan);
@@ -156,18 +147,31 @@ export class ContainerCreation extends ContainerMachines implements Creation {
   }
 }
 
+/** Returns the address of each node, in the nodes' order. */
+function placesIn(range: string, counts: Counts): (node: NodeName) => string {
+  const [, ...addresses] = addressesIn(range, nodeCount(counts));
+  const places = new Map(
+    nodesOf(counts).map((node, place) => [nodeReference(node), addresses[place] ?? ""]),
+  );
+  return (node) => places.get(nodeReference(node)) ?? "";
+}
+
 export interface ResolvedCreation extends Way {
   readonly kind: EngineKind;
   readonly facts: EngineFacts;
   /** The distribution in the cluster's record; for a user's own image, the image's name. */
   readonly distribution: string;
   readonly image: NodeImage;
+  /** The engine's own network. */
+  readonly usual: DescribedNetwork;
 }
 
-type Resolving = Pick<
+interface Resolving extends Pick<
   CreationRequest<ContainerOptions>,
   "distribution" | "options" | "needsCgroups1" | "folderDistribution" | "imagePreparation"
->;
+> {
+  readonly root: string;
+}
 
 /**
  * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a
@@ -175,12 +179,22 @@ type Resolving = Pick<
  */
 export async function resolveCreation(
   engine: Engine,
-  { distribution: asked, options, needsCgroups1, folderDistribution, imagePreparation }: Resolving,
+  {
+    distribution: asked,
+    options,
+    needsCgroups1,
+    folderDistribution,
+    imagePreparation,
+    root,
+  }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
   await assertVolumesExist(options.customVolumes);
-  const facts = await readEngineFacts(engine, signal);
+  const [facts, usual] = await Promise.all([
+    readEngineFacts(engine, signal),
+    readDefaultNetwork(engine, signal),
+  ]);
   assertCgroups1(needsCgroups1, {
     name: "this computer, whose cgroups the containers share,",
     cgroupVersion: facts.cgroupVersion === "2" ? 2 : 1,
@@ -193,10 +207,10 @@ export async function resolveCreation(
       ? chooseDistribution(asked, facts.cgroupVersion, folderDistribution)
       : `image ${nodeImage}`;
   const [way, image] = await Promise.all([
-    findReach(engine, facts, platform, signal),
+    rememberedReach(engine, { facts, platform, root, usual }, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
   ]);
-  return { kind: engine.kind, facts, ...way, distribution, image };
+  return { kind: engine.kind, facts, usual, ...way, distribution, image };
 }
 
 export function describePlan(

@@ -247,9 +247,8 @@ export class ScriptedEngine implements AsyncDisposable {
       this.#networks.delete(found.id);
       return answered("");
     }
-    // Of Docker's own network: the daemon's run, its bridge and its address. All nodes are on this computer's loopback.
-    if (name === "bridge" && words[0]!.startsWith("--format"))
-      return answered(words[0]!.includes("Id") ? `${"b".repeat(64)}\n` : "lo 127.0.0.1 \n");
+    // Docker's own network, whose bridge is not here.
+    if (name === "bridge") return answered(JSON.stringify([{ Id: "b".repeat(64), Name: name }]));
     const found = words.flatMap((each) => this.#networkOf(each) ?? []);
     return answered(
       JSON.stringify(

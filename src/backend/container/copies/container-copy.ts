@@ -7,14 +7,15 @@ import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../..
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { type Way, findReach, labelledReach, reachText } from "../engine/find-reach.ts";
+import { type Way, labelledReach, reachText, rememberedReach } from "../engine/find-reach.ts";
 import { assertLimitsWork } from "../engine/assert-usable.ts";
-import type { EngineFacts, Reach } from "../engine/engine-kind.ts";
+import { readDefaultNetwork, rememberHere } from "../engine/default-network.ts";
+import type { DescribedNetwork, EngineFacts, Reach } from "../engine/engine-kind.ts";
 import { addressesIn, createNetwork } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
 import { nodeState } from "../launch/system-flags.ts";
 import type { CreationName } from "../records/labels.ts";
-import { assertIdCanBeClaimed } from "../records/records.ts";
+import { assertIdCanBeClaimed, readInventory } from "../records/records.ts";
 import { createSavedNodes, nodeRights } from "../snapshots/saved-nodes.ts";
 import type { CopiedNode, CopyOrigin, OpenOrigin } from "./copy-origin.ts";
 import { assertJoined, networkFiles } from "./join-network.ts";
@@ -24,6 +25,8 @@ const startsAtOnce = 6;
 interface CopyPlan extends MachinesPlan {
   readonly origin: CopyOrigin;
   readonly reach: Way["reach"];
+  /** The engine's own network. */
+  readonly usual: DescribedNetwork;
 }
 
 /**
@@ -50,15 +53,19 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     { engine, root, request, origin }: Pick<CopyPlan, "engine" | "root" | "request" | "origin">,
   ): Promise<ContainerCopy> {
     assertLimitsWork(engine.kind, origin.engineFacts, origin.settings.limits);
-    const [{ reach }, { hasLeftovers }] = await Promise.all([
-      findReach(engine, origin.engineFacts, platform(), work.signal),
-      assertIdCanBeClaimed(
-        engine,
-        { root, clusterId: request.clusterId, clock: work.clock },
-        work.signal,
-      ),
+    const { clusterId } = request;
+    const [usual, { hasLeftovers }] = await Promise.all([
+      readDefaultNetwork(engine, work.signal),
+      assertIdCanBeClaimed(engine, {
+        root,
+        clusterId,
+        clock: work.clock,
+        inventory: readInventory(engine, { clusterId }, root, work.signal),
+      }),
     ]);
-    return new ContainerCopy({ engine, root, request, origin, reach, hasLeftovers }, work);
+    const met = { facts: origin.engineFacts, platform: platform(), root, usual };
+    const { reach } = await rememberedReach(engine, met, work.signal);
+    return new ContainerCopy({ engine, root, request, origin, reach, usual, hasLeftovers }, work);
   }
 
   protected get facts(): ClusterFacts {
@@ -87,11 +94,11 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     { nodes: saved, copiedFrom }: OpenOrigin,
     signal: AbortSignal,
   ): Promise<void> {
-    const { engine, root, origin } = this.#plan;
+    const { engine, root, origin, usual } = this.#plan;
     const { reach } = this;
     const rights = await nodeRights(
       engine,
-      { image: saved[0].image, root, facts: origin.engineFacts },
+      { image: saved[0].image, root, facts: origin.engineFacts, usual },
       signal,
     );
     using step = this.runtime.progress.start("Copy file systems");
@@ -101,11 +108,12 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     signal.throwIfAborted();
     const { range, bridge } = await createNetwork(
       engine,
-      { ...name, labels, reach, hasUsualRanges },
+      { ...name, labels, reach, hasUsualRanges, usual },
       known,
       signal,
     );
     this.begun.bridge = bridge;
+    await rememberHere(engine, { root, usual }, bridge);
     const [, ...addresses] = addressesIn(range, saved.length);
     const nodes = saved.map((node, place) => {
       const { platformAddress } = node;

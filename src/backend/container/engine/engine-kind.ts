@@ -30,8 +30,6 @@ export interface EngineKind {
    * that may see each variable, or the value that it gets instead.
    */
   readonly variables: Readonly<Record<string, readonly string[] | string>>;
-  /** A command whose output changes each time the engine starts, if there is one. */
-  readonly runWords: readonly string[] | undefined;
   /** Lets the engine start a container again that ends with another status than 0 by itself; undefined if it can't. */
   readonly restartWords: readonly string[] | undefined;
   /** Options that remove a container at once, running or not. */
@@ -50,8 +48,15 @@ export interface EngineKind {
   readonly litteredFolder: string | undefined;
   /** Whether an archive of images may lack layers that the engine has. */
   knowsLayers(facts: Pick<EngineFacts, "storageDriver">): boolean;
-  /** The network that the engine has by itself, and the option of networks for the size of packets. */
-  readonly defaultNetwork: { readonly name: string; readonly mtuOption: string };
+  /**
+   * The network that the engine has by itself, whether it makes it again, with another id, each time
+   * it starts, and the option of networks for the size of packets.
+   */
+  readonly defaultNetwork: {
+    readonly name: string;
+    readonly isRenewed: boolean;
+    readonly mtuOption: string;
+  };
   /**
    * Options for a network whose nodes reach nothing else, as far as the engine can see to that; see
    * `start-system.sh`.

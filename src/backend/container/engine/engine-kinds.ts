@@ -77,8 +77,6 @@ const docker: EngineKind = {
     BUILDKIT_PROGRESS: "plain",
     DOCKER_BUILDKIT: [],
   },
-  // The daemon creates this network again each time it starts.
-  runWords: ["network", "inspect", "--format={{.Id}}", "bridge"],
   restartWords: ["update", "--restart=on-failure"],
   removeWords: ["rm", "--force", "--volumes"],
   ownVolumeWord: (path, label) => `--mount=type=volume,target=${path},volume-label=${label}`,
@@ -87,7 +85,7 @@ const docker: EngineKind = {
   litteredFolder: undefined,
   // Containerd's image store, whose drivers have other names, doesn't know layers.
   knowsLayers: ({ storageDriver }) => storageDriver === "overlay2",
-  defaultNetwork: { name: "bridge", mtuOption: "com.docker.network.driver.mtu" },
+  defaultNetwork: { name: "bridge", isRenewed: true, mtuOption: "com.docker.network.driver.mtu" },
   offlineWords: ["--internal"],
   grantsAddresses: false,
   advice: {
@@ -161,7 +159,6 @@ const podman: EngineKind = {
   limits: [[], ["--ulimit=nofile=1024:4096", "--ulimit=nproc=4096:4096"]],
   // Root's nodes need root's user namespace.
   variables: { PODMAN_USERNS: [], BUILDAH_FORMAT: [] },
-  runWords: undefined,
   // Before version 5.1, `update` can't. At its creation, a node that never boots would get it too.
   restartWords: undefined,
   // Without a time, Podman would ask the system inside to shut down and wait for that.
@@ -174,7 +171,7 @@ const podman: EngineKind = {
   saveWords: ["save", "--quiet", "--format=docker-archive", "--multi-image-archive"],
   // Seen with Podman 4.3.
   litteredFolder: "/var/tmp",
-  defaultNetwork: { name: "podman", mtuOption: "mtu" },
+  defaultNetwork: { name: "podman", isRenewed: false, mtuOption: "mtu" },
   // An internal network gives this computer no address, so it could not reach the nodes. Seen with Podman 4.3.
   offlineWords: ["--disable-dns"],
   grantsAddresses: true,

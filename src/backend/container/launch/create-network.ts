@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { ClusterError } from "../../../errors.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
 import { isRangeTaken, prunedAdvice, rangesAdvice } from "../engine/engine-errors.ts";
-import type { Reach } from "../engine/engine-kind.ts";
+import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
+import { readDefaultNetwork } from "../engine/default-network.ts";
 import type { Engine } from "../engine/engine.ts";
 import {
   type CreationName,
@@ -23,6 +24,8 @@ interface NewNetwork extends CreationName {
   readonly reach: Reach;
   /** Whether the engine would offer one of Docker's usual ranges, and this computer's routes show which of them it uses. */
   readonly hasUsualRanges?: boolean;
+  /** The engine's own network, where it has been asked for. */
+  readonly usual?: DescribedNetwork;
 }
 
 /** What only some networks need. */
@@ -86,7 +89,8 @@ export async function createNetwork(
   known: readonly string[],
   signal: AbortSignal,
 ): Promise<CreatedNetwork> {
-  const mtu = await networkMtu(engine, network.reach, signal);
+  const usual = network.usual ?? (await readDefaultNetwork(engine, signal));
+  const mtu = await networkMtu(engine, network.reach, usual);
   const chosen = network.hasUsualRanges === true ? freeRanges(await usedNetworks(), known) : [];
   for (const range of chosen.slice(0, mostChosen)) {
     signal.throwIfAborted();
@@ -137,7 +141,7 @@ export async function restoreNetwork(
   if (id !== undefined) return;
   const { clusterId, creationId } = name;
   const reach: Reach = labels.reach === "direct" ? "direct" : "engine";
-  const mtu = await networkMtu(engine, reach, signal);
+  const mtu = await networkMtu(engine, reach, await readDefaultNetwork(engine, signal));
   const network: NewNetwork = { clusterId, creationId, labels, reach };
   if ((await claimRange(engine, network, { range, mtu })) !== undefined) return;
   throw new ClusterError(
@@ -237,14 +241,11 @@ const usualMtu = 1500;
 async function networkMtu(
   engine: Engine,
   reach: Reach,
-  signal: AbortSignal,
+  { options }: Pick<DescribedNetwork, "options">,
 ): Promise<number | undefined> {
-  const { name, mtuOption } = engine.kind.defaultNetwork;
-  const described = await inspect(engine, { names: [name], kind: "network" }, signal);
-  const options = described.map((each) => engine.kind.readNetwork(each).options);
-  const own = options.flatMap((each) => parseMtu(each?.[mtuOption]) ?? []);
+  const own = parseMtu(options?.[engine.kind.defaultNetwork.mtuOption]);
   const outgoing = reach === "direct" ? await outgoingMtu() : undefined;
-  const mtu = Math.min(own[0] ?? usualMtu, outgoing ?? Infinity);
+  const mtu = Math.min(own ?? usualMtu, outgoing ?? Infinity);
   return mtu === usualMtu ? undefined : mtu;
 }
 

@@ -2,7 +2,8 @@ import { ClusterError } from "../../../errors.ts";
 import { assertEnoughUsers } from "../engine/assert-usable.ts";
 import type { Engine } from "../engine/engine.ts";
 import { runBriefly } from "../engine/run-briefly.ts";
-import type { EngineFacts, EngineKind } from "../engine/engine-kind.ts";
+import { engineRun } from "../engine/default-network.ts";
+import type { DescribedNetwork, EngineFacts, EngineKind } from "../engine/engine-kind.ts";
 import { writeFile } from "node:fs/promises";
 import { shellText } from "../../../ssh/shell-text.ts";
 import { readOwnText } from "../../../system/files/read-text.ts";
@@ -160,17 +161,20 @@ export async function rememberedRights(
     facts,
     image,
     memory,
-  }: { readonly facts: EngineFacts; readonly image: string; readonly memory: string },
-  signal: AbortSignal,
+    usual,
+  }: {
+    readonly facts: EngineFacts;
+    readonly image: string;
+    readonly memory: string;
+    /** The engine's own network. */
+    readonly usual: DescribedNetwork;
+  },
 ): Promise<Rights> {
-  const { runWords } = engine.kind;
-  if (runWords === undefined) return findRights(engine, facts, image);
-  const [run, text] = await Promise.all([
-    engine.ask({ words: runWords, accepts: () => true }, signal),
-    readOwnText(memory).catch(() => ""),
-  ]);
+  const run = engineRun(engine.kind, usual);
+  if (run === "") return findRights(engine, facts, image);
+  const text = await readOwnText(memory).catch(() => "");
   const known = possibleRights(engine.kind, facts).find(
-    (rights) => run !== "" && text === memoryText(run, rights),
+    (rights) => text === memoryText(run, rights),
   );
   if (known !== undefined) return known;
   const found = await findRights(engine, facts, image);

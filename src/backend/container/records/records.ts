@@ -271,20 +271,23 @@ export async function assertIdCanBeClaimed(
     root,
     clusterId,
     clock,
-  }: { readonly root: string; readonly clusterId: string; readonly clock: Clock },
-  signal: AbortSignal,
+    inventory: reading,
+  }: {
+    readonly root: string;
+    readonly clusterId: string;
+    readonly clock: Clock;
+    /** With all that has this id, at least. */
+    readonly inventory: Promise<Inventory>;
+  },
 ) {
-  const [inventory, abandoned] = await Promise.all([
-    readInventory(engine, { clusterId }, root, signal),
-    abandonedCreations(root, clusterId),
-  ]);
+  const [inventory, abandoned] = await Promise.all([reading, abandonedCreations(root, clusterId)]);
   // Expired clusters are removed before the claim.
   const expired = inventory.networks.filter((network) => isOver(network, clock));
   const leaving = [...abandoned.map(({ creation }) => creation), ...expired].map(
     ({ creationId }) => creationId,
   );
   assertIdIsFree(engine, inventory, { clusterId, leaving });
-  return { hasLeftovers: inventory.networks.length > 0 };
+  return { hasLeftovers: inventory.networks.some((network) => network.clusterId === clusterId) };
 }
 
 /**

@@ -7,8 +7,9 @@ import { outsideLine, outsideReason } from "../../../system/printable.ts";
 import { retry } from "../../../system/retry.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import { ruleOf, waits } from "../../../system/waits.ts";
+import { readDefaultNetwork } from "../engine/default-network.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { EngineFacts } from "../engine/engine-kind.ts";
+import type { DescribedNetwork, EngineFacts } from "../engine/engine-kind.ts";
 import { type LaunchPlan, createNode } from "../launch/launch.ts";
 import { announceStart } from "../launch/self-reboot.ts";
 import {
@@ -190,12 +191,24 @@ export async function nodeRights(
     image,
     root,
     facts,
-  }: { readonly image: string; readonly root: string; readonly facts: EngineFacts },
+    usual,
+  }: {
+    readonly image: string;
+    readonly root: string;
+    readonly facts: EngineFacts;
+    /** The engine's own network, if it has been asked for. */
+    readonly usual?: DescribedNetwork;
+  },
   signal: AbortSignal,
 ) {
   const { kind } = engine;
   const memory = join(root, ".rights");
-  const rights = await rememberedRights(engine, { facts, image, memory }, signal);
+  const rights = await rememberedRights(engine, {
+    facts,
+    image,
+    memory,
+    usual: usual ?? (await readDefaultNetwork(engine, signal)),
+  });
   return {
     rights: [...kind.systemWords, ...rights.words],
     system: systemFlags(kind, facts, rights),

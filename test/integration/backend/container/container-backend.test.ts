@@ -80,6 +80,16 @@ checks("a creation does not look for snapshots of itself", async () => {
   expect(world.engine.calls.filter(([word]) => word === "images" || word === "volume")).toEqual([]);
 });
 
+checks("a plan and the search for expired clusters share their questions", async () => {
+  await using machine = await openMachine();
+  const { backend, plan, world } = machine;
+  await Promise.all([plan(), backend.local.removeExpired(neverAborted)]);
+  const asked = world.engine.calls.filter(([word]) => word === "ps").length;
+  expect(asked).toBe(1);
+  await backend.local.removeExpired(neverAborted);
+  expect(world.engine.calls.filter(([word]) => word === "ps")).toHaveLength(2);
+});
+
 checks("a cluster that was left in another store or engine is named as such", async () => {
   await using machine = await openMachine();
   const { backend, directory, told, world } = machine;

@@ -77,6 +77,7 @@ async function openCreation({
       reach: "direct",
       distribution: "debian-12",
       image: { name: "nodes:1", isPresent: true },
+      usual: { id: "e".repeat(64) },
     },
     hasLeftovers: false,
   } as unknown as ContainerPlan;

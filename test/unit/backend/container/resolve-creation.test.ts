@@ -13,7 +13,9 @@ const engine = (cgroupVersion: "1" | "2"): Engine => ({
     Promise.resolve(
       words[0] === "info"
         ? JSON.stringify({ CgroupVersion: cgroupVersion, OperatingSystem: "Here" })
-        : "",
+        : words[1] === "inspect" && words[0] === "network"
+          ? "[]"
+          : "",
     ),
   change: async () => Promise.reject(new Error("Nothing may be changed")),
   read: () => {
@@ -35,6 +37,7 @@ const resolve = async (
       needsCgroups1,
       folderDistribution: undefined,
       imagePreparation: undefined,
+      root: "/nowhere",
     },
     "linux",
     neverAborted,

@@ -7,7 +7,6 @@ import { rememberedRights } from "../../../../../src/backend/container/launch/sy
 import { ClusterError, type ErrorId } from "../../../../../src/errors.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
-import { neverAborted } from "../../../../support/never-aborted.ts";
 
 interface ScriptedEngine {
   /** What its bridge is; another one each time that Docker is started. */
@@ -22,7 +21,7 @@ interface ScriptedEngine {
 /** As root's containers have them. */
 const allUsers = `         0          0 4294967295\n\n         0          0 4294967295`;
 
-/** Answers what its bridge is, and counts what is tried. */
+/** Counts what is tried. */
 function engineOf(
   { bridge, allows, failure = "engine-failed", maps = allUsers }: ScriptedEngine,
   kind = engineKinds.docker,
@@ -38,11 +37,7 @@ function engineOf(
   const engine: Engine = {
     kind,
     option: "",
-    ask: async ({ accepts }) => {
-      if (bridge === "" && accepts?.("no such network") !== true)
-        throw new Error("docker network failed");
-      return Promise.resolve(bridge);
-    },
+    ask: async () => Promise.reject(new Error("nothing is asked")),
     read: () => {
       throw new Error("nothing is read");
     },
@@ -50,8 +45,9 @@ function engineOf(
     change: async ({ words }) => tryRun(words),
   };
   const facts = kind.readFacts(says);
+  const usual = kind.readNetwork(bridge === "" ? undefined : { Id: bridge, id: bridge });
   const isPrivileged = async (memory: string): Promise<boolean> =>
-    (await rememberedRights(engine, { facts, image: "debian", memory }, neverAborted)).isPrivileged;
+    (await rememberedRights(engine, { facts, image: "debian", memory, usual })).isPrivileged;
   return { tried, isPrivileged };
 }
 
