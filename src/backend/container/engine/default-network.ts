@@ -1,7 +1,8 @@
 /** The engine's own network, by which commands recognize an engine that they have met before. */
-import { writeFile } from "node:fs/promises";
+import { readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readOwnText } from "../../../system/files/read-text.ts";
+import { readBootId } from "../../../system/processes/process-identity.ts";
 import { inspect } from "../records/read-containers.ts";
 import type { DescribedNetwork, EngineKind } from "./engine-kind.ts";
 import type { Engine } from "./engine.ts";
@@ -31,6 +32,19 @@ interface Met {
 const memoryOf = (root: string): string => join(root, ".here");
 
 /**
+ * Names the run of the engine and the network that this program is in, since another container or
+ * computer may have the same folder and engine; undefined if either isn't known.
+ */
+async function meetingOf(kind: EngineKind, usual: DescribedNetwork): Promise<string | undefined> {
+  const [run, boot, network] = [
+    engineRun(kind, usual),
+    await readBootId(),
+    await readlink("/proc/self/ns/net").catch(() => ""),
+  ];
+  return run && boot && network ? `${run} ${boot} ${network}` : undefined;
+}
+
+/**
  * Keeps for later commands that the engine is on this computer, if `bridge` is here: that of a
  * network with a random id.
  */
@@ -39,22 +53,18 @@ export async function rememberHere(
   { root, usual }: Met,
   bridge: unknown,
 ): Promise<void> {
-  const run = engineRun(kind, usual);
-  if (run === "" || typeof bridge !== "string" || !ownInterfaces().has(bridge)) return;
+  if (typeof bridge !== "string" || !ownInterfaces().has(bridge)) return;
+  const meeting = await meetingOf(kind, usual);
   // If writing fails, the next command asks again.
-  await writeFile(memoryOf(root), run, { mode: 0o600 }).catch(() => {});
+  if (meeting !== undefined)
+    await writeFile(memoryOf(root), meeting, { mode: 0o600 }).catch(() => {});
 }
 
-/**
- * Whether that was kept since the engine was started. The bridge of its own network must be here
- * too, since a container that has the folder and the engine's socket has a network of its own.
- */
+/** Whether that was kept since the engine and this computer were started. */
 export async function isRememberedHere(
   { kind }: Pick<Engine, "kind">,
   { root, usual }: Met,
 ): Promise<boolean> {
-  const run = engineRun(kind, usual);
-  if (run === "" || typeof usual.bridge !== "string" || !ownInterfaces().has(usual.bridge))
-    return false;
-  return (await readOwnText(memoryOf(root)).catch(() => "")) === run;
+  const meeting = await meetingOf(kind, usual);
+  return meeting !== undefined && (await readOwnText(memoryOf(root)).catch(() => "")) === meeting;
 }

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { platform } from "node:os";
+import { join } from "node:path";
 import { rememberHere } from "../../../../../src/backend/container/engine/default-network.ts";
 import type { DescribedNetwork } from "../../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
@@ -14,9 +16,8 @@ const here = "lo";
 const id = randomBytes(32).toString("hex");
 const other = randomBytes(32).toString("hex");
 
-const usualOf = (each: { readonly id?: string; readonly bridge?: string }): DescribedNetwork => ({
+const usualOf = (each: { readonly id?: string }): DescribedNetwork => ({
   ...engineKinds.docker.readNetwork({ Id: id }),
-  bridge: here,
   ...each,
 });
 
@@ -26,6 +27,7 @@ async function wayAfter(
   usual: DescribedNetwork,
   says: object = {},
   kind = engineKinds.docker,
+  change: (path: string) => Promise<void> = async () => {},
 ) {
   await using folder = await scratchFolder();
   const root = folder.path;
@@ -36,6 +38,7 @@ async function wayAfter(
   };
   const engine = { kind, ask } as unknown as Engine;
   await rememberHere(engine, { root, usual: usualOf({}) }, bridge);
+  await change(join(root, ".here"));
   const facts = kind.readFacts(says);
   const met = { facts, platform: "linux", root, usual } as const;
   return { ...(await rememberedReach(engine, met, neverAborted)), asked };
@@ -54,17 +57,22 @@ test.skipIf(platform() !== "linux")(
 
 test.each([
   ["has started again", here, usualOf({ id: other })],
-  [
-    "has its own network elsewhere, as for a container with its socket",
-    here,
-    usualOf({ bridge: "docker-far" }),
-  ],
   ["has no network of its own", here, engineKinds.docker.readNetwork(undefined)],
   ["made that cluster elsewhere", `br-${id.slice(0, 12)}`, usualOf({})],
   ["made a cluster whose bridge isn't known", undefined, usualOf({})],
 ])("an engine that %s is asked where it is", async (_, bridge, usual) => {
   expect(await wayAfter(bridge, usual)).toMatchObject({ reach: "unknown", asked: ["network ls"] });
 });
+
+test.skipIf(platform() !== "linux").each(["net:[", "-"])(
+  "an engine that was found here in another network, or before another boot (%s), is asked where it is",
+  async (part) => {
+    const change = async (path: string): Promise<void> =>
+      writeFile(path, (await readFile(path, "utf8")).replace(part, "other"));
+    const way = await wayAfter(here, usualOf({}), {}, engineKinds.docker, change);
+    expect(way).toMatchObject({ reach: "unknown", asked: ["network ls"] });
+  },
+);
 
 test("a rootless engine is never taken for one with bridges here", async () => {
   const says = { SecurityOptions: ["name=rootless"], CgroupVersion: "2", CgroupDriver: "systemd" };
