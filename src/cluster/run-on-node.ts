@@ -25,6 +25,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
+import { createKeptOutput } from "./events/kept-output.ts";
 import { runRecorder } from "./events/record-event.ts";
 import { type FetchRequest, type FetchSource, fetchFiles } from "./fetch.ts";
 import { type Candidates, type FirstSession, startFirstSession } from "./first-session.ts";
@@ -51,6 +52,8 @@ export interface RunRequest {
   /** Fetched from the node after the command, whatever its status. */
   readonly fetches: readonly FetchRequest[];
   readonly isTerminal: boolean;
+  /** Whether the end of its output is recorded, because the secrets of the nodes are known. */
+  readonly keepsOutput?: boolean;
 }
 
 /** `onConnecting` is called before any error is thrown that occurs while or after connecting to a node. */
@@ -140,11 +143,13 @@ async function carryOut(
       request.checkout,
     );
   }
+  const kept = createKeptOutput(request.keepsOutput === true);
+  const parts = { ...runtime, state, configuration, connections, onOutput: kept.add };
   const { node, session } = await startFirstSession(
-    firstSession(cluster, request, { ...runtime, state, configuration, connections }, candidates),
+    firstSession(cluster, request, parts, candidates),
     signal,
   );
-  using recorder = runRecorder(cluster, request, [node], runtime);
+  using recorder = runRecorder(cluster, { ...request, ...kept }, [node], runtime);
   const connect = async (inner: AbortSignal): Promise<Connection> =>
     connections.connect(node, inner);
   using _held = request.isTerminal
@@ -193,12 +198,13 @@ interface SessionParts extends Runtime {
   readonly state: RunState;
   readonly configuration: SshConfiguration;
   readonly connections: Pick<ConnectionPool, "connect">;
+  readonly onOutput: (chunk: Uint8Array) => void;
 }
 
 function firstSession(
   cluster: ClusterRecord,
   request: RunRequest,
-  { environment, progress, state, configuration, connections }: SessionParts,
+  { environment, progress, state, configuration, connections, onOutput }: SessionParts,
   candidates: Candidates,
 ): FirstSession {
   return {
@@ -220,6 +226,7 @@ function firstSession(
           loginUser: node.ssh.user,
           terminal: request.isTerminal,
           stdio: ["inherit", "inherit", "inherit"],
+          onOutput,
           master,
         },
         signal,

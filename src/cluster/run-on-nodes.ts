@@ -103,8 +103,17 @@ export async function runOnNodes(
       return await failed(cluster, { node, error }, work.signal);
     }
   };
-  using recorder = runRecorder(cluster, request, request.nodes, work);
+  const ended: NodeOutcome[] = [];
+  const outputs = () =>
+    ended.map(({ node, stdout, stderr }) => ({
+      node: nodeReference(node),
+      text: `${stdout}${stdout.endsWith("\n") ? "" : "\n"}${stderr}`,
+    }));
+  const recorded = { ...request, outputs: request.keepsOutput === true ? outputs : undefined };
+  using recorder = runRecorder(cluster, recorded, request.nodes, work);
   const outcomes = await mapConcurrently(request.nodes, loginsAtOnce, run, work.signal);
+  // Those that failed first, because a record has no place for all.
+  ended.push(...outcomes.toSorted((a, b) => Number(b.status !== 0) - Number(a.status !== 0)));
   const problem = outcomes.find(({ error }) => error !== undefined)?.error?.message;
   const statuses = outcomes.map(({ status }) => status);
   recorder.end(statuses, problem);

@@ -35,7 +35,8 @@ const kinds = {
   },
   /**
    * A command on nodes, or on this computer if there are none, secrets masked. `status` is the
-   * highest of all nodes; without it, `text` says why there is none.
+   * highest of all nodes; without it, `text` says why there is none. `output`: the last lines, if
+   * the secrets in them were known.
    */
   run: {
     command: text,
@@ -43,6 +44,7 @@ const kinds = {
     course,
     status: read.optional(read.integer),
     text: read.optional(text),
+    output: read.optional(read.list(text)),
   },
   /** The verdict on a node, whenever it changes. */
   check: { node, isReady: read.boolean, text },

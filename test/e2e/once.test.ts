@@ -81,7 +81,7 @@ test("a command that fails gives its exit code, and the logs are saved", async (
   const id = containers().id("failing");
   const files = ["--junit", path("failing.xml"), "--report", path("failing.html")];
   const words = ["--logs-dir", path("logs"), ...files, platform];
-  const ran = await once(id, ...words, "--", "exit 42");
+  const ran = await once(id, ...words, "--", "echo '  the meter is broken' >&2; exit 42");
   expect({ status: ran.status, stdout: ran.stdout }, ran.stderr).toEqual({
     status: 42,
     stdout: "",
@@ -93,8 +93,8 @@ test("a command that fails gives its exit code, and the logs are saved", async (
     'message="The command exited with status 42."',
   );
   const page = await readFile(path("failing.html"), "utf8");
-  for (const part of [`Cluster ${id}: failed`, "exit 42", "master_0: status 42", "agent_0"])
-    expect(page).toContain(part);
+  const parts = [`Cluster ${id}: failed`, "exit 42", "master_0: status 42", "agent_0"];
+  for (const part of [...parts, "<pre>  the meter is broken</pre>"]) expect(page).toContain(part);
   expect(await containers().things(id)).toEqual([]);
 });
 

@@ -8,6 +8,7 @@ import { appendEvent } from "../../store/events.ts";
 import { maskedCommand } from "../../system/masked-command.ts";
 import { maskedPrintable, plainLine } from "../../system/printable.ts";
 import type { Runtime, StepChange } from "../../system/runtime.ts";
+import { type NodeOutput, lastLines } from "./kept-output.ts";
 
 /** What recording needs of a runtime. */
 export interface Recorder extends Pick<Runtime, "progress"> {
@@ -29,7 +30,9 @@ export function recordEvent(
     );
   const at = new Date(clock.now()).toISOString();
   const { kind, ...fields } = event;
-  appendEvent(directory, { at, kind, ...(mapTexts(fields, shown) as object) } as never);
+  // Lines of output are masked already, and keep their indentation.
+  const output = event.kind === "run" && event.output !== undefined && { output: event.output };
+  appendEvent(directory, { at, kind, ...(mapTexts(fields, shown) as object), ...output } as never);
 }
 
 /** Records the beginning or the end of a command's step. */
@@ -82,13 +85,20 @@ export function checkRecorder(
   };
 }
 
+interface RecordedRun {
+  readonly words: readonly string[];
+  readonly fails?: boolean;
+  /** What the command has printed so far; absent where secrets in it may be unknown. */
+  readonly outputs?: (() => readonly NodeOutput[]) | undefined;
+}
+
 /**
  * Records that a command begins on nodes, or on this computer if there are none. Disposal records
  * that it did not run to its end, unless an end is recorded.
  */
 export function runRecorder(
   { directory }: Pick<ClusterRecord, "directory">,
-  { words, fails = false }: { readonly words: readonly string[]; readonly fails?: boolean },
+  { words, fails = false, outputs = () => [] }: RecordedRun,
   nodes: readonly NodeRecord[],
   runtime: Recorder,
 ) {
@@ -109,7 +119,9 @@ export function runRecorder(
     const known = statuses.length === 0 ? {} : { status: Math.max(...statuses) };
     const isGood = statuses.length > 0 && statuses.every((status) => isWanted(status, wanted));
     const course = isGood ? "done" : "failed";
-    recordEvent(directory, { ...run, course, ...known, ...reason }, runtime);
+    const lines = lastLines(outputs(), (shown) => runtime.progress.mask(shown));
+    const output = lines.length === 0 ? {} : { output: lines };
+    recordEvent(directory, { ...run, course, ...known, ...reason, ...output }, runtime);
   };
   const unfinished = "it was interrupted, or the connection to the node was lost";
   return { end, [Symbol.dispose]: () => end([], unfinished) };

@@ -75,7 +75,8 @@ export async function writeReport(
     name: work.progress.mask(each.name),
     failure: work.progress.mask(each.failure),
   }));
-  await writeNamedFile(file, await renderReport({ ...parts, cases }, work.signal));
+  const output = parts.output.map((line) => work.progress.mask(line));
+  await writeNamedFile(file, await renderReport({ ...parts, cases, output }, work.signal));
   step.done();
 }
 
@@ -170,6 +171,7 @@ export async function reportParts(given: Collected, signal: AbortSignal): Promis
         : [`${run.command}\n${run.nodes.join(", ") || "this computer"}: ${statusText(run)}`]),
       ...(result === undefined || result.text === "" ? [] : [result.text]),
     ].join("\n"),
+    output: run?.output ?? [],
     facts: given.facts,
     commands: given.commands,
     span,

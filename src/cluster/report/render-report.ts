@@ -17,6 +17,8 @@ export interface ReportParts extends TimelineParts {
   readonly isGood: boolean | undefined;
   /** What came of the run: several lines. */
   readonly result: string;
+  /** The last lines that the command printed. */
+  readonly output: readonly string[];
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly commands: readonly (readonly [purpose: string, line: string])[];
   /** In the order of their times; lines without a time come first. */
@@ -118,7 +120,7 @@ const list = (items: readonly string[]): string =>
 
 /** What was noticed, what nothing explains first, and the first error of each node. */
 function renderFindings(parts: ReportParts, errors: Errors): string {
-  const { noticed, cases, nodes, span, events, windows } = parts;
+  const { noticed, cases, nodes, span, events, windows, output } = parts;
   const item = (line: LogLine, what: string, explanation?: string): string => {
     const time = line.ms === undefined ? "" : `${moment(line.ms, span)} `;
     const why =
@@ -151,9 +153,15 @@ function renderFindings(parts: ReportParts, errors: Errors): string {
     section("Noticed", lists(found)),
     section(`Failed tests${of}`, lists(tests)),
     section(`Faults and power changes${more}`, lists(done)),
+    section("Last output", lastOutput(output)),
     section(`First error of each node${before}`, lists(firsts.map((line) => item(line, "")))),
   ].join("\n");
 }
+
+const lastOutput = (lines: readonly string[]): string =>
+  lines.length === 0
+    ? ""
+    : `<div class="output" tabindex="0"><pre>${escaped(lines.join("\n"))}</pre></div>`;
 
 /** When a command began of which this is an event. */
 function beginningOf(run: RunEvent | undefined, events: ReportParts["events"]): number {

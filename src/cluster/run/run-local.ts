@@ -13,13 +13,14 @@ import { writePrivateFile } from "../../system/files/private-file.ts";
 import { type ForegroundRun, runForeground } from "../../system/processes/run-foreground.ts";
 import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
+import { createKeptOutput } from "../events/kept-output.ts";
 import { runRecorder } from "../events/record-event.ts";
 import { type RunRequest, hideOwnValues, writeConfiguration } from "../run-on-node.ts";
 import { syncCheckout } from "../sync-checkout.ts";
 
 export interface LocalRun
   extends
-    Pick<RunRequest, "words" | "fails" | "login" | "variables" | "checkout">,
+    Pick<RunRequest, "words" | "fails" | "login" | "variables" | "checkout" | "keepsOutput">,
     Pick<ForegroundRun, "cwd" | "isTerminal" | "signalOf" | "onOutput"> {
   /** The path of this program. */
   readonly program: string;
@@ -57,8 +58,17 @@ export async function runLocal(
   };
   const line = words.length === 1 ? words : ['exec "$@"', "sh", ...words];
   const argv: ForegroundRun["argv"] = ["/bin/sh", "-c", ...line];
-  using recorder = runRecorder(cluster, request, [], work);
-  const status = await runForeground({ ...request, argv, environment }, work.signal);
+  const kept = createKeptOutput(request.keepsOutput === true);
+  using recorder = runRecorder(cluster, { ...request, ...kept }, [], work);
+  const { onOutput } = request;
+  // A command that has this program's own streams keeps its output to itself.
+  const see: typeof onOutput =
+    onOutput &&
+    ((stream, chunk) => {
+      kept.add(Buffer.from(chunk));
+      return onOutput(stream, chunk);
+    });
+  const status = await runForeground({ ...request, onOutput: see, argv, environment }, work.signal);
   recorder.end([status]);
   return status;
 }

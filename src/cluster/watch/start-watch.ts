@@ -113,7 +113,7 @@ export async function startWatch(work: Work, request: WatchRequest) {
   warn("isOn", (problem) => `is not watched yet: ${problem}`);
   const problem = connections.problem();
   if (problem !== undefined) progress.warn(secretsWarning("what is watched", problem));
-  return watch;
+  return { ...watch, knowsSecrets: problem === undefined };
 }
 
 interface Status {

@@ -7,7 +7,7 @@ import { hintOf, messageOf } from "../../errors.ts";
 import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { JsonResults, OutcomeView } from "../json-results.ts";
-import { type FindTroubles, troubleFacts } from "./with-watch.ts";
+import { type Watched, troubleFacts } from "./with-watch.ts";
 
 interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
   readonly find: (signal: AbortSignal) => Promise<ClusterRecord>;
@@ -20,7 +20,7 @@ interface NodesRequest extends Omit<NodesRun, "nodes" | "onLine"> {
   /** How long the command is repeated; undefined: it runs once. */
   readonly untilMs: number | undefined;
   /** Waits for what has gone wrong on the nodes meanwhile; undefined: they are not watched. */
-  readonly troubles: FindTroubles | undefined;
+  readonly troubles: Watched["findTroubles"] | undefined;
 }
 
 type RunOn = (

@@ -9,7 +9,7 @@ import { optionName, runCommand } from "../../references.ts";
 import { nodeGroups } from "../../model/cluster-record.ts";
 import type { Backend, BackendKind } from "../../backend/contract.ts";
 import { readPassword } from "../options.ts";
-import type { FindTroubles, WatchInput } from "./with-watch.ts";
+import type { WatchInput, Watched } from "./with-watch.ts";
 import type { Variable } from "./read-variable.ts";
 
 export type RunInput = Readonly<Record<string, unknown>> & {
@@ -55,8 +55,8 @@ export async function executeRun(
   const { withWatch } = await import("./with-watch.ts");
   const find = findCluster(backend, clusterId, context.signal);
   const cluster = await sparingCommandStatus(context, find);
-  const command = async (troubles: FindTroubles): Promise<number> =>
-    execute(backend, input, context, troubles);
+  const command = async (watched: Watched): Promise<number> =>
+    execute(backend, input, context, watched);
   return await withWatch({ backend, cluster }, input, context, command);
 }
 
@@ -64,7 +64,7 @@ async function execute(
   backend: Backend<unknown>,
   input: RunInput,
   context: Context,
-  troubles?: FindTroubles,
+  watched?: Watched,
 ): Promise<number> {
   const password = await readPassword(input.loginPw, "Login", context);
   const { clusterId } = input;
@@ -82,6 +82,7 @@ async function execute(
     ),
     checkout: input.syncDir,
     fetches: input.fetch,
+    keepsOutput: watched?.knowsSecrets === true,
   };
   const find = (signal: AbortSignal) =>
     sparingCommandStatus(context, findCluster(backend, clusterId, signal));
@@ -99,8 +100,8 @@ async function execute(
   const hasLines = !isAlone || shard !== undefined || input.until !== undefined;
   if (hasLines || context.output.format === "json") {
     const { executeOnNodes } = await import("./execute-on-nodes.ts");
-    const nodes = { ...request, ...repetition, selectors: input.node, isAlone, troubles };
-    return executeOnNodes({ ...nodes, find }, context);
+    const nodes = { ...request, ...repetition, selectors: input.node, isAlone };
+    return executeOnNodes({ ...nodes, find, troubles: watched?.findTroubles }, context);
   }
   const isTerminal = context.isTerminal.stdin && context.isTerminal.stdout;
   const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };

@@ -15,22 +15,25 @@ export interface WatchInput {
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
 }
 
-/** Waits for what the nodes still have to say, and returns what went wrong on them. */
-export type FindTroubles = () => Promise<readonly Trouble[]>;
+export interface Watched {
+  /** Waits for what the nodes still have to say, and returns what went wrong on them. */
+  readonly findTroubles: () => Promise<readonly Trouble[]>;
+  /** Whether the secrets of the nodes are known, and masked. */
+  readonly knowsSecrets: boolean;
+}
 
 /**
- * Runs a command while its cluster's nodes are watched. The command gets a function that waits for
- * the troubles so far. Resolves with its status, and throws `trouble-noticed` if it is 0 in spite
- * of troubles.
+ * Runs a command while its cluster's nodes are watched. Resolves with its status, and throws
+ * `trouble-noticed` if it is 0 in spite of troubles.
  */
 export async function withWatch(
   { backend, cluster }: { readonly backend: Backend<unknown>; readonly cluster: ClusterRecord },
   { ignore, onTrouble }: WatchInput,
   context: Context,
-  command: (troubles: FindTroubles) => Promise<number>,
+  command: (watched: Watched) => Promise<number>,
 ): Promise<number> {
   if (ignore.some(({ kind, pattern }) => kind === "all" && pattern === undefined))
-    return await command(async () => []);
+    return await command({ findTroubles: async () => [], knowsSecrets: false });
   const request = {
     cluster,
     ignored: ignore,
@@ -41,7 +44,8 @@ export async function withWatch(
     },
   };
   await using watch = await startWatch(context, request);
-  const status = await command(watch.end);
+  const { end: findTroubles, knowsSecrets } = watch;
+  const status = await command({ findTroubles, knowsSecrets });
   const troubles = await watch.end();
   if (status !== 0 || troubles.length === 0) return status;
   const error = troubleNoticed(troubles);

@@ -30,6 +30,8 @@ interface SessionStreams {
   readonly stderr: ReadableStream<Uint8Array>;
   /** Where the command's output goes: this program's own streams, or open files. */
   readonly targets: readonly [stdout: "inherit" | number, stderr: "inherit" | number];
+  /** Sees the output that is passed on. */
+  readonly onOutput?: ((chunk: Uint8Array) => void) | undefined;
 }
 
 /**
@@ -37,7 +39,7 @@ interface SessionStreams {
  * and without marks. After an abort the rest is lost.
  */
 export function passOutput(streams: SessionStreams, signal: AbortSignal): SessionProof {
-  const { token, stdout, stderr, targets } = streams;
+  const { token, stdout, stderr, targets, onOutput: see = () => {} } = streams;
   const state: { end?: CommandEnd; isUnread?: boolean; loss?: unknown } = {};
   const ended = Promise.withResolvers<CommandEnd>();
   const onMark = (mark: Mark): void => {
@@ -50,7 +52,11 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
     const onOutput = (text: string): void => void texts.push(text);
     return {
       reader: createMarkReader({ token, onMark, onOutput, endsAtBegin }),
-      take: () => texts.splice(0).join(""),
+      take: () => {
+        const chunk = Buffer.from(texts.splice(0).join(""), encoding);
+        see(chunk);
+        return chunk;
+      },
     };
   };
   const [out, err] = [read(true), read(false)];
@@ -74,7 +80,7 @@ export function passOutput(streams: SessionStreams, signal: AbortSignal): Sessio
   };
 }
 
-type Filter = { readonly reader: ReturnType<typeof createMarkReader>; readonly take: () => string };
+type Filter = { readonly reader: ReturnType<typeof createMarkReader>; readonly take: () => Buffer };
 
 /** In this encoding each byte is a character. */
 const encoding = "latin1";
@@ -89,10 +95,10 @@ async function pass(
   const write = async (): Promise<void> => {
     for await (const chunk of source) {
       reader.add(Buffer.from(chunk).toString(encoding));
-      await output.write(Buffer.from(take(), encoding));
+      await output.write(take());
     }
     reader.end();
-    await output.write(Buffer.from(take(), encoding));
+    await output.write(take());
   };
   // If the reader has gone, leaving the loop closes the pipe, as ssh would see it without us.
   await orAborted(write(), signal);

@@ -37,6 +37,8 @@ export interface SessionRequest {
   readonly terminal: boolean;
   /** The command's stdin, stdout and stderr: this program's own, or open files. */
   readonly stdio: SessionStdio;
+  /** Sees the output of a command without a terminal. */
+  readonly onOutput?: ((chunk: Uint8Array) => void) | undefined;
   /** This program's environment. */
   readonly environment: Environment;
   /** Used if it is open, and otherwise opened after a session that logged in; undefined: every session logs in. */
@@ -108,7 +110,7 @@ export function startSsh(
   const { token } = transport;
   const { child, output, proof } = request.terminal
     ? { ...startWithOutput(outputs, start), proof: createDeliveryProof(delivery) }
-    : startWithProof({ token, targets: outputs, start }, signal);
+    : startWithProof({ token, targets: outputs, onOutput: request.onOutput, start }, signal);
   endWithThisProgram(child, environment);
   const ended = new AbortController();
   const status = child.exited.then(async (code) => {
@@ -135,18 +137,18 @@ function createDeliveryProof(delivery: Ssh["delivery"]): SessionProof {
   };
 }
 
-interface ProofStart {
+interface ProofStart extends Pick<SessionRequest, "onOutput"> {
   readonly token: string;
   readonly targets: readonly [stdout: OutputTarget, stderr: OutputTarget];
   readonly start: (stdio: readonly ["pipe", "pipe"]) => Bun.Subprocess;
 }
 
-function startWithProof({ token, targets, start }: ProofStart, signal: AbortSignal) {
+function startWithProof({ token, targets, onOutput, start }: ProofStart, signal: AbortSignal) {
   const child = start(["pipe", "pipe"]);
   const { stdout, stderr } = child;
   if (typeof stdout !== "object" || typeof stderr !== "object")
     throw new TypeError("ssh has no pipes");
-  const proof = passOutput({ token, stdout, stderr, targets }, signal);
+  const proof = passOutput({ token, stdout, stderr, targets, onOutput }, signal);
   return { child, proof, output: { arrived: proof.passed.catch(() => {}), abandon: () => {} } };
 }
 

@@ -82,6 +82,22 @@ test("a command that has no status has an end all the same, once", async () => {
   ]);
 });
 
+test("an end has the last lines of the output, also if the command did not run to it", async () => {
+  await using folder = await scratchFolder();
+  const outputs = () => [{ text: "one\n  two" }];
+  const begin = () =>
+    runRecorder({ directory: folder.path }, { words: ["test"], outputs }, [node], recorder);
+  begin().end([0]);
+  begin()[Symbol.dispose]();
+  const output = ["one", "  two"];
+  expect(await readEvents(folder.path)).toMatchObject([
+    { course: "begun" },
+    { course: "done", output },
+    { course: "begun" },
+    { course: "failed", output },
+  ]);
+});
+
 test.each([
   ["done", [1]],
   ["failed", [0]],

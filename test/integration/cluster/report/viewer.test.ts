@@ -28,6 +28,11 @@ const fault = {
   text: "partition between agent_0 and master_0, agent_1",
 } as const;
 const run = { kind: "run", command: "./test.sh", nodes: ["master_0"] } as const;
+const output = [
+  "<script>document.title='owned'</script>",
+  ...Array.from({ length: 58 }, (_, index) => `    line ${index} of the test`),
+  "AssertionError: no leader",
+];
 const events = [
   at(0, { kind: "command", line: "cluster-container once ./etcd -- ./test.sh" }),
   at(0, { kind: "phase", title: "Launch", course: "begun" }),
@@ -42,7 +47,7 @@ const events = [
   at(60, { ...run, course: "begun" }),
   at(70, { ...fault, course: "begun" }),
   at(100, { ...fault, course: "healed", by: "nodes" }),
-  at(120, { ...run, course: "failed", status: 1 }),
+  at(120, { ...run, course: "failed", status: 1, output }),
 ];
 
 async function html(): Promise<string> {
@@ -130,7 +135,14 @@ test.skipIf(isSkipped)(
     // The times of test cases count from the command's beginning.
     expect(top).toContain("10:01:08.000 survives no leader for 30 s" as never);
 
-    // Zoom.
+    // The output shows its end, and keeps its indentation.
+    const seen = await evaluate(
+      "const box = document.querySelector('.output'); return [box.innerText, box.scrollTop, box.scrollHeight > box.clientHeight]",
+    );
+    expect(seen).toEqual([output.join("\n"), 0, true] as never);
+
+    // Zoom, where the form is in sight.
+    await size(1280, 1300);
     const width = "return document.getElementById('timeline').getBoundingClientRect().width";
     const before = Number(await evaluate(width));
     await view.click("#in");
