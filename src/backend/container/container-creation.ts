@@ -11,7 +11,7 @@ import type {
 import { deadlineFiles } from "../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "./container-machines.ts";
 import { defaultDistribution, chooseDistribution, hostCgroupsAdvice } from "./distributions.ts";
-import { addressesIn, createNetwork } from "./launch/create-network.ts";
+import { addressesIn } from "./launch/create-network.ts";
 import {
   type CreatedNode,
   type LaunchPlan,
@@ -32,7 +32,7 @@ import { wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { assertLimitsWork } from "./engine/assert-usable.ts";
-import { readDefaultNetwork, rememberHere } from "./engine/default-network.ts";
+import { readDefaultNetwork } from "./engine/default-network.ts";
 import { labelledReach, reachText, rememberedReach, type Way } from "./engine/find-reach.ts";
 import type { DescribedNetwork, EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "./engine/engine.ts";
@@ -90,17 +90,13 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     using step = this.runtime.progress.start("Reserve the cluster id");
     signal.throwIfAborted();
     const name = await this.begin(folder);
-    const { reach } = this;
-    const labels = this.labelsOf(name, reach);
-    const { facts, image, usual } = resolved;
-    const hasUsualRanges = resolved.reach === "direct" && facts.hasUsualRanges;
+    const labels = this.labelsOf(name, this.reach);
+    const { facts, image, usual, reach: way } = resolved;
     const known = { facts, image: image.name, memory: this.rightsMemory, usual };
-    const [{ range, bridge }, rights] = await both(
-      createNetwork(engine, { ...name, labels, reach, hasUsualRanges, usual }, [], signal),
+    const [range, rights] = await both(
+      this.createNetwork({ ...name, labels }, { way, usual }, signal),
       rememberedRights(engine, known),
     );
-    this.begun.bridge = bridge;
-    await rememberHere(engine, { root, usual }, bridge);
     const plan = {
       clusterId,
       counts,

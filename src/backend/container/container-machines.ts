@@ -16,10 +16,12 @@ import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import { runCommand } from "../../references.ts";
-import type { EngineFacts, Reach } from "./engine/engine-kind.ts";
-import { reachText } from "./engine/find-reach.ts";
+import { rememberHere } from "./engine/default-network.ts";
+import type { DescribedNetwork, EngineFacts, Reach } from "./engine/engine-kind.ts";
+import { type Way, reachText } from "./engine/find-reach.ts";
 import { engineAddress, ownInterfaces, passageThrough } from "./engine/passage.ts";
 import { type Engine, removalCommand } from "./engine/engine.ts";
+import { createNetwork } from "./launch/create-network.ts";
 import { type RunningNode, rebootPermits } from "./launch/self-reboot.ts";
 import type { CreationName, LabelValues } from "./records/labels.ts";
 import { writeEngineNote } from "./records/engine-note.ts";
@@ -52,6 +54,14 @@ export interface ClusterFacts extends Pick<
 > {
   /** Whether nodes reach each other and nothing else. */
   readonly isOffline: boolean;
+}
+
+interface NewNetworkFacts {
+  readonly way: Way["reach"];
+  /** The engine's own network. */
+  readonly usual: DescribedNetwork;
+  /** Ranges that the nodes reach in another way. */
+  readonly known?: readonly string[];
 }
 
 /** For a node's answer whether it can be started again. Without one it works too, so nothing waits long for it. */
@@ -93,7 +103,7 @@ export abstract class ContainerMachines {
 
   protected abstract get facts(): ClusterFacts;
   protected abstract get reach(): Reach;
-  protected abstract get engineFacts(): Pick<EngineFacts, "storageDriver">;
+  protected abstract get engineFacts(): Pick<EngineFacts, "storageDriver" | "hasUsualRanges">;
 
   /** From here on, something may be left of the creation, and its lifetime has begun. */
   protected async begin({ creationId, directory }: CreationFolder): Promise<CreationName> {
@@ -126,6 +136,35 @@ export abstract class ContainerMachines {
       ...(isOffline && { offline: "yes" }),
       ...(expiresAt !== undefined && { expiresAt: expiresAt.toISOString() }),
     };
+  }
+
+  /**
+   * Creates the cluster's network, in which addresses can be chosen, and resolves with its range.
+   * Where nothing shows yet whether the engine is here, it probably is if it was not chosen by the
+   * user, and the bridge of its own network is here.
+   */
+  protected async createNetwork(
+    network: CreationName & { readonly labels: LabelValues },
+    { way, usual, known = [] }: NewNetworkFacts,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { engine, root } = this.plan;
+    const mayBeElsewhere =
+      way === "unknown" &&
+      engineAddress(engine.kind, this.runtime.environment) === "" &&
+      typeof usual.bridge === "string" &&
+      ownInterfaces().has(usual.bridge);
+    const hasUsualRanges = this.engineFacts.hasUsualRanges && (way === "direct" || mayBeElsewhere);
+    const ranges = { hasUsualRanges, mayBeElsewhere, usual };
+    const { range, bridge } = await createNetwork(
+      engine,
+      { ...network, ...ranges, reach: this.reach },
+      known,
+      signal,
+    );
+    this.begun.bridge = bridge;
+    await rememberHere(engine, { root, usual }, bridge);
+    return range;
   }
 
   protected async assertLeftoversAreGone(signal: AbortSignal): Promise<void> {

@@ -9,9 +9,9 @@ import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
 import { type Way, labelledReach, reachText, rememberedReach } from "../engine/find-reach.ts";
 import { assertLimitsWork } from "../engine/assert-usable.ts";
-import { readDefaultNetwork, rememberHere } from "../engine/default-network.ts";
+import { readDefaultNetwork } from "../engine/default-network.ts";
 import type { DescribedNetwork, EngineFacts, Reach } from "../engine/engine-kind.ts";
-import { addressesIn, createNetwork } from "../launch/create-network.ts";
+import { addressesIn } from "../launch/create-network.ts";
 import { beginNode, hostsFiles, identityArchive } from "../launch/launch.ts";
 import { nodeState } from "../launch/system-flags.ts";
 import type { CreationName } from "../records/labels.ts";
@@ -95,25 +95,17 @@ export class ContainerCopy extends ContainerMachines implements Creation {
     signal: AbortSignal,
   ): Promise<void> {
     const { engine, root, origin, usual } = this.#plan;
-    const { reach } = this;
     const rights = await nodeRights(
       engine,
       { image: saved[0].image, root, facts: origin.engineFacts, usual },
       signal,
     );
     using step = this.runtime.progress.start("Copy file systems");
-    const labels = { ...this.labelsOf(name, reach), copiedFrom: copiedFrom.join(" ") };
+    const labels = { ...this.labelsOf(name, this.reach), copiedFrom: copiedFrom.join(" ") };
     const known = saved.map(({ platformAddress }) => platformAddress);
-    const hasUsualRanges = this.#plan.reach === "direct" && origin.engineFacts.hasUsualRanges;
     signal.throwIfAborted();
-    const { range, bridge } = await createNetwork(
-      engine,
-      { ...name, labels, reach, hasUsualRanges, usual },
-      known,
-      signal,
-    );
-    this.begun.bridge = bridge;
-    await rememberHere(engine, { root, usual }, bridge);
+    const { reach: way } = this.#plan;
+    const range = await this.createNetwork({ ...name, labels }, { way, usual, known }, signal);
     const [, ...addresses] = addressesIn(range, saved.length);
     const nodes = saved.map((node, place) => {
       const { platformAddress } = node;

@@ -5,6 +5,7 @@ import { isRangeTaken, prunedAdvice, rangesAdvice } from "../engine/engine-error
 import type { DescribedNetwork, Reach } from "../engine/engine-kind.ts";
 import { readDefaultNetwork } from "../engine/default-network.ts";
 import type { Engine } from "../engine/engine.ts";
+import { ownInterfaces } from "../engine/passage.ts";
 import {
   type CreationName,
   type LabelValues,
@@ -24,6 +25,8 @@ interface NewNetwork extends CreationName {
   readonly reach: Reach;
   /** Whether the engine would offer one of Docker's usual ranges, and this computer's routes show which of them it uses. */
   readonly hasUsualRanges?: boolean;
+  /** Whether they show it only if the network's bridge is on this computer, which isn't known yet. */
+  readonly mayBeElsewhere?: boolean;
   /** The engine's own network, where it has been asked for. */
   readonly usual?: DescribedNetwork;
 }
@@ -95,7 +98,12 @@ export async function createNetwork(
   for (const range of chosen.slice(0, mostChosen)) {
     signal.throwIfAborted();
     const id = await claimRange(engine, network, { range, mtu });
-    if (id !== undefined) return { range, bridge: engine.kind.readNetwork({ Id: id }).bridge };
+    if (id === undefined) continue;
+    const { bridge } = engine.kind.readNetwork({ Id: id });
+    const isHere = typeof bridge === "string" && ownInterfaces().has(bridge);
+    if (isHere || network.mayBeElsewhere !== true) return { range, bridge };
+    await remove(engine, network);
+    break;
   }
   const holders: CreationName[] = [];
   try {

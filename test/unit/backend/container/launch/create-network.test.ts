@@ -131,6 +131,18 @@ test("where Docker has its usual ranges, and this computer's routes show them, a
   expect(bridge).toBe(`br-${"f".repeat(12)}`);
 });
 
+test("a range that we chose is given back if the network's bridge is not on this computer", async () => {
+  const { engine, created, ranged } = engineWith(["10.1.0.0/16"]);
+  const perhaps = { ...network, hasUsualRanges: true, mayBeElsewhere: true };
+  expect((await createNetwork(engine, perhaps, known, neverAborted)).range).toBe("10.1.0.0/16");
+  expect(created).toEqual([
+    expect.stringMatching(/^--subnet=/),
+    "",
+    "--subnet=10.1.0.0/16 --gateway=10.1.0.1",
+  ]);
+  expect(ranged()).toEqual([[name, "10.1.0.0/16"]]);
+});
+
 test("the engine chooses if all that we choose are taken meanwhile", async () => {
   const { engine, created } = engineWith(["172.19.0.0/16"], { taken: 4 });
   const here = { ...network, hasUsualRanges: true };
