@@ -156,9 +156,10 @@ export async function prepareCreate(
   const installation = input.from === undefined ? installationRequest(input) : undefined;
   // Without a place for the cluster's keys, nothing else is worth checking.
   (await import("../../store/state-folder.ts")).stateFolder(context.environment);
-  const [install, backend] = await Promise.all([
-    installation && checkedInstallation(installation, context, signal),
+  // An engine answers while this program reads the platform.
+  const [backend, install] = await Promise.all([
     kind.open({ ...context, signal }, input),
+    installation && checkedInstallation(installation, context, signal),
   ]);
   const request = {
     clusterId: input.clusterId,
