@@ -163,6 +163,8 @@ const remedies: Readonly<Record<string, string>> = {
   ELOOP: `Links in that path lead to themselves: ${elsewhere}`,
   ENAMETOOLONG: `That path is too long: ${elsewhere}`,
   EFBIG: "Raise the limit on the size of files (ulimit -f).",
+  ENOSYS: `That file system lacks what this needs: ${elsewhere}`,
+  ENOTSUP: `That file system lacks what this needs: ${elsewhere}`,
   EIO: "Check that disk: it cannot be read or written.",
   EMFILE: "Raise the limit on open files (ulimit -n).",
   ENFILE: "Close other programs: this computer has too many open files.",
@@ -185,10 +187,12 @@ function localProblem(error: unknown): ClusterError | undefined {
   const { code, syscall } = error;
   const hint = remedies[String(code)];
   if (hint === undefined) return undefined;
+  // Of a link, `path` is what it would lead to.
+  const dest = "dest" in error && typeof error.dest === "string" ? error.dest : undefined;
   const path = "path" in error && typeof error.path === "string" ? { path: error.path } : {};
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot access ${path.path ?? "a file"} on this computer: ${systemReason(error)}.`,
+    `Cannot access ${dest ?? path.path ?? "a file"} on this computer: ${systemReason(error)}.`,
     {
       hint,
       facts: { code, syscall, ...path },

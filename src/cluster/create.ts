@@ -284,7 +284,7 @@ export async function undoCreation(
   const { creation, directory } = failed;
   // A command may have been run on a node in the meantime.
   await closeMasterConnections(directory, runtime.environment);
-  if (creation?.remains() === undefined) return await forget(directory, "everything");
+  if (creation?.remains() === undefined) return await forget(directory, "everything", runtime);
   const touched = { ...failed, creation };
   // There is nothing to inspect after a use, or if the id was taken.
   const isWorthless = reason === "used" || hasErrorId(reason.error, "cluster-exists");
@@ -294,7 +294,7 @@ export async function undoCreation(
   try {
     const left = await undo(touched, { isInterrupted, isWorthless }, runtime);
     if (left === undefined) {
-      await forget(directory, isWorthless ? "everything" : "the key");
+      await forget(directory, isWorthless ? "everything" : "the key", runtime);
       return step.done();
     }
     runtime.progress.warn(left);
@@ -383,8 +383,13 @@ async function saveLogs(
  * folder may contain logs. Never throws: what made the creation fail, such as a full disk, may
  * prevent that too. Then the next create of this id finds nothing to remove.
  */
-async function forget(directory: string, what: "everything" | "the key"): Promise<void> {
+async function forget(
+  directory: string,
+  what: "everything" | "the key",
+  { progress }: Pick<Runtime, "progress">,
+): Promise<void> {
   await endCreation(directory, "removed").catch(() => {});
+  if (what === "everything") progress.closeLog?.();
   const path = what === "everything" ? directory : creationFiles(directory).privateKey;
   await rm(path, { recursive: true, force: true }).catch(() => {});
 }

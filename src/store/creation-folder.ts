@@ -1,8 +1,9 @@
-import { readdir, realpath, rm } from "node:fs/promises";
+import { readdir, realpath, rm, stat, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ClusterError } from "../errors.ts";
 import { parseClusterId, parseCreationId } from "../model/parse-values.ts";
 import * as read from "../model/reader.ts";
+import { writeProblem } from "../system/files/draft.ts";
 import {
   errorCode,
   isAccessible,
@@ -98,6 +99,25 @@ export async function isOwnFolder(directory: string): Promise<boolean> {
       return !(await folderNames(dirname(directory))).includes(basename(directory));
     throw error;
   }
+}
+
+/**
+ * Why creations can't have their folders in this one, such as a full disk or a file system without access rights;
+ * undefined if they can.
+ */
+export const creationsProblem = async (folder: string) => writeProblem(folder, fileSystemLack);
+
+/** ssh refuses keys that others can read, and locks are symbolic links. */
+export async function fileSystemLack(trial: string): Promise<string | undefined> {
+  if (((await stat(trial)).mode & 0o077) !== 0)
+    return "its file system has no access rights, so that ssh would refuse the key";
+  try {
+    await symlink("nothing", join(trial, "link"));
+  } catch (error) {
+    if (!["EPERM", "ENOSYS", "ENOTSUP"].includes(errorCode(error) ?? "")) throw error;
+    return "its file system has no symbolic links";
+  }
+  return undefined;
 }
 
 /**

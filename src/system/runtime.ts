@@ -70,6 +70,11 @@ export interface Progress {
    * step, also those before, to the function.
    */
   logTo(path: string, onStep?: OnStep): void;
+  /**
+   * From now on nothing goes to that file, whose folder is about to be removed: some file systems,
+   * such as NFS, keep a file under another name as long as it is open.
+   */
+  readonly closeLog?: () => void;
   /** Milliseconds from the first start to the last end of the steps of each title, in order of their first start. */
   timings(): readonly { readonly title: string; readonly ms: number }[];
 }

@@ -140,6 +140,8 @@ export class TerminalProgress implements Progress {
     }
   }
 
+  readonly closeLog = (): void => this.#parts.log.close();
+
   timings(): readonly { readonly title: string; readonly ms: number }[] {
     return this.#all.summaries(passedMs(this.#parts.clock)).map(({ title, ms }) => ({ title, ms }));
   }

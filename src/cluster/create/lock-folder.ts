@@ -11,9 +11,9 @@ import {
   beginCreation,
   creationDirectory,
   creationFiles,
+  creationsProblem,
   makeCreationFolder,
 } from "../../store/creation-folder.ts";
-import { writeProblem } from "../../system/files/draft.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
 import { stateFolder } from "../../store/state-folder.ts";
 import type { Environment, Work } from "../../system/runtime.ts";
@@ -41,6 +41,7 @@ export async function lockFolder(
     ownKey === undefined ? generateKeyPair(`cluster-e2e-${clusterId}`) : await readKeyPair(ownKey);
   const creationId = randomBytes(8).toString("hex");
   const root = rootOf(environment, backend);
+  await rehearseLock(environment, backend);
   const directory = creationDirectory(root, clusterId, creationId);
   // Otherwise only `run` would find out that ssh can't use the key, on a cluster that exists already.
   quotedPath(creationFiles(directory).privateKey);
@@ -50,7 +51,7 @@ export async function lockFolder(
     await beginCreation(directory, clusterId, creationId);
     recordCommandLine(directory, commandLine, runtime);
   } catch (error) {
-    throw folderRefused(directory, error);
+    throw folderRefused(directory, systemReason(error), error);
   }
   try {
     const copy = { file: creationFiles(directory).privateKey, publicKey: keys.publicKey };
@@ -70,8 +71,8 @@ export async function rehearseLock(
 ): Promise<void> {
   const root = rootOf(environment, backend);
   quotedPath(root);
-  const problem = await writeProblem(root);
-  if (problem !== undefined) throw folderRefused(root, problem.cause);
+  const problem = await creationsProblem(root);
+  if (problem !== undefined) throw folderRefused(root, problem.reason, problem.cause);
 }
 
 /** The folder that holds all creations of this backend and scope. */
@@ -80,14 +81,14 @@ const rootOf = (
   { name, scope }: Pick<Backend<never>, "name" | "scope">,
 ) => join(stateFolder(environment), name, scope?.name ?? "");
 
-function folderRefused(directory: string, error: unknown): ClusterError {
+function folderRefused(directory: string, reason: string, cause: unknown): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot create the cluster's folder ${directory}: ${systemReason(error)}.`,
+    `Cannot create the cluster's folder ${directory}: ${reason}.`,
     {
       hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
       facts: { directory },
-      cause: error,
+      cause,
     },
   );
 }

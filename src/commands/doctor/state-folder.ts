@@ -5,8 +5,7 @@ import { type Check, type Outcome, fail, localCheck, pass, warn } from "../../mo
 import { quotedPath } from "../../ssh/openssh-files.ts";
 import { hasMasterConnection } from "../../ssh/session/master-connection.ts";
 import { quote } from "../../ssh/shell-text.ts";
-import { isEndedCreation } from "../../store/creation-folder.ts";
-import { writeProblem } from "../../system/files/draft.ts";
+import { creationsProblem, isEndedCreation } from "../../store/creation-folder.ts";
 import { statIfPresent } from "../../system/files/private-file.ts";
 import { ownGroupId, ownUserId } from "../../system/own-user.ts";
 import type { Environment } from "../../system/runtime.ts";
@@ -19,7 +18,7 @@ async function examine(folder: string, environment: Environment): Promise<Outcom
   // Throws if ssh couldn't use the keys in it.
   quotedPath(folder);
   const present = await statIfPresent(folder);
-  const unwritable = await writeProblem(folder);
+  const unwritable = await creationsProblem(folder);
   if (unwritable !== undefined) {
     return fail(
       `Cannot ${present === undefined ? "create" : "write to"} the state folder ${folder}: ${unwritable.text}.`,

@@ -107,6 +107,8 @@ export class ShardProgress implements Progress {
     }
   }
 
+  readonly closeLog = (): void => this.log.close();
+
   timings(): ReturnType<Progress["timings"]> {
     return this.#all.timings();
   }

@@ -47,20 +47,29 @@ const usualBytes = 128 * 1024;
 /**
  * Why nothing can be written to the folder or, if it is missing, to the one in which it would be
  * created; undefined if it can. Tests by writing: modes don't reveal read-only file systems, and
- * root passes every permission check.
+ * root passes every permission check. `lackOf` tests a new folder there for more.
  */
 export async function writeProblem(
   folder: string,
-): Promise<{ readonly text: string; readonly cause: unknown } | undefined> {
+  lackOf: (trial: string) => Promise<string | undefined> = async () => undefined,
+): Promise<
+  { readonly text: string; readonly reason: string; readonly cause: unknown } | undefined
+> {
   if ((await statIfPresent(folder)) === undefined && dirname(folder) !== folder)
-    return writeProblem(dirname(folder));
+    return writeProblem(dirname(folder), lackOf);
+  const because = (reason: string, cause?: unknown) => ({
+    text: `${folder}: ${reason}`,
+    reason,
+    cause,
+  });
   try {
     await using trial = await ownedFolder(folder);
     // On a full disk, an empty folder can often still be created.
     await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
-    return undefined;
+    const lack = await lackOf(trial.path);
+    return lack === undefined ? undefined : because(lack);
   } catch (error) {
-    return { text: `${folder}: ${systemReason(error)}`, cause: error };
+    return because(systemReason(error), error);
   }
 }
 

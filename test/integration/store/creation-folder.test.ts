@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import {
@@ -14,6 +14,8 @@ import {
   isFinishedCreation,
   isOwnFolder,
   presentCreations,
+  creationsProblem,
+  fileSystemLack,
 } from "../../../src/store/creation-folder.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -193,4 +195,12 @@ test("a folder that is a link is not the creation's, wherever it leads", async (
   // Folders above it may be links.
   await symlink(folder.path, join(folder.path, "root"));
   expect(await isOwnFolder(join(folder.path, "root", "elsewhere-too"))).toBe(true);
+});
+
+test("a folder of creations needs a file system with access rights", async () => {
+  await using scratch = await scratchFolder();
+  expect(await creationsProblem(join(scratch.path, "new", "docker"))).toBeUndefined();
+  // Where modes mean nothing, all rights are shown.
+  await chmod(scratch.path, 0o777);
+  expect(await fileSystemLack(scratch.path)).toContain("no access rights");
 });

@@ -183,14 +183,20 @@ test.each([
   ["a circular link", { code: "ELOOP", syscall: "scandir", path: "/x" }, "XDG_STATE_HOME"],
   ["a name that is too long", { code: "ENAMETOOLONG", syscall: "scandir", path: "/x" }, "XDG_"],
   ["a limit on the size of files", { code: "EFBIG", syscall: "write", path: "/x" }, "ulimit -f"],
+  [
+    "a file system without links",
+    { code: "ENOSYS", syscall: "symlink", path: "1", dest: "/x" },
+    "lacks",
+  ],
   ["too many open files", { code: "EMFILE", syscall: "open", path: "/tmp/x" }, "ulimit"],
 ])("%s is this computer's trouble, not a bug", (_, properties, remedy) => {
   const message = `${properties.code}: the system's words, ${properties.syscall} '/x'`;
   const thrown = Object.assign(new Error(message), properties);
   const { exitCode, text, data } = reportError(thrown, circumstances);
   expect(exitCode).toBe(5);
-  expect(data["facts"]).toEqual(properties);
-  const what = "path" in properties ? properties.path : "a file";
+  const { dest, ...facts } = { dest: undefined, ...properties };
+  expect(data["facts"]).toEqual(facts);
+  const what = dest ?? ("path" in properties ? properties.path : "a file");
   expect(text).toStartWith(`Error: Cannot access ${what} on this computer: the system's words.\n`);
   expect(text).toContain(remedy);
   expect(text).toEndWith("[machine-not-set-up]");

@@ -156,6 +156,16 @@ test("a plan of no use to the caller ends the creation before anything is claime
   expect([calls.includes("claim"), claimed.directory]).toEqual([false, ""]);
 });
 
+test("the log is closed before its folder is removed, because some file systems keep what is open", async () => {
+  await using scratch = await scratchFolder();
+  const { words, claimed } = prepare(scratch.path, { request: { use: async () => {} } });
+  const [work, ...others] = words;
+  const present: boolean[] = [];
+  const closeLog = (): void => void present.push(existsSync(claimed.directory));
+  await createCluster({ ...work, progress: { ...work.progress, closeLog } }, ...others);
+  expect([present, existsSync(claimed.directory)]).toEqual([[true], false]);
+});
+
 test("the nodes are opened with the user's own key", async () => {
   await using scratch = await scratchFolder();
   const own = generateKeyPair("own");
