@@ -37,17 +37,13 @@ export const syncCommand = (kind: BackendKind) =>
     ],
     run: async (input, context) => {
       const given = input.checkout ?? (await checkoutHere(context.cwd, context.signal));
-      const [
-        { findCluster },
-        { assertKeyIsHere, openMaskedConnections },
-        { syncCheckout },
-        { passedMs },
-      ] = await Promise.all([
-        import("../cluster/find-cluster.ts"),
-        import("../cluster/connections.ts"),
-        import("../cluster/sync-checkout.ts"),
-        import("../system/runtime.ts"),
-      ]);
+      const { passedMs } = await import("../system/runtime.ts");
+      const [{ findCluster }, { assertKeyIsHere, openMaskedConnections }, { syncCheckout }] =
+        await Promise.all([
+          import("../cluster/find-cluster.ts"),
+          import("../cluster/connections.ts"),
+          import("../cluster/sync-checkout.ts"),
+        ]);
       const startMs = passedMs(context.clock);
       const backend = await kind.open(context, input);
       const cluster = await findCluster(backend, input.clusterId, context.signal);

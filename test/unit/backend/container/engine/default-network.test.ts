@@ -4,7 +4,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { platform } from "node:os";
 import { join } from "node:path";
 import { rememberHere } from "../../../../../src/backend/container/engine/default-network.ts";
-import type { DescribedNetwork } from "../../../../../src/backend/container/engine/engine-kind.ts";
+import type {
+  DescribedNetwork,
+  EngineKind,
+} from "../../../../../src/backend/container/engine/engine-kind.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
 import { rememberedReach } from "../../../../../src/backend/container/engine/find-reach.ts";
@@ -21,13 +24,18 @@ const usualOf = (each: { readonly id?: string }): DescribedNetwork => ({
   ...each,
 });
 
+interface Circumstances {
+  readonly says?: object;
+  readonly kind?: EngineKind;
+  /** Changes what was kept. */
+  readonly change?: (path: string) => Promise<void>;
+}
+
 /** How a Docker without other networks is reached after a cluster with this bridge was made. */
 async function wayAfter(
   bridge: unknown,
   usual: DescribedNetwork,
-  says: object = {},
-  kind = engineKinds.docker,
-  change: (path: string) => Promise<void> = async () => {},
+  { says = {}, kind = engineKinds.docker, change = async () => {} }: Circumstances = {},
 ) {
   await using folder = await scratchFolder();
   const root = folder.path;
@@ -69,19 +77,19 @@ test.skipIf(platform() !== "linux").each(["net:[", "-"])(
   async (part) => {
     const change = async (path: string): Promise<void> =>
       writeFile(path, (await readFile(path, "utf8")).replace(part, "other"));
-    const way = await wayAfter(here, usualOf({}), {}, engineKinds.docker, change);
+    const way = await wayAfter(here, usualOf({}), { change });
     expect(way).toMatchObject({ reach: "unknown", asked: ["network ls"] });
   },
 );
 
 test("a rootless engine is never taken for one with bridges here", async () => {
   const says = { SecurityOptions: ["name=rootless"], CgroupVersion: "2", CgroupDriver: "systemd" };
-  expect(await wayAfter(here, usualOf({}), says)).toMatchObject({ reach: "engine" });
+  expect(await wayAfter(here, usualOf({}), { says })).toMatchObject({ reach: "engine" });
 });
 
 test("Podman's own network, which always has the same id, says nothing", async () => {
   const says = { host: { security: { rootless: false }, serviceIsRemote: true } };
-  expect(await wayAfter(here, usualOf({}), says, engineKinds.podman)).toMatchObject({
+  expect(await wayAfter(here, usualOf({}), { says, kind: engineKinds.podman })).toMatchObject({
     reach: "engine",
   });
 });
