@@ -226,6 +226,34 @@ test.skipIf(isSkipped)(
       "const box = document.querySelector('#filter label').getBoundingClientRect(); return document.elementFromPoint(box.left + 5, box.top + box.height / 2)?.closest('#filter') !== null";
     expect(await evaluate(inFront)).toBe(true as never);
 
+    // Arrows move the moment, a hundredth of what is in sight each time, and so does a finger.
+    const cursor = "return document.querySelector('#cursor').getBoundingClientRect().left";
+    await evaluate("scrollTo(0, 0); document.getElementById('timeline').focus()");
+    const places = [Number(await evaluate(cursor))];
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) {
+      await view.press(key);
+      places.push(Number(await evaluate(cursor)));
+    }
+    const [from = 0, one = 0, two = 0, back = 0] = places;
+    expect(one - from).toBeWithin(5, 20);
+    expect(two - one).toBeWithin(5, 20);
+    expect(Math.abs(back - one)).toBeLessThan(1);
+    await view.cdp("Emulation.setTouchEmulationEnabled", { enabled: true });
+    await evaluate("scrollTo(0, 0)");
+    const spot = await evaluate(
+      "const box = document.getElementById('timeline').getBoundingClientRect(); return [box.left + 300, box.top + 40]",
+    );
+    const [fingerX, fingerY] = spot as readonly [number, number];
+    const touch = async (type: string, touchPoints: readonly object[]) =>
+      view.cdp("Input.dispatchTouchEvent", { type, touchPoints });
+    await touch("touchStart", [{ x: fingerX, y: fingerY }]);
+    await touch("touchEnd", []);
+    await until(
+      "the finger moves the moment",
+      async () => Math.abs(Number(await evaluate(cursor)) - fingerX) < 3,
+    );
+    await view.cdp("Emulation.setTouchEmulationEnabled", { enabled: false });
+
     // What was noticed leads to its line, also from before the first event.
     await evaluate("scrollTo(0, 0); document.querySelector('li a').click()");
     const nearest = `return ${near}.map((each) => each.textContent).join()`;
