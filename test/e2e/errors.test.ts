@@ -58,7 +58,7 @@ const cases: readonly ErrorCase[] = [
     words: createWords("other"),
     environment: { XDG_STATE_HOME: "/proc/nowhere" },
     says: [
-      "/proc/nowhere/cluster-e2e/cloud/us-west-2/other-",
+      "the cluster's folder in /proc/nowhere/cluster-e2e/cloud/us-west-2: ",
       "Set XDG_STATE_HOME to another folder",
     ],
   },

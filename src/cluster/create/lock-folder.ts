@@ -51,7 +51,7 @@ export async function lockFolder(
     await beginCreation(directory, clusterId, creationId);
     recordCommandLine(directory, commandLine, runtime);
   } catch (error) {
-    throw folderRefused(directory, systemReason(error), error);
+    throw folderRefused(root, systemReason(error), error);
   }
   try {
     const copy = { file: creationFiles(directory).privateKey, publicKey: keys.publicKey };
@@ -81,13 +81,13 @@ const rootOf = (
   { name, scope }: Pick<Backend<never>, "name" | "scope">,
 ) => join(stateFolder(environment), name, scope?.name ?? "");
 
-function folderRefused(directory: string, reason: string, cause: unknown): ClusterError {
+function folderRefused(root: string, reason: string, cause: unknown): ClusterError {
   return new ClusterError(
     "machine-not-set-up",
-    `Cannot create the cluster's folder ${directory}: ${reason}.`,
+    `Cannot create the cluster's folder in ${root}: ${reason}.`,
     {
       hint: "The cluster's SSH key is kept there, so nothing was launched. Set XDG_STATE_HOME to another folder.",
-      facts: { directory },
+      facts: { directory: root },
       cause,
     },
   );
