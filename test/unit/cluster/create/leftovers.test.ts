@@ -80,7 +80,7 @@ test("if the cluster's folder can't be written, it says which folder to set", as
   const { failure } = await create(file, async () => {});
   expect(failure.id).toBe("machine-not-set-up");
   expect(failure.message).toBe(
-    `Cannot create the cluster's folder ${file}/cluster-e2e/container: not a directory.`,
+    `Cannot create the cluster's folder in ${file}/cluster-e2e/container: not a directory.`,
   );
   expect(failure.hint).toContain("nothing was launched. Set XDG_STATE_HOME");
 });
