@@ -60,11 +60,15 @@ export async function rememberHere(
     await writeFile(memoryOf(root), meeting, { mode: 0o600 }).catch(() => {});
 }
 
-/** Whether that was kept since the engine and this computer were started. */
+/**
+ * Whether that was kept since the engine and this computer were started. The bridge of its own
+ * network must be here still.
+ */
 export async function isRememberedHere(
   { kind }: Pick<Engine, "kind">,
   { root, usual }: Met,
 ): Promise<boolean> {
+  if (typeof usual.bridge !== "string" || !ownInterfaces().has(usual.bridge)) return false;
   const meeting = await meetingOf(kind, usual);
   return meeting !== undefined && (await readOwnText(memoryOf(root)).catch(() => "")) === meeting;
 }

@@ -19,8 +19,9 @@ const here = "lo";
 const id = randomBytes(32).toString("hex");
 const other = randomBytes(32).toString("hex");
 
-const usualOf = (each: { readonly id?: string }): DescribedNetwork => ({
+const usualOf = (each: { readonly id?: string; readonly bridge?: string }): DescribedNetwork => ({
   ...engineKinds.docker.readNetwork({ Id: id }),
+  bridge: here,
   ...each,
 });
 
@@ -65,6 +66,7 @@ test.skipIf(platform() !== "linux")(
 
 test.each([
   ["has started again", here, usualOf({ id: other })],
+  ["has its own network elsewhere", here, usualOf({ bridge: "docker-far" })],
   ["has no network of its own", here, engineKinds.docker.readNetwork(undefined)],
   ["made that cluster elsewhere", `br-${id.slice(0, 12)}`, usualOf({})],
   ["made a cluster whose bridge isn't known", undefined, usualOf({})],
