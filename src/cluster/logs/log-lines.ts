@@ -25,12 +25,13 @@ const longestUnit = 60;
 const mostLines = 100_000;
 const mostUnits = 1000;
 
-const unixTime = /^(\d{9,11}\.\d{3,6})\d{0,3} (.*)$/;
+/** The rest of a line may hold other line breaks, such as a carriage return. */
+const unixTime = /^(\d{9,11}\.\d{3,6})\d{0,3} (.*)$/s;
 const isoTime =
-  /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,6})\d{0,3})?(Z|[+-]\d\d:?\d\d)? (.*)$/;
-const syslogTime = /^([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.\d{1,9})? (.*)$/;
+  /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,6})\d{0,3})?(Z|[+-]\d\d:?\d\d)? (.*)$/s;
+const syslogTime = /^([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.\d{1,9})? (.*)$/s;
 /** The host, the program and its message. */
-const journalLine = /^\S{1,255} ([^\s:[\]]{1,200})(?:\[\d{1,10}\])?: ?(.*)$/;
+const journalLine = /^\S{1,255} ([^\s:[\]]{1,200})(?:\[\d{1,10}\])?: ?(.*)$/s;
 const [earliestMs, latestMs] = [Date.UTC(2000), Date.UTC(2100)];
 
 interface Reading {

@@ -127,7 +127,7 @@ async function* wordsFor(
 }
 
 function programFailure(text: string): string | undefined {
-  const [, status = "0", output = ""] = /^(\d{1,3}) (.*)$/.exec(text) ?? [];
+  const [, status = "0", output = ""] = /^(\d{1,3}) (.*)$/s.exec(text) ?? [];
   if (status === "0") return undefined;
   return `./watch exited with status ${status}${output === "" ? "" : `: ${output}`}`;
 }

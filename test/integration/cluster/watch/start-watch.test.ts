@@ -186,7 +186,7 @@ test.skipIf(machinesLack !== undefined)(
     await using opened = await openCluster({
       programs: {
         meter:
-          '#!/bin/sh\nsleep 1000 & echo $! >>"$MACHINE/run/left"\n[ ! -e "$MACHINE/run/still" ] || { echo it stands still; exit 3; }\n',
+          '#!/bin/sh\nsleep 1000 & echo $! >>"$MACHINE/run/left"\n[ ! -e "$MACHINE/run/still" ] || { printf "it stands still\\r\\n"; exit 3; }\n',
       },
       hasMeter: true,
     });

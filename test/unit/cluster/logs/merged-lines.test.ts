@@ -34,6 +34,20 @@ test("lines are ordered by this computer's clock to the microsecond, and a journ
   ]);
 });
 
+test("a line with a carriage return or another line break of Unicode has its time and its unit", async () => {
+  const begin = "2026-11-28T10:00:00.000000+00:00 m";
+  const text = `${begin} app[7]: 10 %\r 20 %\r\n${begin} kernel: Out of memory: Killed process 1 (a\u2028b)`;
+  const lines = await mergedLines([{ name: "master_0.journal.txt", text }], nowMs, neverAborted);
+  expect(lines).toMatchObject([
+    { ms: Date.UTC(2026, 10, 28, 10), unit: "app", text: "10 % 20 %" },
+    {
+      ms: Date.UTC(2026, 10, 28, 10),
+      unit: "kernel",
+      text: "Out of memory: Killed process 1 (a b)",
+    },
+  ]);
+});
+
 test.each([0, 12, -40_000])("a clock's difference of %d ms is read back", (ms) => {
   expect(readClock(clockText(ms, 5))).toBe(ms);
 });
