@@ -338,7 +338,6 @@ export interface NodeShell {
 
 /** For `--dry-run`, and for `-v` before the launch. */
 export interface CreationSummary {
-  readonly nodeCount: number;
   readonly counts: Counts;
   /** Ordered pairs for people, such as ["Image", "ami-… (debian-12-amd64-…)"]. */
   readonly lines: readonly (readonly [label: string, value: string])[];

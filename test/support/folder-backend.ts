@@ -56,7 +56,7 @@ function creationOf(
     ...state.folder!,
   });
   return {
-    summary: { nodeCount: machines.nodes.length, counts, lines: [], facts: {} },
+    summary: { counts, lines: [], facts: {} },
     firstLogin: {
       lookEveryMs: 50,
       limitMs: 10_000,

@@ -6,6 +6,7 @@ import {
   type NodeRecord,
   nodeReference,
   roles,
+  nodeCount,
 } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import { creationDirectory } from "../../store/creation-folder.ts";
@@ -143,7 +144,7 @@ export class CloudCreation implements Creation {
     const { clock, progress } = this.#runtime;
     const requested = this.#claimed();
     const groupId = requested.groupId ?? "";
-    const total = this.summary.nodeCount;
+    const total = nodeCount(this.summary.counts);
     progress.note(
       `Launching ${numbered(total, "machine")} in ${api.region}: ${costText(request.options.instanceType, total)}.`,
     );

@@ -121,7 +121,6 @@ export function describePlan(
   const tags = options.customTags.map(({ key, value }) => `${key}=${value}`);
   const cost = maximumCost(options.instanceType, machines);
   return {
-    nodeCount: machines,
     counts,
     lines: [
       ["Cluster", clusterId],

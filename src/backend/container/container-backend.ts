@@ -197,7 +197,7 @@ async function planCreation(
   },
 ): Promise<ContainerCreation> {
   const [resolved, { hasLeftovers }] = await Promise.all([
-    resolveCreation(engine, { ...request, root }, platform(), work.signal),
+    resolveCreation(engine, request, platform(), work.signal),
     assertIdCanBeClaimed(engine, {
       root,
       clusterId: request.clusterId,

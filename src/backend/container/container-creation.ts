@@ -33,7 +33,7 @@ import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1 } from "../shared/machine-errors.ts";
 import { assertLimitsWork } from "./engine/assert-usable.ts";
 import { readDefaultNetwork } from "./engine/default-network.ts";
-import { labelledReach, reachText, rememberedReach, type Way } from "./engine/find-reach.ts";
+import { findReach, labelledReach, reachText, type Way } from "./engine/find-reach.ts";
 import type { DescribedNetwork, EngineFacts, EngineKind, Reach } from "./engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "./engine/engine.ts";
 
@@ -162,12 +162,10 @@ export interface ResolvedCreation extends Way {
   readonly usual: DescribedNetwork;
 }
 
-interface Resolving extends Pick<
+type Resolving = Pick<
   CreationRequest<ContainerOptions>,
   "distribution" | "options" | "needsCgroups1" | "folderDistribution" | "imagePreparation"
-> {
-  readonly root: string;
-}
+>;
 
 /**
  * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a
@@ -175,14 +173,7 @@ interface Resolving extends Pick<
  */
 export async function resolveCreation(
   engine: Engine,
-  {
-    distribution: asked,
-    options,
-    needsCgroups1,
-    folderDistribution,
-    imagePreparation,
-    root,
-  }: Resolving,
+  { distribution: asked, options, needsCgroups1, folderDistribution, imagePreparation }: Resolving,
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
@@ -203,7 +194,7 @@ export async function resolveCreation(
       ? chooseDistribution(asked, facts.cgroupVersion, folderDistribution)
       : `image ${nodeImage}`;
   const [way, image] = await Promise.all([
-    rememberedReach(engine, { facts, platform, root, usual }, signal),
+    findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
   ]);
   return { kind: engine.kind, facts, usual, ...way, distribution, image };
@@ -217,7 +208,6 @@ export function describePlan(
   const source =
     image.containerfile === undefined ? "will be pulled" : "will be built, which takes minutes";
   return {
-    nodeCount: nodeCount(counts),
     counts,
     lines: [
       ["Cluster", clusterId],

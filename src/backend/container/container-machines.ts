@@ -16,7 +16,6 @@ import { hostKeyPerNode } from "../shared/first-boot.ts";
 import { endAfter } from "../shared/lifetimes.ts";
 import { machineFailed } from "../shared/machine-errors.ts";
 import { runCommand } from "../../references.ts";
-import { rememberHere } from "./engine/default-network.ts";
 import type { DescribedNetwork, EngineFacts, Reach } from "./engine/engine-kind.ts";
 import { type Way, reachText } from "./engine/find-reach.ts";
 import { engineAddress, ownInterfaces, passageThrough } from "./engine/passage.ts";
@@ -148,7 +147,7 @@ export abstract class ContainerMachines {
     { way, usual, known = [] }: NewNetworkFacts,
     signal: AbortSignal,
   ): Promise<string> {
-    const { engine, root } = this.plan;
+    const { engine } = this.plan;
     const mayBeElsewhere =
       way === "unknown" &&
       engineAddress(engine.kind, this.runtime.environment) === "" &&
@@ -163,7 +162,6 @@ export abstract class ContainerMachines {
       signal,
     );
     this.begun.bridge = bridge;
-    await rememberHere(engine, { root, usual }, bridge);
     return range;
   }
 

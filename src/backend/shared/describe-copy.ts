@@ -43,7 +43,6 @@ export function describeOrigin<Facts extends object>(
   clock: Clock,
 ) {
   return {
-    nodeCount: nodeCount(counts),
     counts,
     lines: [
       ["Cluster", clusterId],

@@ -192,7 +192,6 @@ export function describePlan(
   const isPresent = image.path !== undefined;
   const slowly = accelerator === "tcg" ? `; ${whyTranslated(choice)}` : "";
   return {
-    nodeCount: nodeCount(counts),
     counts,
     lines: [
       ["Cluster", clusterId],

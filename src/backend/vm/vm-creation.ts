@@ -6,6 +6,7 @@ import {
   type NodeRecord,
   nodeHostname,
   nodeReference,
+  nodeCount,
 } from "../../model/cluster-record.ts";
 import { outside } from "../../outside-text.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -123,7 +124,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { diskMegabytes } = request.options;
     const image = resolved.ownImage ?? (await checkImage(qemu, { path, diskMegabytes }, signal));
     const hint = "Free some space, or set XDG_STATE_HOME to another folder.";
-    await assertFreeSpace(root, this.summary.nodeCount * bytesPerNode, hint);
+    await assertFreeSpace(root, nodeCount(this.summary.counts) * bytesPerNode, hint);
     if (this.isSlow) {
       const why = whyTranslated(resolved.choice);
       this.runtime.progress.note(`The machines run under tcg, so booting takes minutes: ${why}.`);

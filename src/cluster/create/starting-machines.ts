@@ -1,7 +1,12 @@
 import { numbered } from "../../system/amounts.ts";
 import type { Creation } from "../../backend/contract.ts";
 import { ClusterError } from "../../errors.ts";
-import { type ClusterRecord, type NodeRecord, nodeReference } from "../../model/cluster-record.ts";
+import {
+  type ClusterRecord,
+  type NodeRecord,
+  nodeCount,
+  nodeReference,
+} from "../../model/cluster-record.ts";
 import { type Semaphore, createSemaphore } from "../../system/concurrency.ts";
 import { poll } from "../../system/retry.ts";
 import type { Runtime } from "../../system/runtime.ts";
@@ -111,9 +116,11 @@ export class StartingMachines implements Machines {
   }
 
   get areComplete(): boolean {
-    return (
-      this.#state.isLaunched && this.#loggedIn.size === this.#machines.creation.summary.nodeCount
-    );
+    return this.#state.isLaunched && this.#loggedIn.size === this.#count;
+  }
+
+  get #count(): number {
+    return nodeCount(this.#machines.creation.summary.counts);
   }
 
   /** Resolves when they are complete. */
@@ -158,7 +165,7 @@ export class StartingMachines implements Machines {
   }
 
   get #areAllUp(): boolean {
-    return this.#up.size === this.#machines.creation.summary.nodeCount;
+    return this.#up.size === this.#count;
   }
 
   #nextWakeUp(): AbortSignal {
@@ -171,7 +178,6 @@ export class StartingMachines implements Machines {
     const nodes = this.#state.latest?.nodes ?? [];
     // Until a machine is visible, the creation is waiting for the launch.
     if (!this.#state.isLaunched && nodes.length === 0) return "";
-    const { nodeCount } = this.#machines.creation.summary;
     const waiting = nodes.filter(
       (node) => node.state === "running" && !this.#loggedIn.has(node.id),
     );
@@ -179,9 +185,9 @@ export class StartingMachines implements Machines {
       waiting.filter(hasAddress),
       waiting.filter((node) => !hasAddress(node)),
     ];
-    const pending = nodeCount - this.#loggedIn.size - waiting.length;
+    const pending = this.#count - this.#loggedIn.size - waiting.length;
     const parts = [
-      ...(pending > 0 ? [`${pending} of ${numbered(nodeCount, "machine")} to start`] : []),
+      ...(pending > 0 ? [`${pending} of ${numbered(this.#count, "machine")} to start`] : []),
       ...(bare.length > 0 ? [`${someOf(bare.map(nodeReference))} to get a public address`] : []),
       ...(addressed.length > 0
         ? [`${someOf(addressed.map(nodeReference))} to accept SSH logins`]

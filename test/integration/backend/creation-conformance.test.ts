@@ -3,7 +3,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import type { Backend, Creation } from "../../../src/backend/contract.ts";
-import type { ClusterRecord } from "../../../src/model/cluster-record.ts";
+import { type ClusterRecord, nodeCount } from "../../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { leftIn, openFixture, region } from "../../support/cloud-fixture.ts";
 import { failureOf } from "../../support/failure-of.ts";
@@ -91,7 +91,7 @@ describe.each(benches)("%s", (_name, open, lack) => {
     async () => {
       await using bench = await open();
       const creation = await bench.plan();
-      expect(creation.summary.nodeCount).toBe(2);
+      expect(nodeCount(creation.summary.counts)).toBe(2);
       expect([await bench.count(), creation.remains()]).toEqual([0, undefined]);
       await claim(bench, creation, "0123456789abcdef");
       expect(creation.remains()?.left).toBeString();

@@ -7,7 +7,7 @@ import type { Creation, CreationFolder, CreationSummary, NodeShell } from "../..
 import { describeOrigin, wayOutText } from "../../shared/describe-copy.ts";
 import { deadlineFiles } from "../../shared/first-boot.ts";
 import { type ClusterFacts, ContainerMachines, type MachinesPlan } from "../container-machines.ts";
-import { type Way, labelledReach, reachText, rememberedReach } from "../engine/find-reach.ts";
+import { type Way, findReach, labelledReach, reachText } from "../engine/find-reach.ts";
 import { assertLimitsWork } from "../engine/assert-usable.ts";
 import { readDefaultNetwork } from "../engine/default-network.ts";
 import type { DescribedNetwork, EngineFacts, Reach } from "../engine/engine-kind.ts";
@@ -54,7 +54,8 @@ export class ContainerCopy extends ContainerMachines implements Creation {
   ): Promise<ContainerCopy> {
     assertLimitsWork(engine.kind, origin.engineFacts, origin.settings.limits);
     const { clusterId } = request;
-    const [usual, { hasLeftovers }] = await Promise.all([
+    const [{ reach }, usual, { hasLeftovers }] = await Promise.all([
+      findReach(engine, origin.engineFacts, platform(), work.signal),
       readDefaultNetwork(engine, work.signal),
       assertIdCanBeClaimed(engine, {
         root,
@@ -63,8 +64,6 @@ export class ContainerCopy extends ContainerMachines implements Creation {
         inventory: readInventory(engine, { clusterId }, root, work.signal),
       }),
     ]);
-    const met = { facts: origin.engineFacts, platform: platform(), root, usual };
-    const { reach } = await rememberedReach(engine, met, work.signal);
     return new ContainerCopy({ engine, root, request, origin, reach, usual, hasLeftovers }, work);
   }
 

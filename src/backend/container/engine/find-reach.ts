@@ -1,6 +1,5 @@
 import { inspect } from "../records/read-containers.ts";
 import { assertUsable } from "./assert-usable.ts";
-import { isRememberedHere } from "./default-network.ts";
 import type { DescribedNetwork, EngineFacts, EngineKind, Reach } from "./engine-kind.ts";
 import type { Engine } from "./engine.ts";
 import { ownInterfaces } from "./passage.ts";
@@ -9,15 +8,6 @@ import { ownInterfaces } from "./passage.ts";
 export interface Way {
   readonly reach: Reach | "unknown";
   readonly why: string;
-}
-
-interface KnownEngine {
-  readonly facts: EngineFacts;
-  readonly platform: NodeJS.Platform;
-  /** The folder of this machine's creations. */
-  readonly root: string;
-  /** The engine's own network. */
-  readonly usual: DescribedNetwork;
 }
 
 export function reachText(reach: Way["reach"], { title }: Pick<EngineKind, "title">): string {
@@ -65,19 +55,6 @@ export async function findReach(
   if (described.some((network) => hasRandomBridge(engine.kind.readNetwork(network))))
     return throughEngine(`${title}'s bridges are not on this computer`);
   return { reach: "unknown", why: `${title} has no network yet that would show where it runs` };
-}
-
-/** Like `findReach`, but asks no more if an earlier command has proved that this start of the engine is here. */
-export async function rememberedReach(
-  engine: Engine,
-  { facts, platform, ...met }: KnownEngine,
-  signal: AbortSignal,
-): Promise<Way> {
-  assertUsable(engine.kind, facts);
-  const mayBeHere = platform === "linux" && !facts.isRootless && facts.location === "unknown";
-  if (!mayBeHere || !(await isRememberedHere(engine, met)))
-    return findReach(engine, facts, platform, signal);
-  return { reach: "direct", why: `${engine.kind.title} was found on this computer before` };
 }
 
 /** The ids of networks that may have bridges with random names. */

@@ -35,6 +35,7 @@ import {
   publicKey,
   statuses,
 } from "./scripted-machine.ts";
+import { nodeCount } from "../../../../src/model/cluster-record.ts";
 
 checks(
   `a creation makes what it describes, with a file of rights, and removes everything (${machinesLack ?? "here"})`,
@@ -42,7 +43,7 @@ checks(
     await using machine = await openMachine();
     const { plan, steps, told, world, directory, rights } = machine;
     const creation = await plan();
-    expect(creation.summary.nodeCount).toBe(2);
+    expect(nodeCount(creation.summary.counts)).toBe(2);
     expect(creation.summary.lines).toContainEqual([
       "Containers",
       "2: 1 master, 1 agent, 0 public agents",

@@ -37,7 +37,6 @@ const resolve = async (
       needsCgroups1,
       folderDistribution: undefined,
       imagePreparation: undefined,
-      root: "/nowhere",
     },
     "linux",
     neverAborted,

@@ -38,9 +38,9 @@ test.each([
 });
 
 test("a plan says what each machine gets, and how it is reached", () => {
-  const { lines, facts, nodeCount } = planned({});
+  const { lines, facts, counts } = planned({});
   const text = "2048 MB of memory, 2 CPUs, a disk of up to 10240 MB";
-  expect(nodeCount).toBe(3);
+  expect(counts).toEqual({ master: 1, agent: 2, public_agent: 0 });
   expect(lines).toEqual(
     expect.arrayContaining([
       ["Cluster", "own"],

@@ -53,7 +53,6 @@ function prepare(root: string, { clock = systemClock, request, creation: own }: 
   };
   const creation = {
     summary: {
-      nodeCount: 0,
       counts: { master: 0, agent: 0, public_agent: 0 },
       lines: [],
       facts: {},

@@ -161,7 +161,11 @@ test("copies are planned by the backend that has the snapshot or reads the file"
 test("a dry run finds out what a launch would, and names the platform of a folder", async () => {
   const rehearsals: unknown[] = [];
   const creation = {
-    summary: { nodeCount: 1, lines: [["Image", "debian-12"]], facts: { image: "debian-12" } },
+    summary: {
+      counts: { master: 1, agent: 0, public_agent: 0 },
+      lines: [["Image", "debian-12"]],
+      facts: { image: "debian-12" },
+    },
   };
   const plan = async ({ isRehearsal }: CreationRequest<never>) => {
     rehearsals.push(isRehearsal);

@@ -42,7 +42,12 @@ function starting({ nodeCount, looks, onLook, clock, lookEveryMs = 1000 }: Given
     void calls.push(`launch with ${publicKey}`);
   const finishBoots = async (): Promise<void> => void calls.push("finish boots");
   const firstLogin = { lookEveryMs, finishBoots };
-  const creation = { launch, look, firstLogin, summary: { nodeCount } };
+  const creation = {
+    launch,
+    look,
+    firstLogin,
+    summary: { counts: { master: 0, agent: nodeCount, public_agent: 0 } },
+  };
   const progress = {
     ...silentProgress,
     waiting: (text: string) => void waits.push(`${seen.looks}: ${text}`),
