@@ -17,6 +17,7 @@ import {
   withAdvice,
 } from "./connections.ts";
 import { correctSleptClocks } from "./correct-slept-clocks.ts";
+import { wholeLines } from "./events/kept-output.ts";
 import { runRecorder } from "./events/record-event.ts";
 import { findNode } from "./find-cluster.ts";
 import { type FetchRequest, checkTarget, fetchFiles } from "./fetch.ts";
@@ -64,8 +65,11 @@ const mostKept = 4 * 1024 * 1024;
 /** Enough for the message that a login shell is unsuitable. */
 const leastKept = 4 * 1024;
 
-const keptCharactersOf = (nodes: number): number =>
-  Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes)));
+/** How many characters of a stream are kept. */
+const limitOf = ({ onLine, nodes }: NodesRun): number =>
+  onLine === undefined
+    ? Math.min(mostKept, Math.floor(mostKeptOfAll / (2 * nodes.length)))
+    : leastKept;
 
 /**
  * Runs a command as root on several nodes concurrently, with an empty stdin. A node that fails doesn't stop the others.
@@ -107,7 +111,7 @@ export async function runOnNodes(
   const outputs = () =>
     ended.map(({ node, stdout, stderr }) => ({
       node: nodeReference(node),
-      text: `${stdout}${stdout.endsWith("\n") ? "" : "\n"}${stderr}`,
+      text: [stdout, stderr].map((text) => wholeLines(text, limitOf(request))).join("\n"),
     }));
   const recorded = { ...request, outputs: request.keepsOutput === true ? outputs : undefined };
   using recorder = runRecorder(cluster, recorded, request.nodes, work);
@@ -136,7 +140,7 @@ async function runOnOneNode(
   const script = sessionScript(cluster, node, request);
   const lines = onLine && linesOf((stream, line) => onLine(node, stream, line));
   // What a node has printed stays, even if its connection is lost.
-  const limit = onLine === undefined ? keptCharactersOf(request.nodes.length) : leastKept;
+  const limit = limitOf(request);
   const kept = { stdout: createOutputTail(limit), stderr: createOutputTail(limit) };
   const texts = () => ({ stdout: kept.stdout.text(), stderr: kept.stderr.text() });
   const closed = new AbortController();

@@ -1,4 +1,5 @@
 /** The end of a command's output, as its event and the report show it. */
+import { createOutputTail } from "../../ssh/connection/command-output.ts";
 import { maskedPrintable } from "../../system/printable.ts";
 import { withoutPrivateKeys } from "../../system/private-keys.ts";
 
@@ -18,28 +19,28 @@ export interface NodeOutput {
  * in which secrets may be unknown.
  */
 export function createKeptOutput(keeps: boolean) {
-  const chunks: Buffer[] = [];
-  const kept = { bytes: 0, isCut: false };
+  const tail = createOutputTail(mostBytes);
+  const seen = { bytes: 0 };
   return {
     add: (chunk: Uint8Array): void => {
       if (!keeps) return;
-      // A copy, because a part of a buffer keeps all of it in memory.
-      chunks.push(Buffer.from(chunk.subarray(-mostBytes)));
-      kept.bytes += chunk.length;
-      for (let first = chunks[0]; first !== undefined; first = chunks[0]) {
-        if (kept.bytes - first.length < mostBytes) break;
-        chunks.shift();
-        kept.bytes -= first.length;
-        kept.isCut = true;
-      }
+      seen.bytes += chunk.length;
+      // In this encoding each byte is a character.
+      tail.add(Buffer.from(chunk.subarray(-mostBytes)).toString("latin1"));
     },
-    /** Without the rest of a line whose beginning is lost, which may be the rest of a secret. */
     outputs: (): readonly NodeOutput[] => {
-      const text = Buffer.concat(chunks).toString("utf8");
-      return [{ text: kept.isCut ? text.slice(text.indexOf("\n") + 1) : text }];
+      const text = Buffer.from(tail.text(), "latin1").toString("utf8");
+      return [{ text: seen.bytes > mostBytes ? withoutFirstLine(text) : text }];
     },
   };
 }
+
+/** The first line of a text whose beginning is lost may begin with the rest of a secret. */
+const withoutFirstLine = (text: string): string => /[\r\n](.*)$/s.exec(text)?.[1] ?? "";
+
+/** Returns the end of a text, of which no more than `limit` characters were kept, in whole lines. */
+export const wholeLines = (text: string, limit: number = mostBytes): string =>
+  text.length < limit ? text : withoutFirstLine(text.slice(-limit));
 
 /**
  * Returns the last lines of all outputs, masked and without terminal codes. Several outputs have
@@ -52,7 +53,7 @@ export function lastLines(
   const given = outputs.filter(({ text }) => text.trim() !== "").slice(0, mostLines);
   const share = Math.floor(mostLines / Math.max(1, given.length));
   return given.flatMap(({ node, text }) => {
-    const last = text.trimEnd().slice(-mostBytes).split("\n").map(lastState).join("\n");
+    const last = wholeLines(text.trimEnd()).split("\n").map(lastState).join("\n");
     const lines = maskedPrintable(withoutPrivateKeys(last), mask).split("\n").slice(-share);
     const name = node === undefined ? "" : `${node}: `;
     return lines.map((line) => shortened(`${name}${line.trimEnd()}`));

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { createKeptOutput, lastLines } from "../../../../src/cluster/events/kept-output.ts";
+import {
+  createKeptOutput,
+  lastLines,
+  wholeLines,
+} from "../../../../src/cluster/events/kept-output.ts";
 
 const mask = (text: string): string => text.replaceAll("s3cret", "***");
 const kept = (...chunks: readonly (string | Uint8Array)[]): readonly string[] => {
@@ -23,6 +27,15 @@ test("secrets are masked, also where they arrive in parts or are private keys, a
   const key = `-----BEGIN PRIVATE KEY-----\n${"A".repeat(64)}\n-----END PRIVATE KEY-----\n`;
   expect(kept(key).join("\n")).not.toContain("AAAA");
   expect(kept(`${"y".repeat(600)}s3c`, `ret${"x".repeat(65_533)}\n`, "end\n")).toEqual(["end"]);
+});
+
+test("no line is shown whose beginning is lost, with the rest of a secret", () => {
+  expect(kept(`s3c`, `ret${"x".repeat(70_000)}`)).toEqual([]);
+  expect(kept(`s3cret${"x".repeat(65_533)}\nend`)).toEqual(["end"]);
+  expect(wholeLines("cret is known\nend", 17)).toBe("end");
+  expect(wholeLines("cret is known", 13)).toBe("");
+  expect(wholeLines("is known\nend", 20)).toBe("is known\nend");
+  expect(lastLines([{ text: `s3cret${"x".repeat(65_533)}\nend` }], mask)).toEqual(["end"]);
 });
 
 test("characters that arrive in parts are whole", () => {
