@@ -5,7 +5,7 @@ import type {
   CreationRequest,
 } from "../../src/backend/contract.ts";
 import { Client } from "ssh2";
-import type { ClusterRecord } from "../../src/model/cluster-record.ts";
+import type { ClusterRecord, Counts, Role } from "../../src/model/cluster-record.ts";
 import { generateKeyPair } from "../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../src/ssh/openssh-files.ts";
 import { creationFiles } from "../../src/store/creation-folder.ts";
@@ -43,9 +43,14 @@ export function folderBackend(machines: FolderMachines): FolderBackend {
   return { backend, destroyed };
 }
 
+function countsOf({ nodes }: Pick<FolderMachines, "nodes">): Counts {
+  const count = (wanted: Role): number => nodes.filter(({ role }) => role === wanted).length;
+  return { master: count("master"), agent: count("agent"), public_agent: count("public_agent") };
+}
+
 /** The machines already run and have host keys, so that a creation only has to find them, and to log in with its own key. */
 function creationOf(
-  { clusterId: id, variant, counts }: CreationRequest<undefined>,
+  { clusterId: id, variant }: CreationRequest<undefined>,
   machines: FolderMachines,
   onLook: (cluster: ClusterRecord) => void,
 ): Creation {
@@ -56,7 +61,7 @@ function creationOf(
     ...state.folder!,
   });
   return {
-    summary: { counts, lines: [], facts: {} },
+    summary: { counts: countsOf(machines), lines: [], facts: {} },
     firstLogin: {
       lookEveryMs: 50,
       limitMs: 10_000,

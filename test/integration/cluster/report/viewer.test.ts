@@ -1,6 +1,7 @@
 /** The report as a person uses it: in Chromium, on a wide screen and a phone, in the dark, on paper, and without its script. */
 import { expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
 import { renderReport } from "../../../../src/cluster/report/render-report.ts";
@@ -95,6 +96,15 @@ test.skipIf(isSkipped)(
     await Bun.write(page, await html());
     const pictures = resolve(repository, process.env["CLUSTER_E2E_SCREENSHOTS"] ?? folder.path);
     await mkdir(pictures, { recursive: true });
+    const profile = join(folder.path, "profile");
+    await using _profile = {
+      // Chromium still writes to it while it ends.
+      [Symbol.asyncDispose]: async () =>
+        until("Chromium has ended", async () => {
+          await rm(profile, { recursive: true, force: true }).catch(() => {});
+          return !existsSync(profile);
+        }),
+    };
     using view = new Bun.WebView({
       width: 1280,
       height: 960,
@@ -105,7 +115,7 @@ test.skipIf(isSkipped)(
         stderr: "ignore",
         argv: ["--no-sandbox", "--no-first-run", "--disable-background-networking"],
       },
-      dataStore: { directory: join(folder.path, "profile") },
+      dataStore: { directory: profile },
     });
     const size = async (width: number, height: number) =>
       view.cdp("Emulation.setDeviceMetricsOverride", {
