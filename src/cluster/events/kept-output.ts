@@ -36,7 +36,10 @@ export function createKeptOutput(keeps: boolean) {
 }
 
 /** The first line of a text whose beginning is lost may begin with the rest of a secret. */
-const withoutFirstLine = (text: string): string => /[\r\n](.*)$/s.exec(text)?.[1] ?? "";
+function withoutFirstLine(text: string): string {
+  const end = text.search(/[\r\n]/);
+  return end === -1 ? "" : text.slice(end + 1);
+}
 
 /** Returns the end of a text, of which no more than `limit` characters were kept, in whole lines. */
 export const wholeLines = (text: string, limit: number = mostBytes): string =>
