@@ -1,11 +1,11 @@
 /** The report as a person uses it: in Chromium, on a wide screen and a phone, in the dark, on paper, and without its script. */
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
 import { renderReport } from "../../../../src/cluster/report/render-report.ts";
 import type { ClusterEvent, NewEvent } from "../../../../src/model/event.ts";
+import { argumentLists } from "../../../support/argument-lists.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
@@ -97,13 +97,14 @@ test.skipIf(isSkipped)(
     const pictures = resolve(repository, process.env["CLUSTER_E2E_SCREENSHOTS"] ?? folder.path);
     await mkdir(pictures, { recursive: true });
     const profile = join(folder.path, "profile");
-    await using _profile = {
-      // Chromium still writes to it while it ends.
-      [Symbol.asyncDispose]: async () =>
-        until("Chromium has ended", async () => {
-          await rm(profile, { recursive: true, force: true }).catch(() => {});
-          return !existsSync(profile);
-        }),
+    // All views share one Chromium, which writes to its profile until it has ended.
+    await using _chromium = {
+      [Symbol.asyncDispose]: async () => {
+        Bun.WebView.closeAll();
+        await until("Chromium has ended", () =>
+          Promise.resolve(argumentLists().every((words) => !words.includes(profile))),
+        );
+      },
     };
     using view = new Bun.WebView({
       width: 1280,
