@@ -6,10 +6,11 @@
 # it works and fails in turn, or 0 and 0. Prints why it cannot begin.
 
 PATH=$PATH:/usr/sbin:/sbin
+lack='dmsetup is missing: install the package dmsetup (device-mapper on relatives of Red Hat)'
 
 begin() {
   [ -d "$IO" ] || fail "it has no folder $IO"
-  command -v dmsetup >/dev/null || fail 'it has no dmsetup: install the package dmsetup (device-mapper on relatives of Red Hat)'
+  command -v dmsetup >/dev/null || fail "$lack"
   find_device || fail "$IO is not on a device of device mapper. Mount a logical volume there, or a device that dmsetup makes of a file"
   for each in / /etc /home /root /usr /var /var/log; do
     [ "$(stat -c %d "$each")" != "$(stat -c %d "$IO")" ] ||
@@ -57,6 +58,7 @@ is_suspended() { dmsetup info --columns --noheadings --options suspended "$devic
 # What the device is, and how many microseconds a read takes that no cache answers: "stalled" if it does not end, "failed"
 # if it fails. A device that fails in turn is read until it does.
 measure() {
+  command -v dmsetup >/dev/null || echo "lack=$lack"
   find_device || {
     echo io=unknown
     return 0

@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 begin() {
   lock
-  command -v tc >/dev/null || fail 'it has no tc: install the package iproute2 (iproute-tc on relatives of Red Hat)'
+  command -v tc >/dev/null || fail "$(no_tc)"
   echo "$NETEM" >"$FOLDER/$ID.netem"
   [ -z "$TOWARDS" ] || echo "$TOWARDS" >"$FOLDER/$ID.towards"
   shape || {
@@ -17,6 +17,8 @@ begin() {
     fail "$(lack)"
   }
 }
+
+no_tc() { echo 'tc is missing: install the package iproute2 (iproute-tc on relatives of Red Hat)'; }
 
 lack() { echo "tc cannot delay packets: does the kernel have sch_netem, sch_prio and cls_u32? Containers have the kernel of the engine's computer: try modprobe sch_netem there (on relatives of Red Hat, kernel-modules-extra has it)"; }
 
@@ -27,14 +29,18 @@ heal() {
 }
 
 measure() {
+  command -v tc >/dev/null || {
+    echo "lack=$(no_tc)"
+    return 0
+  }
   queue=$(tc qdisc show dev "$(device)" 2>/dev/null | grep netem | tr '\n' ' ')
   echo "queue=$queue"
   [ -n "$queue" ] || can_delay || echo "lack=$(lack)"
 }
 
-# Tries it in a network of its own. Where there is neither tc nor such a network, the fault itself finds out.
+# Tries it in a network of its own. Where there is no such network, the fault itself finds out.
 can_delay() {
-  command -v tc >/dev/null && unshare -n true 2>/dev/null || return 0
+  unshare -n true 2>/dev/null || return 0
   unshare -n sh -c 'tc qdisc add dev lo root handle 1: prio && tc qdisc add dev lo parent 1:1 netem delay 1ms &&
     tc filter add dev lo parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1' 2>/dev/null
 }

@@ -6,6 +6,7 @@
 PATH=$PATH:/usr/sbin:/sbin
 table=cluster_e2e_$ID
 chain=e2e-$ID
+lack='nft and iptables are missing: install the package nftables on the node'
 
 # The hardware addresses of the nodes that are on the same network: a node may also send from addresses that move
 # between nodes, and over IPv6. One that the way to other networks has too, as behind a proxy of addresses, is not used.
@@ -65,9 +66,11 @@ begin() {
   elif command -v iptables >/dev/null; then
     filter_with_iptables || fail 'iptables cannot filter packets: does the kernel have iptable_raw?'
   else
-    fail 'it has neither nft nor iptables: install the package nftables on it'
+    fail "$lack"
   fi
 }
+
+measure() { command -v nft >/dev/null || command -v iptables >/dev/null || echo "lack=$lack"; }
 
 heal() {
   for family in ip ip6; do

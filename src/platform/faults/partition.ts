@@ -82,6 +82,7 @@ const dropping = (node: NodeRecord, from: readonly NodeRecord[]): FaultPart => (
   values: { SOURCES: from.map(privateAddressOf).join(" ") },
   peers: from,
   links: from,
+  measure: {},
 });
 
 /** Whether two of so many nodes, by their numbers, are cut off from each other. */
