@@ -32,8 +32,10 @@ const platforms: readonly Platform[] = [
     put: (value) => `./sql "INSERT INTO kept VALUES ('${value}')"`,
     get: "./sql 'SELECT value FROM kept ORDER BY 1'",
     leader: "./leader",
-    // PostgreSQL can wait for ever for the log of a former leader; Patroni looks at that only when it starts.
-    recover: "systemctl restart patroni",
+    // PostgreSQL can wait for ever for the log of a former leader; Patroni looks at that only when it starts. Who leads or
+    // follows is left alone: its restart could begin the same again.
+    recover:
+      "curl --silent --max-time 5 http://$CLUSTER_PRIVATE_ADDRESS:8008/patroni | jq --exit-status '.state == \"running\"' || systemctl restart patroni",
     upgraded: "./sql 'SHOW log_min_duration_statement' | grep 5s",
   },
   {
@@ -67,7 +69,6 @@ const containers = (): TestContainers => state.containers!;
 
 beforeAll(async () => {
   state.containers = await startTestContainers();
-  await nameDebianBase("12");
 }, limitMs);
 
 afterAll(async () => {
@@ -86,7 +87,7 @@ const shell = async (id: string, node: string, line: string): Promise<string> =>
   on(id, ["run", "--node", node, line]);
 
 async function ready({ recover }: Platform, id: string): Promise<void> {
-  for (const _attempt of recover === undefined ? [] : [1, 2, 3]) {
+  for (const _attempt of recover === undefined ? [] : [1, 2, 3, 4, 5]) {
     const waited = await containers().run(["wait", "-c", id, "--timeout", "2m"], { limitMs });
     if (waited.status === 0) return;
     await on(id, ["run", "--node", "all", recover!]);
@@ -124,6 +125,7 @@ test.each(platforms)(
   async (platform) => {
     const id = containers().id(platform.name);
     const folder = join(repository, "test", "platforms", platform.name);
+    await nameDebianBase("12");
     await on(id, ["create", "--wait", "--timeout", "15m", folder]);
     await shell(id, "master_0", platform.begin);
     await put(platform, id, "master_0", "begun");
