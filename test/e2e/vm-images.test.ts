@@ -4,8 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { onNodes } from "./support/copies.ts";
-import { writeEmptyPlatform } from "./support/empty-platform.ts";
-import { buildUsualImage, startTestVms } from "./support/test-vms.ts";
+import { armProgram, buildUsualImage, startTestVms } from "./support/test-vms.ts";
 
 const active = (...units: readonly string[]): string =>
   `systemctl is-active ${units.join(" ")} | sort -u`;
@@ -33,10 +32,11 @@ test.skipIf(!isChosen).each([
     },
   ],
   ["lvm", { agents: 0, runs: active("NetworkManager"), shown: "active", fileSystem: "xfs" }],
+  ["arm64", { agents: 0, runs: "uname -m", shown: "aarch64", fileSystem: "ext4" }],
 ] as const)(
   "%s: nodes have names, a network and the whole disk, and boot again (with CLUSTER_E2E_VM_IMAGES=all)",
   async (kind, { agents, runs, shown, fileSystem }) => {
-    await using vms = await startTestVms();
+    await using vms = await startTestVms(kind === "arm64" ? armProgram : undefined);
     const done = async (...words: readonly string[]): Promise<void> => {
       const ran = await vms.run(words);
       expect(ran.status, ran.stderr).toBe(0);
@@ -53,8 +53,7 @@ test.skipIf(!isChosen).each([
       "--image",
       await buildUsualImage(kind),
     ];
-    const platform = await writeEmptyPlatform(vms.folder);
-    await done("create", "--wait", "-c", id, ...nodes, ...machines, platform);
+    await done("create", "--wait", "-c", id, ...nodes, ...machines, "example:bare");
     const names = { master_0: "master-0", ...(agents > 0 && { agent_0: "agent-0" }) };
     expect(await onNodes(vms, id, "hostname")).toEqual(names);
     expect(await onNodes(vms, id, runs)).toMatchObject({ master_0: shown });

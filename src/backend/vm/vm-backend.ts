@@ -28,9 +28,9 @@ import { VmCreation } from "./vm-creation.ts";
 import { vmPower } from "./vm-power.ts";
 
 /** Opens clusters of QEMU virtual machines on this machine. Everything known about them is in their folders. */
-export function createVmBackend(runtime: Runtime) {
+export function createVmBackend(runtime: Runtime, architecture = hostArchitecture()) {
   const { clock, environment } = runtime;
-  const qemu = openQemu(runtime, hostArchitecture());
+  const qemu = openQemu(runtime, architecture);
   const root = join(stateFolder(environment), "vm");
   const readPresent = async (): Promise<readonly StoredCluster[]> =>
     (await readClusters(root)).filter(({ facts }) => !isOver(endOf(facts), clock));

@@ -26,9 +26,16 @@ export const buildVmImage = async (
   ...words: readonly ("--docker" | "--networkd" | "--debian-11")[]
 ): Promise<string> => make("test/vm-image/build", words);
 
+/** The program for virtual machines on a computer with an ARM processor. */
+export const armProgram: readonly string[] = [
+  process.execPath,
+  join(repository, "test", "support", "arm-vm-program.ts"),
+];
+
 /** Path of a disk image of Debian 13 as people have it. */
-export const buildUsualImage = async (kind: "netplan" | "lvm" | "btrfs"): Promise<string> =>
-  make("test/vm-image/usual", [kind]);
+export const buildUsualImage = async (
+  kind: "netplan" | "lvm" | "btrfs" | "arm64",
+): Promise<string> => make("test/vm-image/usual", [kind]);
 
 /** A folder for the PATH, in which QEMU is that of a newer Debian: 13, unless CLUSTER_E2E_VM_QEMU is `sid`. */
 export const newerQemu = async (): Promise<string> =>
@@ -47,7 +54,8 @@ mkdir /sys/power/suspend_stats
 echo 1 >/sys/power/suspend_stats/success
 exec "$0" "$@"`;
 
-export async function startTestVms(): Promise<TestVms> {
+/** The program is that of the executable, or another one. */
+export async function startTestVms(command?: readonly string[]): Promise<TestVms> {
   const folder = await temporaryFolder();
   const prefix = `e2e-${randomBytes(4).toString("hex")}`;
   const state = join(folder.path, "state");
@@ -59,7 +67,11 @@ export async function startTestVms(): Promise<TestVms> {
     CI: "true",
   };
   const stateFolder = join(state, "cluster-e2e", "vm");
-  const program = testProgram("cluster-vm", { environment, limitMs: 7_000_000 });
+  const program = testProgram("cluster-vm", {
+    environment,
+    limitMs: 7_000_000,
+    ...(command && { command }),
+  });
   return {
     folder: folder.path,
     stateFolder,
