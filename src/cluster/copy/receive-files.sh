@@ -24,10 +24,10 @@ if ! [ -O . ] || [ "$(basename -- "$(pwd -P)")" != "${stage##*/}" ]; then
   exit 1
 fi
 tar --extract --preserve-permissions --no-same-owner --file=-
-# Folders that exist keep their owner and mode, which cp would take from here.
+# Folders that exist keep their owner and mode, which cp would take from here, and have changed now.
 find . -mindepth 1 -type d -exec sh -c '
   for each; do
-    [ ! -d "../$each" ] || { chown --reference="../$each" -- "$each" && chmod --reference="../$each" -- "$each"; } || exit
+    [ ! -d "../$each" ] || { chown --reference="../$each" -- "$each" && chmod --reference="../$each" -- "$each" && touch -- "$each"; } || exit
   done' sh {} +
 # Hard links need no space, but some file systems have none.
 for each in * .[!.]* ..?*; do

@@ -1,5 +1,7 @@
+import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
-import { basename, posix, resolve } from "node:path";
+import { basename, join, posix, resolve } from "node:path";
+import { Readable } from "node:stream";
 import { ClusterError, quoted, systemReason } from "../../errors.ts";
 import { type Checked, problem } from "../../model/checked.ts";
 import type { Connection } from "../../ssh/connection/connection.ts";
@@ -20,7 +22,11 @@ interface SendRequest {
   readonly folder: string;
   /** Paths are relative to that folder. */
   readonly files: readonly ListedFile[];
+  /** The folders of these files, each behind those above it; not those that are only in `folder`. */
+  readonly folders: readonly TarFile[];
 }
+
+type SentFiles = Pick<SendRequest, "files" | "folders">;
 
 const atOnce = 16;
 
@@ -56,7 +62,9 @@ export async function parseSendRequest(
   const problems = lists.flatMap((each) => each.problems ?? []);
   if (problems.length > 0) return { problems };
   const folder = isFolder ? posix.join(target, ".") : posix.dirname(target);
-  return { value: { target, folder, files: lists.flatMap((each) => each.value ?? []) } };
+  const found = lists.flatMap((each) => each.value ?? []);
+  const files = found.flatMap((each) => each.files);
+  return { value: { target, folder, files, folders: found.flatMap((each) => each.folders) } };
 }
 
 /** The problem with a path on nodes that doesn't begin with `/`, or has control characters. */
@@ -67,19 +75,23 @@ async function listSource(
   path: string,
   name: string,
   signal: AbortSignal,
-): Promise<Checked<readonly ListedFile[]>> {
+): Promise<Checked<SentFiles>> {
   try {
     const source = await realpath(path);
     const information = await stat(source);
-    if (information.isFile())
-      return {
-        value: [{ ...factsOf(source, information), path: name, mode: information.mode & 0o777 }],
-      };
+    if (information.isFile()) {
+      const file = { ...factsOf(source, information), path: name, mode: information.mode & 0o777 };
+      return { value: { files: [file], folders: [] } };
+    }
     if (!information.isDirectory()) return problem(`${path} is neither a file nor a folder`);
     const { value, problems } = await listFiles(source, {}, signal);
     if (problems !== undefined) return { problems };
     if (value.length === 0) return problem(`${path} has no files`);
-    return { value: value.map((file) => ({ ...file, path: `${name}/${file.path}` })) };
+    const files = value.map((file) => ({ ...file, path: `${name}/${file.path}` }));
+    const toFolder = async (inner: string) =>
+      tarFolder(posix.join(name, inner), await stat(join(source, inner)));
+    const folders = await mapConcurrently([...foldersOf(value)], atOnce, toFolder, signal);
+    return { value: { files, folders } };
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
@@ -89,14 +101,32 @@ async function listSource(
   }
 }
 
+/** The paths of the folders of files, `.` first, each behind those above it. */
+function foldersOf(files: readonly ListedFile[]): ReadonlySet<string> {
+  const folders = new Set(["."]);
+  for (const { path } of files) {
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
+      folders.add(path.slice(0, end));
+  }
+  return folders;
+}
+
+const tarFolder = (path: string, { mode, mtimeMs }: Stats): TarFile => ({
+  name: `${path}/`,
+  mode: mode & 0o777,
+  modifiedMs: mtimeMs,
+  sizeBytes: 0,
+  contents: () => Readable.from([]),
+});
+
 /** Sends files to a node, as root, all or nothing. Throws `transfer-failed` or `connection-failed`. */
 export async function sendFiles(
-  { target, folder, files }: SendRequest,
+  { target, folder, files, folders }: SendRequest,
   { connection, node }: { readonly connection: Connection; readonly node: string },
   signal: AbortSignal,
 ) {
   const argv = ["sh", "-c", shellText(receiveFiles), "e2e-receive-files", folder];
-  const stdin = tarStream(files.map(tarFile));
+  const stdin = tarStream([...folders, ...files.map(tarFile)]);
   const { status, stderr } = await connection.run({ argv, sudo: true, stdin }, signal);
   if (status !== 0) {
     const reason = outsideReason(stderr) || `status ${status}`;

@@ -1,7 +1,7 @@
 /** `run` with a real sshd, on which no platform is installed. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
@@ -239,6 +239,25 @@ exit 7
       "master_0:/a one master_0:/b",
     ])
       expect((await failureOf(cp(words))).id).toBe("bad-usage");
+  });
+
+  test("cp keeps the permissions of new folders on nodes, and of folders that are there", async () => {
+    await using node = await openNode();
+    const at = (path: string): string => join(node.folder, path);
+    const modeOf = async (path: string) => ((await stat(at(path))).mode & 0o777).toString(8);
+    await mkdir(at("own/private/inner"), { recursive: true });
+    for (const path of ["own", "own/private", "own/private/inner"]) await chmod(at(path), 0o700);
+    await writeFile(at("own/private/inner/key"), "k");
+    await mkdir(at("node/there/private"), { recursive: true });
+    await chmod(at("node/there/private"), 0o751);
+    const { data } = await node.run(`own master_0:${at("node")}/`, undefined, "cp");
+    expect(data).toEqual({ nodes: [{ reference: "master_0", files: 1, bytes: 1 }] });
+    await node.run(`own master_0:${at("node/there")}`, undefined, "cp");
+    const modes = ["own", "own/private", "own/private/inner", "there", "there/private"].map(
+      async (path) => modeOf(`node/${path}`),
+    );
+    expect(await Promise.all(modes)).toEqual(["700", "700", "700", "755", "751"]);
+    expect(await readFile(at("node/there/private/inner/key"), "utf8")).toBe("k");
   });
 
   test("cp names a file that became shorter while it was fetched", async () => {
