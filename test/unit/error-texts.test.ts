@@ -161,7 +161,7 @@ const table: Partial<Record<ErrorId, readonly (readonly [Failing, string])[]>> =
   "not-permitted": [
     [
       () => answer("UnauthorizedOperation", "You may not.", 403),
-      "The account may not call ec2:RunInstances with the credentials from the variables: You may not (UnauthorizedOperation). → Allow ec2:RunInstances for this user or role. The API's encoded authorization message is in the log, and shown with -v.",
+      "The account may not call ec2:RunInstances with the credentials from the variables: You may not (UnauthorizedOperation). → Allow ec2:RunInstances for this user or role.",
     ],
   ],
   "no-default-network": [

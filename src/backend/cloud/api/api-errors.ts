@@ -43,7 +43,7 @@ export function callFailure(error: unknown, context: CallContext): ClusterError 
     advice.id,
     `${advice.what(context)}: ${message} (${code}).${endpointText(context)}`,
     {
-      hint: advice.hint(context, plainMessage),
+      hint: advice.hint(context, plainMessage) + encodedHint(error),
       facts,
       transient: advice.transient ?? false,
       cause: error,
@@ -199,6 +199,12 @@ function factsOf(error: unknown) {
     requestId: metadata?.requestId,
   };
 }
+
+/** EC2 sends such a message with some refusals only. Those of Describe actions have none. */
+const encodedHint = (error: unknown): string =>
+  encodedMessage(error) === undefined
+    ? ""
+    : " The API's encoded authorization message is in the log, and shown with -v.";
 
 const encoded = /Encoded authorization failure message: *(\S+)/;
 

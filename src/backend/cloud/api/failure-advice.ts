@@ -98,8 +98,7 @@ export const adviceTable: readonly Advice[] = [
     id: "not-permitted",
     what: (context) =>
       `The account may not call ec2:${context.action} with the credentials from ${context.credentialSource}`,
-    hint: (context, message) =>
-      `${permissionHint(context, message)} The API's encoded authorization message is in the log, and shown with -v.`,
+    hint: permissionHint,
   },
   {
     codes: ["OptInRequired"],

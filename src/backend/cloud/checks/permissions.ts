@@ -4,7 +4,7 @@ import { type ClusterError, hintOf, messageOf } from "../../../errors.ts";
 import { moreDetail, optionName } from "../../../references.ts";
 import { type Check, type Outcome, fail, pass, skip, warn } from "../../../model/check.ts";
 import { version } from "../../../version.ts";
-import { isFailure } from "../api/api-errors.ts";
+import { encodedMessage, isFailure } from "../api/api-errors.ts";
 import type { Action } from "../api/api.ts";
 import { launchRequest } from "../launch/launch.ts";
 import { metadataText } from "../launch/look-at-machines.ts";
@@ -48,11 +48,10 @@ async function tryReading(read: () => Promise<unknown>): Promise<Outcome> {
 }
 
 function denied(error: ClusterError): Outcome {
-  const action = String(error.facts["action"]);
-  return fail(
-    messageOf(error),
-    `Allow ec2:${action} for this user or role. ${moreDetail("-v", "the API's encoded authorization message")}`,
-  );
+  const remedy = `Allow ec2:${String(error.facts["action"])} for this user or role.`;
+  const detail = moreDetail("-v", "the API's encoded authorization message");
+  const hasDetail = encodedMessage(error.cause) !== undefined;
+  return fail(messageOf(error), hasDetail ? `${remedy} ${detail}` : remedy);
 }
 
 /** Turns the lack of a permission that clusters can do without into a warning. */

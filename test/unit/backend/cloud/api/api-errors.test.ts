@@ -110,6 +110,12 @@ test("a missing permission names the action; the encoded part goes elsewhere", (
     `"The account may not call ec2:RunInstances with the credentials from profile "dev" (CLOUD_PROFILE): You are not authorized (UnauthorizedOperation)."`,
   );
   expect(encodedMessage(error)).toBe("abcDEF-123");
+  expect(failure.hint).toEndWith("message is in the log, and shown with -v.");
+});
+
+test("without an encoded part, the hint doesn't promise one", () => {
+  const error = answer("UnauthorizedOperation", "You are not authorized.", 403);
+  expect(callFailure(error, context).hint).toBe("Allow ec2:RunInstances for this user or role.");
 });
 
 test("only a definite no means that nothing was done", () => {
