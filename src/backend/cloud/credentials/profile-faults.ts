@@ -27,7 +27,16 @@ export function profileFault(profile: Profile): ProfileFault | undefined {
 }
 
 /** The section may be there, but in a form that isn't read. */
-function otherHeader({ headers, files }: Profile, name: string): ProfileFault | undefined {
+function otherHeader(
+  { headers, sections, files }: Profile,
+  name: string,
+): ProfileFault | undefined {
+  // The SDK's name for `[profile dev]` where profiles have no such word before their names.
+  if (sections[`profile.${name}`] !== undefined && isReadable(name))
+    return {
+      problem: `the section [profile ${name}] in ${files.filepath} is not read as profile "${name}"`,
+      remedy: `Write it as [${name}] there.`,
+    };
   const found = headers.find((header) => nameIn(header) === name);
   if (found === undefined) return undefined;
   if (found === `profile ${name}` && isReadable(name))

@@ -202,6 +202,17 @@ test.each([
   expect(unmarked(messageOf(failure))).toMatch(problem);
 });
 
+test("a section of the credentials file that begins with profile, as in the config file, is named", async () => {
+  await using folder = await scratchFolder();
+  const file = join(folder.path, "credentials");
+  await writeFile(file, "[profile dev]\naws_access_key_id = A\naws_secret_access_key = s\n");
+  const source = await findSource({ ...dev, AWS_SHARED_CREDENTIALS_FILE: file });
+  expect(source.hint).toEndWith(" Write it as [dev] there.");
+  expect((await failureOf(source.provide())).message).toBe(
+    `the section [profile dev] in ${file} is not read as profile "dev"`,
+  );
+});
+
 test("shared files that cannot be read are named with the reason", async () => {
   await using folder = await scratchFolder();
   const source = await findSource({ ...dev, AWS_CONFIG_FILE: folder.path });
