@@ -56,6 +56,17 @@ test("each command in the recipes is one that the program accepts", async () => 
   }
 });
 
+test("in a checkout, links in the place of what a job writes and keeps are removed before", () => {
+  const { create, test: tested } = parse(recipes[1]!) as Record<
+    "create" | "test",
+    { readonly script: readonly string[] }
+  >;
+  const before = ({ script }: typeof create, writes: string) =>
+    script[script.findIndex((line) => line.includes(writes)) - 1];
+  expect(before(create, ">cluster.age")).toBe("rm -rf cluster.age");
+  expect(before(tested, ":results/")).toBe("rm -rf results");
+});
+
 interface OneJob {
   readonly jobs?: {
     readonly test: {
