@@ -69,7 +69,7 @@ export const sessionOptions = {
     flag: "--env",
     placeholder: "<KEY>=<VALUE>",
     summary:
-      "Environment variable for the command; overrides all others. Its value is masked in recorded commands, and in all output if the key looks like that of a secret",
+      "Environment variable for the command; overrides all others. Its value is masked in recorded commands and, if the key looks like that of a secret, in what this program says itself; the command's own output passes unchanged on one node and with --local",
     repeatable: true,
   }),
   environmentFile: option(
