@@ -39,6 +39,9 @@ export const habitsOf = (program: string): Habits => ({
       "list --cluster-id",
       `--cluster-id: list shows all clusters; for one, type ${program} inspect -c CLUSTER_ID`,
     ],
+    ...["-r", "-R", "--recursive"].map(
+      (flag) => [`cp ${flag}`, `${flag}: not needed, since cp copies folders by itself`] as const,
+    ),
     ["run -i", "-it: not needed, since run passes the terminal through by itself"],
     ["run -t", "-it: not needed, since run passes the terminal through by itself"],
   ]),

@@ -73,6 +73,7 @@ test.each([
   ["run --name x ls", ["--name: no such option; did you mean --cluster-id?"]],
   ["inspect --id x", ["--id: no such option; did you mean --cluster-id?"]],
   ["run -n agent_0 ls", ["-n: no such option; did you mean --node?"]],
+  ["cp -r ./d master_0:/tmp/", ["-r: not needed, since cp copies folders by itself"]],
   ["run -it bash", ["-it: not needed, since run passes the terminal through by itself"]],
   [
     "list -c x",
