@@ -17,6 +17,13 @@ export function admissionProblem(text: string): string | undefined {
   return `"${text}" is an IPv6 range, but nodes have IPv4 addresses only`;
 }
 
+/**
+ * Whether a valid range means every address without saying so: the cloud reads `192.0.2.7/0` as
+ * `0.0.0.0/0`, since it clears the bits after the prefix.
+ */
+export const isOpenByMistake = (text: string): boolean =>
+  normalizeCidr(text).endsWith("/0") && !["0.0.0.0/0", "::/0"].includes(normalizeCidr(text));
+
 /** Returns the range in the form that EC2 requires: a single address becomes a range of one. */
 export function normalizeCidr(text: string): string {
   const { address, bits } = split(text);

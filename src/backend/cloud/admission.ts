@@ -5,7 +5,13 @@ import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Runtime, Work } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../admission.ts";
 import { shownId } from "../shared/foreign-resource.ts";
-import { admissionProblem, admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
+import {
+  admissionProblem,
+  admissions,
+  cidrProblem,
+  isOpenByMistake,
+  normalizeCidr,
+} from "./admin-cidrs.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
 import { isAllowedAddress } from "./launch/look-at-machines.ts";
@@ -84,12 +90,11 @@ async function revoke(
   }
 }
 
-/** Only `0.0.0.0/0` and `::/0` may mean every address: the cloud also reads `192.0.2.7/0` as `0.0.0.0/0`. */
+/** Only `0.0.0.0/0` and `::/0` may mean every address. */
 function parseRange(given: string, problemOf: (text: string) => string | undefined): string {
   const problem = problemOf(given);
   if (problem !== undefined) throw new ClusterError("bad-usage", `${problem}.`);
-  const range = normalizeCidr(given);
-  if (!range.endsWith("/0") || range === "0.0.0.0/0" || range === "::/0") return range;
+  if (!isOpenByMistake(given)) return normalizeCidr(given);
   throw new ClusterError("bad-usage", `${quoted(given)} contains every address.`, {
     hint: "Pass a longer prefix, such as /32 for one address. To admit everyone, pass 0.0.0.0/0.",
   });

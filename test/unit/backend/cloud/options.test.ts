@@ -53,6 +53,10 @@ test("subnet and image reach the creation", () => {
 
 const half = "`image` and `sshUser`: pass both or neither";
 test.each([
+  [
+    { adminCidrs: ["0.0.0.0/0", "192.0.2.7/0"] },
+    '`adminCidrs`: "192.0.2.7/0" contains every address: pass a longer prefix, such as /32 for one address, or 0.0.0.0/0 to admit everyone',
+  ],
   [{ image: "ami-01234567" }, half],
   [{ sshUser: "me" }, half],
   [
