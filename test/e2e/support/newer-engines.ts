@@ -23,7 +23,7 @@ export interface NewerComputer extends AsyncDisposable {
   program(...words: readonly string[]): Promise<string>;
 }
 
-/** What each of its programs gets, and nothing else. */
+/** What each of its programs gets, besides the name of the test's folder. */
 const environment = [
   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "HOME=/exchange",
@@ -60,7 +60,8 @@ export async function startNewerComputer(
     await holder.exited;
   });
   const enter = ["nsenter", `--target=${holder.pid}`, "--mount", "--net", "env", "-i"];
-  const inside = [...enter, ...environment];
+  // By the name of its folder, `scripts/test` finds what an interrupted test leaves running.
+  const inside = [...enter, ...environment, `TEST_FOLDER=${folder.path}`];
   await until("the other root is there", async () => Bun.file(join(work, "ready")).exists());
   const program = (...words: readonly string[]): Promise<string> =>
     runEngine(inside[0]!, [...inside.slice(1), ...words], {});
