@@ -2,9 +2,12 @@ import { optionName } from "../../references.ts";
 import { numbered } from "../../system/amounts.ts";
 import { type Observed, faultRow, textOption, wordOption } from "./fault-kind.ts";
 
-/** Without these, nobody could log in to heal a fault, and nothing would end it: each fault ends when a sleep does. */
+/**
+ * Without these, nobody could log in to heal a fault, and nothing would end it: each fault ends when a sleep does. From
+ * OpenSSH 9.8 on, sshd-session and sshd-auth serve logins.
+ */
 const vital =
-  /^(?:sleep|sh|sshd?(?:@.*)?|systemd(?:-.*)?|init|dbus(?:-.*)?|user@.*)(?:\.service)?$/;
+  /^(?:sleep|sh|sshd?(?:[@-].*)?|systemd(?:-.*)?|init|dbus(?:-.*)?|user@.*)(?:\.service)?$/;
 const isVital = (name: string | undefined): boolean => name !== undefined && vital.test(name);
 
 const pidOf = ({ measured }: Observed): string | undefined => measured.get("pid");
