@@ -202,12 +202,14 @@ interface MachineCopy {
   readonly hosts: readonly NodeFacts[];
   readonly deadline: Date | undefined;
   readonly publicKey: string;
+  /** Run at every boot; see `nameServerScripts`. */
+  readonly scripts: readonly string[];
 }
 
 export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<void> {
   const from = machineFiles(origin.directory, origin.node);
   const saved = savedFiles(origin.node);
-  const { node, place, publicKey, deadline } = copy;
+  const { node, place, publicKey, deadline, scripts } = copy;
   const to = machineFiles(copy.directory, node);
   await mkdir(to.folder, { recursive: true, mode: 0o700 });
   try {
@@ -225,7 +227,15 @@ export async function copyMachine(origin: Origin, copy: MachineCopy): Promise<vo
       hostname: nodeHostname(node),
       place,
       // It gets its host key where no process of the node can read it.
-      boot: { user: sshUser, publicKey, hostKey: undefined, deadline, hosts, lingers: true },
+      boot: {
+        user: sshUser,
+        publicKey,
+        hostKey: undefined,
+        deadline,
+        hosts,
+        lingers: true,
+        scripts,
+      },
     });
   } catch (error) {
     throw copyFailure(error, node, "copied");

@@ -17,6 +17,7 @@ import {
 } from "../cluster-facts.ts";
 import { describeLayers, layersBelow } from "../images/base-layers.ts";
 import { connectAlone } from "../machines/forwards.ts";
+import { nameServerScripts } from "../machines/host-ipv6.ts";
 import { findFreePorts, lookAtMachines, openPorts, readOwnCluster } from "../machines/launch.ts";
 import { forwardAddress } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
@@ -147,6 +148,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
     signal: AbortSignal,
   ): Promise<void> {
     const hosts = facts.nodes;
+    const scripts = await nameServerScripts();
     const copy = async (node: NodeFacts, place: number): Promise<void> => {
       const origin = {
         directory: files.directory,
@@ -160,6 +162,7 @@ export class VmCopy extends VmMachines<ClaimedMachines> implements Creation {
         place,
         hosts,
         publicKey,
+        scripts,
         deadline: endOf(facts).expiresAt,
       });
     };

@@ -44,6 +44,7 @@ async function openCopy() {
           place: 0,
           hosts: [node],
           publicKey: "ssh-ed25519 AAAA",
+          scripts: ["echo names"],
           deadline: new Date(1_700_000_000_000),
         },
       ),
@@ -62,7 +63,12 @@ test("a machine without firmware of its own is copied with its disk and a seed t
     "local-hostname": "public-agent-2",
   });
   const userData = await opened.read("seed/user-data");
-  for (const part of ["ssh-ed25519 AAAA", "linger", "cluster-e2e-deadline 1700000000"])
+  for (const part of [
+    "ssh-ed25519 AAAA",
+    "linger",
+    "cluster-e2e-deadline 1700000000",
+    "echo names",
+  ])
     expect(userData).toContain(part);
   expect(userData).not.toContain("ssh_keys");
   expect((await stat(opened.to.folder)).mode & 0o777).toBe(0o700);
