@@ -10,12 +10,12 @@ import { readBody, parseJson } from "../../../system/files/read-text.ts";
 import { RefusedAnswer, mostBytes, requestFile } from "../../../system/network.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
-import { outsideLine } from "../../../system/printable.ts";
+import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import type { Environment, Work } from "../../../system/runtime.ts";
 import { downloadToCache } from "../../shared/cached-download.ts";
 import { type VmOptions, isUrl } from "../options.ts";
 import type { Architecture } from "../qemu/architecture.ts";
-import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
+import { type Qemu, isLocked, qemuFailure } from "../qemu/qemu.ts";
 import {
   type Sum,
   findSum,
@@ -272,7 +272,9 @@ export async function readImageFacts(
   signal: AbortSignal,
 ): Promise<ImageFacts> {
   const end = await qemu.image(["info", "--output=json", path], signal);
-  if (end.status !== 0) throw noImage(path, messageOf(qemuFailure("qemu-img info", end)));
+  if (end.status !== 0 && isLocked(end)) throw inUse(path);
+  if (end.status !== 0)
+    throw noImage(path, withoutFullStop(messageOf(qemuFailure("qemu-img info", end))));
   const info = read.anyMapping(parseJson(end.stdout)) ?? {};
   const { format, "virtual-size": sizeBytes } = info;
   if (format !== "qcow2" && format !== "raw")
@@ -338,6 +340,16 @@ export function assertDiskIsLargeEnough({ path, sizeBytes }: ImageFacts, megabyt
     },
   );
 }
+
+const inUse = (path: string): ClusterError =>
+  new ClusterError(
+    "image-not-found",
+    `Nodes cannot be created from ${path}: another program, such as a virtual machine, writes to it.`,
+    {
+      hint: "Shut that down first, or pass a copy of the image that nothing writes to.",
+      facts: { image: path },
+    },
+  );
 
 const noImage = (path: string, reason: string): ClusterError =>
   new ClusterError(

@@ -120,8 +120,15 @@ const tooSlow = (program: string): ClusterError =>
     facts: { program },
   });
 
-const reasonIn = (text: string): string =>
-  withoutFullStop(outside((plainLines(text, 1)[0] ?? "").replace(/^qemu[\w-]*: /, "")));
+/** Whether QEMU refuses a file because another program has it open. */
+export const isLocked = ({ stderr }: Pick<ProgramEnd, "stderr">): boolean =>
+  /Failed to get (?:shared )?"[\w ]+" lock/.test(stderr);
+
+/** The last line, or the one before a question that QEMU adds. */
+const reasonIn = (text: string): string => {
+  const said = plainLines(text, 2).findLast((line) => !line.startsWith("Is another process using"));
+  return withoutFullStop(outside((said ?? "").replace(/^qemu[\w-]*: /, "")));
+};
 
 /** QEMU's option lists require a doubled comma. */
 export const escaped = (text: string): string => text.replaceAll(",", ",,");

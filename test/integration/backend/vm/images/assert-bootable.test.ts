@@ -148,6 +148,29 @@ test.skipIf(!isHere)("a disk with a boot loader passes, in both formats", async 
   expect(await check("arm64", forUefi)).toMatchObject({ format: "raw" });
 });
 
+test.skipIf(!isHere || Bun.which("qemu-io") === null)(
+  "an image that a virtual machine writes to is refused with what to do, as is one that QEMU can't open",
+  async () => {
+    await using folder = await scratchFolder();
+    const path = await qcow2With(folder.path, diskWith(bootSector()));
+    const machine = Bun.spawn(["qemu-io", "-f", "qcow2", path], { stdin: "pipe", stdout: "pipe" });
+    machine.stdin.write("length\n");
+    void machine.stdin.flush();
+    // It has opened the image when it answers.
+    await machine.stdout.getReader().read();
+    expect(await failureOf(check("x64", path))).toMatchObject({
+      id: "image-not-found",
+      message: `Nodes cannot be created from ${path}: another program, such as a virtual machine, writes to it.`,
+      hint: expect.stringContaining("Shut that down first"),
+    });
+    void machine.stdin.end();
+    await machine.exited;
+    expect(await check("x64", path)).toMatchObject({ format: "qcow2" });
+    const broken = await fileWith(folder.path, at(0, "QFI\xfb\0\0\0\x09"));
+    expect((await failureOf(check("x64", broken))).message).toMatch(/[^.]\.$/);
+  },
+);
+
 /** Compressed, as publishers have it. */
 async function qcow2With(folder: string, disk: Uint8Array): Promise<string> {
   const raw = await fileWith(folder, disk);

@@ -68,6 +68,11 @@ test.each([
     "engine-failed",
     ": Could not open 'x': No.",
   ],
+  [
+    "qemu-img: Could not open 'x': Failed to get \"write\" lock\nIs another process using the image [x]?\n",
+    "engine-failed",
+    ": Could not open 'x': Failed to get \"write\" lock.",
+  ],
   ["", "engine-failed", "status 1."],
   [
     "cannot set up guest memory: Cannot allocate",
