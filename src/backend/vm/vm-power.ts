@@ -25,6 +25,7 @@ import {
   socketPath,
   socketsFolder,
 } from "./machines/private-network.ts";
+import { askEach } from "./qemu/ask-each.ts";
 import { runOnMonitor } from "./qemu/monitor.ts";
 import type { Qemu } from "./qemu/qemu.ts";
 
@@ -41,10 +42,8 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
     signal: AbortSignal,
   ): Promise<void> => {
     await using _ = await lockMachines({ ...runtime, signal }, directory);
-    await Promise.all(
-      nodes.map(async (node) =>
-        runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal),
-      ),
+    await askEach(runtime, nodes, async (node) =>
+      runOnMonitor(machineFiles(directory, node).folder, [{ execute }], signal),
     );
   };
   return {

@@ -128,7 +128,7 @@ export async function runOnMonitor(
       "engine-failed",
       `QEMU did not do "${command}" for ${basename(folder)}: ${why}.`,
       {
-        facts: { command },
+        facts: { command, ...(quiet.hasExpired() && { answers: false }) },
       },
     );
   }

@@ -22,6 +22,7 @@ import { resolveCopy } from "../copies/resolve-copy.ts";
 import { VmCopy } from "../copies/vm-copy.ts";
 import { readOwnCluster } from "../machines/launch.ts";
 import { type MachineFiles, isRunning, machineFiles } from "../machines/machine-process.ts";
+import { askEach } from "../qemu/ask-each.ts";
 import { queryRunState, queryVersion } from "../qemu/monitor.ts";
 import { type Qemu, qemuVersion, release } from "../qemu/qemu.ts";
 import { pauseMachines } from "./pause-machines.ts";
@@ -116,7 +117,7 @@ async function create(
   const isComplete = existing.some((each) => each.isComplete);
   assertIncomplete(cluster, name, isComplete);
   const stored = await readOwnCluster(directory);
-  await assertAllRun(stored);
+  await assertAllRun(stored, { progress });
   const machines = machinesOf(stored.facts, "had no snapshots", "Create it again to save it.");
   const draft = draftFolder(directory, name);
   await rm(draft, { recursive: true, force: true });
@@ -179,13 +180,14 @@ async function deleteSnapshot(cluster: ClusterName, name: string): Promise<void>
   await rm(draft, { recursive: true, force: true });
 }
 
-async function assertAllRun({ directory, facts }: StoredCluster): Promise<void> {
-  const states = await Promise.all(
-    facts.nodes.map(async (node) => ({
-      name: nodeReference(node),
-      state: await runState(machineFiles(directory, node)),
-    })),
-  );
+async function assertAllRun(
+  { directory, facts }: StoredCluster,
+  work: Pick<Work, "progress">,
+): Promise<void> {
+  const states = await askEach(work, facts.nodes, async (node) => ({
+    name: nodeReference(node),
+    state: await runState(machineFiles(directory, node)),
+  }));
   const idle = states.find(({ state }) => state !== "is running");
   if (idle === undefined) return;
   const { name, state } = idle;
