@@ -5,7 +5,7 @@ import type { ReadinessRequest } from "../platform/readiness/readiness.ts";
 import { type Configuration, superuserOf } from "../platform/configuration/configuration.ts";
 import { keepLastRecord } from "../store/last-record.ts";
 import { type Checked, problem } from "../model/checked.ts";
-import type { Work } from "../system/runtime.ts";
+import { type Work, passedMs } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import {
   assertKeyIsHere,
@@ -22,7 +22,7 @@ export interface WaitRequest {
   /** Used for enterprise only, which requires it. */
   readonly login: SuperuserLogin | undefined;
   readonly skipHttpChecks: boolean;
-  /** Clock time at which the wait gives up (`deadline-passed`). */
+  /** The time of `passedMs` at which the wait gives up (`deadline-passed`). */
   readonly deadlineMs: number;
   /** The cluster, if it has just been created; it need not be found, and its connections are used. */
   readonly created?: OpenCluster;
@@ -39,7 +39,7 @@ export async function waitForCluster(
   request: WaitRequest,
 ): Promise<ClusterRecord> {
   using limit = timeLimit(
-    request.deadlineMs - work.clock.now(),
+    request.deadlineMs - passedMs(work.clock),
     tooSlow("Waiting for", request.clusterId),
   );
   const { created } = request;

@@ -56,7 +56,7 @@ async function waitAndReport(
     clusterId: input.clusterId,
     login: { username: input.superuserUsername, password },
     skipHttpChecks: input.skipHttpChecks,
-    deadlineMs: context.clock.now() + input.timeout,
+    deadlineMs: startMs + input.timeout,
     onAnswers,
   };
   const cluster = await waitForCluster(context, backend, request).catch((error: unknown) => {

@@ -40,7 +40,7 @@ import { readKeyPair } from "../ssh/own-key.ts";
 import { makeCreationFolder } from "../store/creation-folder.ts";
 import { accepted, badUsage } from "../model/checked.ts";
 import { writePrivateFile } from "../system/files/private-file.ts";
-import type { Runtime, Work } from "../system/runtime.ts";
+import { type Runtime, type Work, passedMs } from "../system/runtime.ts";
 import { timeLimit, tooSlow } from "../system/time-limit.ts";
 import { signalOf, usualLimitMs } from "./call-options.ts";
 
@@ -135,7 +135,7 @@ export async function createForLibrary<Options>(
   const { clusterId = `test-${randomBytes(4).toString("hex")}` } = request;
   const signal = signalOf(request);
   const limitMs = request.timeoutMs ?? usualLimitMs;
-  const deadlineMs = runtime.clock.now() + limitMs;
+  const deadlineMs = passedMs(runtime.clock) + limitMs;
   using limit = timeLimit(limitMs, tooSlow("Creating", clusterId));
   const machines =
     request.from === undefined

@@ -1,6 +1,7 @@
 import { waitForCluster } from "../cluster/wait-for-cluster.ts";
 import { ClusterError } from "../errors.ts";
 import type { Variant } from "../model/cluster-record.ts";
+import { passedMs } from "../system/runtime.ts";
 import { type WaitOptions, libraryCall, signalOf, usualLimitMs } from "./call-options.ts";
 import { keepFailureLogs } from "./install-from-path.ts";
 import type { OpenCluster } from "./open-cluster.ts";
@@ -46,7 +47,7 @@ export async function waitForLibrary(
     clusterId: record.id,
     login,
     skipHttpChecks,
-    deadlineMs: runtime.clock.now() + timeoutMs,
+    deadlineMs: passedMs(runtime.clock) + timeoutMs,
   };
   try {
     await libraryCall(runtime, { cancelSignal }, async (work) =>

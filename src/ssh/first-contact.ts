@@ -1,7 +1,7 @@
 import { ClusterError, messageOf } from "../errors.ts";
 import { outsideReason } from "../system/printable.ts";
 import { retry } from "../system/retry.ts";
-import type { Runtime } from "../system/runtime.ts";
+import { type Runtime, passedMs } from "../system/runtime.ts";
 import { waits } from "../system/waits.ts";
 import { hostKeyChanged } from "./connection/connection-errors.ts";
 import {
@@ -27,7 +27,7 @@ export interface FirstContact extends Pick<Runtime, "clock" | "progress"> {
   readonly hostKeyLocation: HostKeyLocation | undefined;
   /** Whether to return only a connection on which the node presented its own key. Sshd takes a moment to switch. */
   readonly untilSwitched: boolean;
-  /** Clock time after which no further try begins. */
+  /** The time of `passedMs` after which no further try begins. */
   readonly deadlineMs: number;
   /**
    * The time, in milliseconds, after which no further try begins if the node shows nothing new
@@ -67,7 +67,8 @@ export async function makeFirstContact(
   const { name } = targetOf(contact.destination);
   const progress: SwitchProgress = { refusals: [], hasReloaded: false };
   const last = { message: "", sign: "" };
-  const { clock, deadlineMs, quietMs = Infinity } = contact;
+  const { clock, quietMs = Infinity } = contact;
+  const limitMs = contact.deadlineMs - passedMs(clock);
   const meet = async (attemptSignal: AbortSignal): Promise<Connection> => {
     try {
       return await tryToMeet(contact, progress, attemptSignal);
@@ -80,8 +81,8 @@ export async function makeFirstContact(
     meet,
     {
       clock,
-      deadlineMs: Math.min(deadlineMs, clock.now() + quietMs),
-      latestMs: deadlineMs,
+      deadlineMs: clock.now() + Math.min(limitMs, quietMs),
+      latestMs: clock.now() + limitMs,
       seen: () => last.sign,
       pauseMs: (failures) =>
         Math.min(contact.everyMs, waits.firstContact.pauseMs(failures)) *

@@ -1,7 +1,7 @@
 import type { Backend, CreationRequest } from "../../src/backend/contract.ts";
 import { join } from "node:path";
 import { CreateTagsCommand, EC2Client, TerminateInstancesCommand } from "@aws-sdk/client-ec2";
-import { type Runtime, systemClock, type Work } from "../../src/system/runtime.ts";
+import { type Runtime, systemClock, type Work, passedMs } from "../../src/system/runtime.ts";
 import { createCloudBackend } from "../../src/backend/cloud/cloud-backend.ts";
 import type { CloudOptions } from "../../src/backend/cloud/options.ts";
 import { createCluster } from "../../src/cluster/create.ts";
@@ -132,7 +132,7 @@ export function newRequest(clusterId: string, changes: RequestChanges): TestRequ
     webUi: "http",
     ownKey: undefined,
     keepOnFailure: false,
-    deadlineMs: Date.now() + 30 * 60_000,
+    deadlineMs: passedMs(systemClock) + 30 * 60_000,
     readFacts: async ({ cluster }, signal) => complete(cluster, signal),
     onAbandon: (describe) => {
       described.push(describe);

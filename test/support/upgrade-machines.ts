@@ -6,7 +6,7 @@ import type { UpgradeRequest } from "../../src/cluster/upgrade/plan-upgrade.ts";
 import { type ClusterRecord, type Role, nodeReference } from "../../src/model/cluster-record.ts";
 import { accepted } from "../../src/model/checked.ts";
 import { locateArtifact } from "../../src/platform/artifact/artifact-request.ts";
-import { type Clock, systemClock } from "../../src/system/runtime.ts";
+import { type Clock, passedMs, systemClock } from "../../src/system/runtime.ts";
 import { exampleCluster, exampleTraits } from "./install-example.ts";
 import { type FolderMachines, startMachines } from "./install-machine.ts";
 import { neverAborted } from "./never-aborted.ts";
@@ -130,7 +130,7 @@ export async function upgradeMachines(roles: readonly Role[]): Promise<UpgradeMa
         sha256: undefined,
         parallel,
         workspaceFolder: scratch.path,
-        deadlineMs: clock.now() + timeoutMs,
+        deadlineMs: passedMs(clock) + timeoutMs,
         onAbandon: () => ({ [Symbol.dispose]: () => {} }),
       };
       const runtime = { environment: {}, clock, progress: told.progress };

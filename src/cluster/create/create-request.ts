@@ -12,7 +12,7 @@ import type {
 } from "../../platform/install/install-plan.ts";
 import type { PlatformFacts } from "../../platform/folder/platform-file.ts";
 import type { ConnectionPool } from "../../ssh/connection/connection-pool.ts";
-import type { Clock } from "../../system/runtime.ts";
+import { type Clock, passedMs } from "../../system/runtime.ts";
 import { timeLimit, tooSlow } from "../../system/time-limit.ts";
 import type { SnapshotName } from "../snapshots.ts";
 
@@ -27,7 +27,7 @@ export interface CreateRequest<Options> {
   readonly keepOnFailure: boolean;
   /** Milliseconds from the creation until the machines end by themselves; absent: as usual for the backend. */
   readonly lifetimeMs?: number | undefined;
-  /** Clock time at which the creation gives up. */
+  /** The time of `passedMs` at which the creation gives up. */
   readonly deadlineMs: number;
   /** What the user typed, with secrets masked. */
   readonly commandLine?: string;
@@ -115,7 +115,7 @@ export function creationLimit(
   }: Pick<CreateRequest<never>, "clusterId" | "deadlineMs" | "lifetimeMs">,
   clock: Clock,
 ): ReturnType<typeof timeLimit> {
-  const limitMs = deadlineMs - clock.now();
+  const limitMs = deadlineMs - passedMs(clock);
   if (limitMs <= lifetimeMs) return timeLimit(limitMs, tooSlow("Creating", clusterId));
   return timeLimit(lifetimeMs, lifetimeTooShort(clusterId));
 }

@@ -7,13 +7,13 @@ import { makeFirstContact, systemHostKeyLocation } from "../../ssh/first-contact
 import { createKnownHosts } from "../../ssh/openssh-files.ts";
 import { creationFiles } from "../../store/creation-folder.ts";
 import { readOwnText } from "../../system/files/read-text.ts";
-import type { Runtime, Work } from "../../system/runtime.ts";
+import { type Runtime, type Work, passedMs } from "../../system/runtime.ts";
 
 interface FirstLogins {
   readonly directory: string;
   readonly connections: ConnectionPool;
   readonly creation: Pick<Creation, "firstLogin">;
-  /** Clock time at which the creation gives up. */
+  /** The time of `passedMs` at which the creation gives up. */
   readonly deadlineMs: number;
   /**
    * Whether the node must accept other logins at once: nothing is installed, which would take
@@ -78,7 +78,7 @@ async function explained(
   const cause = await logins.creation.firstLogin.whyUnreachable?.(signal);
   if (cause !== undefined)
     return revised(error, { message: `${messageOf(error)} ${cause.reason}`, hint: cause.hint });
-  if (clock.now() + longestPauseMs < logins.deadlineMs) return error;
+  if (passedMs(clock) + longestPauseMs < logins.deadlineMs) return error;
   return new ClusterError(
     "deadline-passed",
     `Cannot log in to ${name} within the creation's time limit: ${messageOf(error)}`,

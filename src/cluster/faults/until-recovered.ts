@@ -1,7 +1,7 @@
 import type { Backend } from "../../backend/contract.ts";
 import { hasErrorId, messageOf, revised } from "../../errors.ts";
 import { commandName, runCommand } from "../../references.ts";
-import type { Work } from "../../system/runtime.ts";
+import { type Work, passedMs } from "../../system/runtime.ts";
 import { waitForCluster } from "../wait-for-cluster.ts";
 
 /** A cluster elects leaders and copies data after a fault. */
@@ -19,7 +19,7 @@ export async function untilRecovered(
     limitMs = usualLimitMs,
   }: { readonly clusterId: string; readonly limitMs?: number | undefined },
 ): Promise<void> {
-  const deadlineMs = work.clock.now() + limitMs;
+  const deadlineMs = passedMs(work.clock) + limitMs;
   const wait = { clusterId, login: undefined, skipHttpChecks: true, deadlineMs };
   try {
     await waitForCluster(work, backend, wait);

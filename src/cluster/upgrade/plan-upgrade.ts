@@ -23,7 +23,7 @@ export interface UpgradeRequest {
   readonly parallel: number;
   /** An existing folder on this machine with room for the artifact. */
   readonly workspaceFolder: string;
-  /** Clock time at which the upgrade gives up. */
+  /** The time of `passedMs` at which the upgrade gives up. */
   readonly deadlineMs: number;
   /**
    * Registers a description of the nodes' state, for a program that has to end at once. Disposed of

@@ -34,7 +34,7 @@ import {
 import { shellText } from "../../ssh/shell-text.ts";
 import { mapConcurrently, once } from "../../system/concurrency.ts";
 import { plainLine } from "../../system/printable.ts";
-import { type Progress, type Work, endedBy } from "../../system/runtime.ts";
+import { type Progress, type Work, endedBy, passedMs } from "../../system/runtime.ts";
 import { timeLimit, whileWaitingFor } from "../../system/time-limit.ts";
 import { type MaskedConnections, assertKeyIsHere, openMaskedConnections } from "../connections.ts";
 import { recording } from "../events/record-event.ts";
@@ -69,7 +69,7 @@ export async function upgradeCluster(
   request: UpgradeRequest,
 ) {
   const { clusterId, artifact, deadlineMs } = request;
-  using limit = timeLimit(deadlineMs - work.clock.now(), upgradeTooSlow(clusterId));
+  using limit = timeLimit(deadlineMs - passedMs(work.clock), upgradeTooSlow(clusterId));
   const inTime = endedBy(work, limit);
   const readHead = async () => checkedHead(inTime, request);
   const head = await whileWaitingFor(
@@ -258,7 +258,7 @@ async function rollOut(
   const scripts = await configureUpgrade(work, installation, request);
   const [script = ""] = scripts.values();
   const nodes = scripted.map(({ node }) => node);
-  const longestSeconds = Math.ceil((deadlineMs - work.clock.now()) / 1000) + serverGraceSeconds;
+  const longestSeconds = Math.ceil((deadlineMs - passedMs(work.clock)) / 1000) + serverGraceSeconds;
   const url =
     nodes.length === 0
       ? ""

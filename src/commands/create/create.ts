@@ -18,6 +18,7 @@ import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { exampleNames } from "../../platform/examples/example-names.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
+import { passedMs } from "../../system/runtime.ts";
 import { type CreateInput, requestedCounts, checkFile, createOptions } from "./create-options.ts";
 import type { JsonResults } from "../json-results.ts";
 import { readPassword } from "../options.ts";
@@ -150,7 +151,7 @@ export async function prepareCreate(
   if (!input.dryRun)
     (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
   const login = await readLogin(input, context);
-  const deadlineMs = context.clock.now() + input.timeout;
+  const deadlineMs = passedMs(context.clock) + input.timeout;
   using limit = timeLimit(input.timeout, tooSlow("Creating", input.clusterId));
   const signal = AbortSignal.any([context.signal, limit.signal]);
   const installation = input.from === undefined ? installationRequest(input) : undefined;
@@ -190,7 +191,10 @@ async function showPlan(
       import("../../cli/layout.ts"),
     ]);
   await rehearseLock(environment, target.backend);
-  using limit = timeLimit(request.deadlineMs - clock.now(), tooSlow("Creating", request.clusterId));
+  using limit = timeLimit(
+    request.deadlineMs - passedMs(clock),
+    tooSlow("Creating", request.clusterId),
+  );
   const summary = await summarizeCreation(request, target, AbortSignal.any([signal, limit.signal]));
   const lines = summary.lines.map(([label, text]) => [label, nameFlags(text)] as const);
   output.result({

@@ -23,7 +23,7 @@ export async function executeUpgrade(
   context: Context,
 ): Promise<void> {
   const startMs = passedMs(context.clock);
-  const deadlineMs = context.clock.now() + input.timeout;
+  const deadlineMs = startMs + input.timeout;
   using limit = timeLimit(input.timeout, upgradeTooSlow(input.clusterId));
   const [backend] = await Promise.all([
     kind.open(endedBy(context, limit), input),

@@ -17,7 +17,7 @@ export interface MachineWatch {
 export interface MachineWatchRequest {
   readonly cluster: ClusterRecord;
   readonly describe: (signal: AbortSignal) => Promise<ClusterRecord>;
-  /** Clock time after which nothing is waited for. */
+  /** The time of `passedMs` after which nothing is waited for. */
   readonly deadlineMs: number;
   readonly clock: Clock;
 }
@@ -35,9 +35,8 @@ export function createMachineWatch({
   clock,
 }: MachineWatchRequest): MachineWatch {
   const latest = { record: cluster, askedAtMs: passedMs(clock) };
-  const endMs = latest.askedAtMs + deadlineMs - clock.now();
   const refresh = async (signal: AbortSignal): Promise<ClusterRecord> => {
-    using limit = watchdog(Math.min(describeLimitMs, endMs - passedMs(clock)), signal);
+    using limit = watchdog(Math.min(describeLimitMs, deadlineMs - passedMs(clock)), signal);
     try {
       return await describe(limit.signal);
     } catch (error) {

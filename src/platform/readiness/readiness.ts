@@ -48,7 +48,7 @@ export async function waitUntilReady(
 ): Promise<ReadinessReport> {
   const { clock, deadlineMs } = request;
   const startedAtMs = passedMs(clock);
-  const limitMs = Math.max(leastMs, deadlineMs - clock.now());
+  const limitMs = Math.max(leastMs, deadlineMs - startedAtMs);
   const state = createWaitState(request.cluster);
   await withTasks({ signal }, async (tasks) => {
     tasks.start(async (inner) => {

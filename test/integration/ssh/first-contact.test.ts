@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makeFirstContact, type FirstContact } from "../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts, type KnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
+import { passedMs, systemClock } from "../../../src/system/runtime.ts";
 import { silentProgress } from "../../support/silent-progress.ts";
 import { freePort } from "../../support/free-port.ts";
 import {
@@ -27,7 +27,7 @@ const contactWith = (server: OpensshServer, knownHosts: KnownHosts): FirstContac
   hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
   untilSwitched: false,
   clock: systemClock,
-  deadlineMs: Date.now() + 250_000,
+  deadlineMs: passedMs(systemClock) + 250_000,
   everyMs: 100,
   progress: silentProgress,
 });
@@ -241,7 +241,11 @@ describe.skipIf(opensshLack !== undefined)(
       const hostKeyLocation = { folder: elsewhere, reload: "true" };
       await longEnough(1_000, async (limitMs) => {
         const contact = contactWith(server(), newKnownHosts());
-        const limited = { ...contact, hostKeyLocation, deadlineMs: Date.now() + limitMs };
+        const limited = {
+          ...contact,
+          hostKeyLocation,
+          deadlineMs: passedMs(systemClock) + limitMs,
+        };
         const failure = await failureOf(makeFirstContact(limited, signal));
         expect(failure).toMatchObject({ id: "connection-failed", facts: { node: "master_0" } });
         return failure.message.includes("still presented");
@@ -253,7 +257,7 @@ describe.skipIf(opensshLack !== undefined)(
       const contact = {
         ...contactWith(server(), newKnownHosts()),
         hostKeyLocation: broken,
-        deadlineMs: Date.now() + 60_000,
+        deadlineMs: passedMs(systemClock) + 60_000,
       };
       const error = await failureOf(makeFirstContact(contact, signal));
       expect(error.id).toBe("remote-command-failed");

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFirstContact } from "../../../src/ssh/first-contact.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
+import { passedMs, systemClock } from "../../../src/system/runtime.ts";
 import { silentProgress } from "../../support/silent-progress.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import {
@@ -66,7 +66,7 @@ describe.skipIf(opensshLack !== undefined)(
           hostKeyLocation: { folder: server.hostKeyFolder, reload: server.reload },
           untilSwitched: false,
           clock: systemClock,
-          deadlineMs: Date.now() + 250_000,
+          deadlineMs: passedMs(systemClock) + 250_000,
           everyMs: 100,
           progress: silentProgress,
         },

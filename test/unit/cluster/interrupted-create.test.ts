@@ -15,7 +15,7 @@ import {
   creationFiles,
   endCreation,
 } from "../../../src/store/creation-folder.ts";
-import { systemClock } from "../../../src/system/runtime.ts";
+import { passedMs, systemClock } from "../../../src/system/runtime.ts";
 import type { NodeRecord } from "../../../src/model/cluster-record.ts";
 import { failureOf } from "../../support/failure-of.ts";
 import { exampleCluster } from "../../support/install-example.ts";
@@ -107,7 +107,7 @@ test.each<[boolean, readonly string[]]>([
   await using _ = folder;
   const running = { ...cluster, nodes: [{ ...node, state: "running" as const }] };
   const backend = { name: "cloud", find: async () => running } as unknown as Backend<unknown>;
-  const deadlineMs = systemClock.now() + 200;
+  const deadlineMs = passedMs(systemClock) + 200;
   const request = { clusterId: cluster.id, login: undefined, skipHttpChecks: true, deadlineMs };
   expect((await failureOf(waitForCluster({ ...runtime, signal }, backend, request))).id).toBe(
     "deadline-passed",

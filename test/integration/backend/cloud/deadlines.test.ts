@@ -6,6 +6,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { longEnough } from "../../../support/long-enough.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { passedMs, systemClock } from "../../../../src/system/runtime.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const tooLate = 'Creating cluster "default" exceeded its time limit. It was still waiting for';
@@ -24,7 +25,10 @@ test.each<[action: string, fault: Partial<Fault>, waitedFor: string]>([
       const { cloud } = fixture;
       cloud.faults.add({ action, when: "before", times: 1, ...fault });
       const backend = await fixture.open(region);
-      const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + limitMs });
+      const request = fixture.request("default", {
+        ...oneNode,
+        deadlineMs: passedMs(systemClock) + limitMs,
+      });
       const failure = await failureOf(fixture.create(backend, request, neverAborted));
       expect(leftIn(cloud)).toEqual(nothing);
       if ((cloud.requests.counts()[action] ?? 0) <= (fault.skip ?? 0)) return false;
@@ -44,7 +48,7 @@ test("wait ends at its deadline if the API hangs from the start", async () =>
       clusterId: "default",
       login: undefined,
       skipHttpChecks: true,
-      deadlineMs: Date.now() + limitMs,
+      deadlineMs: passedMs(systemClock) + limitMs,
     };
     const failure = await failureOf(
       waitForCluster({ ...runtime, signal: neverAborted }, backend, request),

@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import { createCloudBackend } from "../../../../src/backend/cloud/cloud-backend.ts";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
-import { type Clock, type Progress, systemClock } from "../../../../src/system/runtime.ts";
+import {
+  type Clock,
+  type Progress,
+  systemClock,
+  passedMs,
+} from "../../../../src/system/runtime.ts";
 import type { Fault } from "../../../local-cloud/endpoint/faults.ts";
 import {
   type CloudFixture,
@@ -322,7 +327,11 @@ async function createTooSlowly(fixture: CloudFixture, changes: RequestChanges) {
   const runtime = { ...fixture.runtime, clock, progress: { ...fixture.runtime.progress, detail } };
   const backend = await createCloudBackend({ ...runtime, signal: neverAborted }, { region });
   const counts = { master: 1, agent: 0, public_agent: 0 };
-  const request = newRequest("default", { counts, deadlineMs: Date.now() + limitMs, ...changes });
+  const request = newRequest("default", {
+    counts,
+    deadlineMs: passedMs(systemClock) + limitMs,
+    ...changes,
+  });
   return createTestCluster({ ...runtime, signal: neverAborted }, backend, request).catch(
     (error: unknown) => error,
   );
@@ -346,7 +355,7 @@ test("so does the error if the deadline passes before machines start", async () 
     fixture.cloud.behaviour.change({ pendingMs: 3_600_000 });
     const { outcome } = await create(fixture, [], {
       counts: { master: 1, agent: 0, public_agent: 0 },
-      deadlineMs: Date.now() + limitMs,
+      deadlineMs: passedMs(systemClock) + limitMs,
     });
     expect(outcome).toMatchObject({ id: "deadline-passed", facts: { cluster: "default" } });
     expect(leftIn(fixture.cloud)).toEqual(nothing);

@@ -5,6 +5,7 @@ import { failureOf } from "../../../support/failure-of.ts";
 import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { longEnough } from "../../../support/long-enough.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { passedMs, systemClock } from "../../../../src/system/runtime.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 
@@ -103,7 +104,10 @@ test("a machine without a public address is named as long as it is waited for, a
     await using fixture = await openFixture({});
     fixture.cloud.behaviour.change({ publicAddresses: false });
     const backend = await fixture.open(region);
-    const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + limitMs });
+    const request = fixture.request("default", {
+      ...oneNode,
+      deadlineMs: passedMs(systemClock) + limitMs,
+    });
     const failure = await failureOf(fixture.create(backend, request, neverAborted));
     expect(leftIn(fixture.cloud)).toEqual(nothing);
     if (!fixture.told.includes("waiting: waiting for master_0 to get a public address"))

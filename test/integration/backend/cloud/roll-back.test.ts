@@ -7,6 +7,7 @@ import { examplePlan } from "../../../support/install-example.ts";
 import { leftIn, nothing, openFixture, region } from "../../../support/cloud-fixture.ts";
 import { longEnough } from "../../../support/long-enough.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
+import { passedMs, systemClock } from "../../../../src/system/runtime.ts";
 
 const oneNode = { counts: { master: 1, agent: 0, public_agent: 0 } } as const;
 const failure = new Error("the installation did not start");
@@ -148,7 +149,7 @@ test("if no launch is ever answered, the machines that the API describes are ter
     const { cloud } = fixture;
     cloud.faults.add({ action: "RunInstances", when: "after", times: "always", lost: true });
     const backend = await fixture.open(region);
-    const request = fixture.request("default", { deadlineMs: Date.now() + limitMs });
+    const request = fixture.request("default", { deadlineMs: passedMs(systemClock) + limitMs });
     expect(
       await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
     ).toMatchObject({
@@ -167,7 +168,10 @@ test("if launch requests never reach the cloud, the roll-back ends within two mi
   const { cloud } = fixture;
   cloud.faults.add({ action: "RunInstances", when: "before", times: "always", hangs: true });
   const backend = await fixture.open(region);
-  const request = fixture.request("default", { ...oneNode, deadlineMs: Date.now() + 3000 });
+  const request = fixture.request("default", {
+    ...oneNode,
+    deadlineMs: passedMs(systemClock) + 3000,
+  });
   expect(
     await fixture.create(backend, request, neverAborted).catch((error: unknown) => error),
   ).toMatchObject({

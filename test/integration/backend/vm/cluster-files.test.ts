@@ -12,7 +12,7 @@ import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
 import { encryptionFor } from "../../../../src/cluster/export-cluster.ts";
 import { saveSnapshot } from "../../../../src/cluster/snapshots.ts";
-import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
+import { type Runtime, passedMs, systemClock } from "../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -64,7 +64,7 @@ const request = (limitMs: number, path = file()) => ({
   installation: undefined,
   ownKey: undefined,
   keepOnFailure: false,
-  deadlineMs: Date.now() + limitMs,
+  deadlineMs: passedMs(systemClock) + limitMs,
   onAbandon: () => ({ [Symbol.dispose]: () => {} }),
 });
 

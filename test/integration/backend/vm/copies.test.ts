@@ -15,7 +15,7 @@ import { createCluster } from "../../../../src/cluster/create.ts";
 import { summarizeCreation } from "../../../../src/cluster/create/plan-machines.ts";
 import { Cluster, type CopyClusterRequest, VmBackend } from "../../../../src/index.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
-import { type Runtime, systemClock } from "../../../../src/system/runtime.ts";
+import { type Runtime, passedMs, systemClock } from "../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { usableMemory } from "../../../../src/system/usable-memory.ts";
@@ -69,7 +69,7 @@ const request = (clusterId: string, limitMs: number, of = from) => ({
   installation: undefined,
   ownKey: undefined,
   keepOnFailure: false,
-  deadlineMs: Date.now() + limitMs,
+  deadlineMs: passedMs(systemClock) + limitMs,
   onAbandon: () => ({ [Symbol.dispose]: () => {} }),
 });
 const placeOf = (path?: string) => ({ backend: backend(path), install: undefined });

@@ -8,7 +8,7 @@ import {
   type ReadinessRequest,
   waitUntilReady,
 } from "../../../../src/platform/readiness/readiness.ts";
-import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, passedMs, systemClock } from "../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../support/silent-progress.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
@@ -160,7 +160,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
       await using machines = await startMachines({ roles: ["master"] });
       const script = `#!/bin/sh\n[ -e "$MACHINE/run/asked" ] && sleep 3600\n: >"$MACHINE/run/asked"\necho critical: no leader\nexit 1\n`;
       await finish(machines.machines[0]!, script);
-      const changes = { clock: systemClock, deadlineMs: systemClock.now() + limitMs };
+      const changes = { clock: systemClock, deadlineMs: passedMs(systemClock) + limitMs };
       const error = await failureOf(
         wait(machines, exampleCluster(machines.nodes, "oss"), changes).report,
       );
@@ -179,7 +179,7 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     const changes = {
       clock: systemClock,
       skipHttpChecks: false,
-      deadlineMs: systemClock.now() + 3_000,
+      deadlineMs: passedMs(systemClock) + 3_000,
     };
     const error = await failureOf(
       wait(machines, exampleCluster(withWeb(machines, web), "oss"), changes).report,

@@ -11,7 +11,7 @@ import type { ClusterRecord, NodeRecord } from "../../../../src/model/cluster-re
 import type { Connection } from "../../../../src/ssh/connection/connection.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
-import { type Clock, systemClock } from "../../../../src/system/runtime.ts";
+import { type Clock, passedMs, systemClock } from "../../../../src/system/runtime.ts";
 import { orAborted } from "../../../../src/system/time-limit.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { exampleCluster } from "../../../support/install-example.ts";
@@ -90,7 +90,7 @@ function prepare(root: string, { clock = systemClock, request, creation: own }: 
     installation: undefined,
     ownKey: undefined,
     keepOnFailure: false,
-    deadlineMs: systemClock.now() + 60_000,
+    deadlineMs: passedMs(clock) + 60_000,
     onAbandon,
     ...request,
   };

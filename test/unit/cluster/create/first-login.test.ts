@@ -7,21 +7,25 @@ import { openConnections } from "../../../../src/cluster/connections.ts";
 import { firstLogin } from "../../../../src/cluster/create/first-login.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
 import { creationFiles } from "../../../../src/store/creation-folder.ts";
+import { type Clock, passedMs } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
-import { scriptedClock } from "../../../support/scripted-clock.ts";
+import { scriptedClock, settableClock } from "../../../support/scripted-clock.ts";
 
 /** Logs in where nothing listens. Returns the failure, and when it came. */
-async function logIn(first: Partial<FirstLogin>, deadlineMs: number) {
+async function logIn(
+  first: Partial<FirstLogin>,
+  deadlineMs: number,
+  clock: Clock = scriptedClock(),
+) {
   await using scratch = await scratchFolder();
   const directory = join(scratch.path, "demo");
   const { privateKey, publicKey } = generateKeyPair("test");
   await mkdir(directory);
   await writeFile(creationFiles(directory).privateKey, privateKey);
-  const clock = scriptedClock();
   const { progress, steps } = recordingProgress();
   const runtime = { environment: {}, clock, progress };
   await using connections = openConnections(directory, runtime);
@@ -45,7 +49,7 @@ async function logIn(first: Partial<FirstLogin>, deadlineMs: number) {
     login({ ...node, web, publicAddress: undefined, privateAddress: undefined }, neverAborted),
   );
   expect(steps).toEqual(["Boot master_0: failed"]);
-  return { failure, atMs: clock.nowMs };
+  return { failure, atMs: passedMs(clock) };
 }
 
 test.each([
@@ -56,6 +60,22 @@ test.each([
   expect(failure).toMatchObject({ id, message: expect.stringContaining("Cannot reach master_0") });
   expect(atMs).toBeWithin(4_000, 5_001);
 });
+
+test.each([3_600_000, -3_600_000])(
+  "it has its time also if the clock has been set by %d ms since the creation began",
+  async (ms) => {
+    const { clock, set } = settableClock();
+    set.ms = ms;
+    const { failure, atMs } = await logIn({ limitMs: 5_000 }, 60_000, clock);
+    expect(failure.id).toBe("connection-failed");
+    expect(atMs).toBeWithin(4_000, 5_001);
+    const late = settableClock();
+    late.set.ms = ms;
+    expect((await logIn({ limitMs: 60_000 }, 5_000, late.clock)).failure.id).toBe(
+      "deadline-passed",
+    );
+  },
+);
 
 test("if the backend knows why it is unreachable, the error says that instead", async () => {
   const cause = { reason: "A firewall is in the way.", hint: "Open port 22." };

@@ -10,7 +10,7 @@ import {
   creationDirectory,
   endCreation,
 } from "../../../../src/store/creation-folder.ts";
-import { systemClock } from "../../../../src/system/runtime.ts";
+import { passedMs, systemClock } from "../../../../src/system/runtime.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { recordingProgress } from "../../../support/recording-progress.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
@@ -62,7 +62,7 @@ async function create(
     },
     remains: () => undefined,
   } as unknown as Creation;
-  const limited = { ...request, clusterId, deadlineMs: systemClock.now() + 60_000 };
+  const limited = { ...request, clusterId, deadlineMs: passedMs(systemClock) + 60_000 };
   const place = {
     backend: { ...backend, plan: async () => creation } as unknown as Backend<unknown>,
     install: undefined,

@@ -12,7 +12,7 @@ import { openConnection } from "../../../../../src/ssh/connection/open-connectio
 import { makeFirstContact } from "../../../../../src/ssh/first-contact.ts";
 import { generateKeyPair } from "../../../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../../../src/ssh/openssh-files.ts";
-import { systemClock } from "../../../../../src/system/runtime.ts";
+import { passedMs, systemClock } from "../../../../../src/system/runtime.ts";
 import { silentProgress } from "../../../../support/silent-progress.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -131,7 +131,7 @@ checks(
       firstHostKey: hostKey.publicKey,
       knownHosts,
     };
-    const patience = { deadlineMs: Date.now() + 250_000, everyMs: 100 };
+    const patience = { deadlineMs: passedMs(systemClock) + 250_000, everyMs: 100 };
     const rules = {
       hostKeyLocation: undefined,
       untilSwitched: true,
