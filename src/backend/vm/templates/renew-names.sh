@@ -7,7 +7,7 @@
 set -e
 cd "$ROOT"
 # What DHCP clients call themselves, and were given: dhclient, dhcpcd, NetworkManager, systemd-networkd.
-rm -rf -- var/lib/dhcp/* var/lib/dhclient/* var/lib/dhcpcd/* var/lib/dhcpcd5/* var/db/dhcpcd/* etc/dhcpcd.duid \
+rm -rf -- var/lib/dhcp/* var/lib/dhclient/* var/lib/dhcpcd/* var/lib/dhcpcd5/* var/db/dhcpcd/* etc/dhcpcd.duid etc/dhcpcd.secret \
   var/lib/NetworkManager/secret_key var/lib/NetworkManager/*.lease var/lib/systemd/network/* run/systemd/netif/leases/*
 rm -rf -- var/lib/systemd/credential.secret var/lib/libuuid/clock.txt \
   boot/loader/random-seed boot/efi/loader/random-seed efi/loader/random-seed

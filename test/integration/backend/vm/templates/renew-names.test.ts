@@ -37,6 +37,7 @@ const removed = [
   "var/lib/dhcpcd/secret",
   "var/lib/dhcpcd/eth0.lease",
   "etc/dhcpcd.duid",
+  "etc/dhcpcd.secret",
   "var/lib/NetworkManager/secret_key",
   "var/lib/systemd/network/x",
   "var/lib/systemd/credential.secret",
