@@ -25,3 +25,16 @@ test("options of random faults are refused elsewhere", () => {
     "--only",
   ]);
 });
+
+test.each(["heal", "list"] as const)(
+  "options of kinds are refused by %s, which would concern all faults",
+  (action) => {
+    const problems = new Problems("");
+    checkFault(
+      { action, between: ["agent_0"], towards: [], oneWay: false, stall: true, until: "true" },
+      problems,
+    );
+    expect(problems.all).toHaveLength(3);
+    for (const problem of problems.all) expect(problem).toEndWith(`: not for ${action}`);
+  },
+);

@@ -154,8 +154,8 @@ test.skipIf(!isHere || Bun.which("qemu-io") === null)(
     await using folder = await scratchFolder();
     const path = await qcow2With(folder.path, diskWith(bootSector()));
     const machine = Bun.spawn(["qemu-io", "-f", "qcow2", path], { stdin: "pipe", stdout: "pipe" });
-    machine.stdin.write("length\n");
-    void machine.stdin.flush();
+    await machine.stdin.write("length\n");
+    await machine.stdin.flush();
     // It has opened the image when it answers.
     await machine.stdout.getReader().read();
     expect(await failureOf(check("x64", path))).toMatchObject({
@@ -163,7 +163,7 @@ test.skipIf(!isHere || Bun.which("qemu-io") === null)(
       message: `Nodes cannot be created from ${path}: another program, such as a virtual machine, writes to it.`,
       hint: expect.stringContaining("Shut that down first"),
     });
-    void machine.stdin.end();
+    await machine.stdin.end();
     await machine.exited;
     expect(await check("x64", path)).toMatchObject({ format: "qcow2" });
     const broken = await fileWith(folder.path, at(0, "QFI\xfb\0\0\0\x09"));
