@@ -157,14 +157,16 @@ async function healAfterFailure(
   await mapConcurrently(planned, nodesAtOnce, heal, new AbortController().signal);
 }
 
-/** Returns the faults of all nodes that answer, and warns of the others. */
+/** Returns the faults of all nodes that answer, and warns of the others. Throws their error if none does. */
 export async function listFaults(
   work: Work,
   backend: Backend<unknown>,
   clusterId: string,
 ): Promise<readonly Fault[]> {
   await using session = await openSession(work, backend, clusterId);
-  return faultsOf(await survey(session, work.signal));
+  const asked = await askNodes(session, work.signal);
+  assertAnswered(asked, undefined);
+  return faultsOf(asked.flatMap(({ parts }) => parts));
 }
 
 /** Which faults to heal: all, or those that concern these nodes, or those with these ids. */
@@ -179,7 +181,7 @@ interface Healing {
 /**
  * Heals faults on every node that has them. Resolves with the faults once the nodes show that they
  * are healed, and every node's check passes if a fault awaits that. Warns of nodes that don't
- * answer.
+ * answer. Throws their error if none does of which faults are to be healed.
  */
 export async function endFaults(
   work: Work,
@@ -189,6 +191,7 @@ export async function endFaults(
   await using session = await openSession(work, backend, clusterId);
   const named = nodes.length === 0 ? undefined : findNodes(session.cluster, nodes);
   const asked = await askNodes(session, work.signal);
+  if (ids === undefined) assertAnswered(asked, named);
   const all = asked.flatMap(({ parts }) => parts);
   const isNamed = ({ node, fault }: FaultOnNode): boolean =>
     (named?.includes(node) ?? true) && (ids?.includes(fault.id) ?? true);
@@ -198,7 +201,8 @@ export async function endFaults(
   const heal = async ({ node }: Asked): Promise<void> =>
     healFaults(await session.connect(node, work.signal), [...chosen], work.signal);
   // Also on nodes where such a fault is still on its way.
-  if (chosen.size > 0) await mapConcurrently(asked, nodesAtOnce, heal, work.signal);
+  const answering = asked.filter(({ failure }) => failure === undefined);
+  if (chosen.size > 0) await mapConcurrently(answering, nodesAtOnce, heal, work.signal);
   await showHealed(session, { ended: ending, staying, by: "command", isInterrupted }, work.signal);
   return faultsOf(ending);
 }
@@ -334,24 +338,34 @@ const survey = async (session: FaultSession, signal: AbortSignal) =>
 interface Asked {
   readonly node: NodeRecord;
   readonly parts: readonly FaultOnNode[];
+  /** Why its faults are not known. */
+  readonly failure?: unknown;
+}
+
+/** That no node has a fault is known only if one has answered. */
+function assertAnswered(asked: readonly Asked[], named: readonly NodeRecord[] | undefined): void {
+  const concerned = asked.filter(({ node }) => named?.includes(node) ?? true);
+  const [first] = concerned;
+  if (first !== undefined && concerned.every(({ failure }) => failure !== undefined))
+    throw first.failure;
 }
 
 /** Asks all nodes for their faults, and warns of those that don't answer. */
 async function askNodes(session: FaultSession, signal: AbortSignal): Promise<readonly Asked[]> {
   const running = session.cluster.nodes.filter(isReachable);
-  const ask = async (node: NodeRecord): Promise<readonly Asked[]> => {
+  const ask = async (node: NodeRecord): Promise<Asked> => {
     try {
       const { faults } = await session.observe(node, noLinks, signal);
-      return [{ node, parts: faults.map((fault) => ({ node, fault })) }];
+      return { node, parts: faults.map((fault) => ({ node, fault })) };
     } catch (error) {
       signal.throwIfAborted();
       session.runtime.progress.warn(
         `The faults of ${nodeReference(node)} are not known: ${messageOf(error)}`,
       );
-      return [];
+      return { node, parts: [], failure: error };
     }
   };
-  return (await mapConcurrently(running, nodesAtOnce, ask, signal)).flat();
+  return await mapConcurrently(running, nodesAtOnce, ask, signal);
 }
 
 const faultsOf = (found: readonly FaultOnNode[]): readonly Fault[] =>

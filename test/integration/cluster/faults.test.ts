@@ -267,6 +267,20 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect(told).toContainEqual(expect.stringMatching(/^Healed .*: 2 of 2 pings answered/));
   });
 
+  test("that there is no fault is said only if a node has answered of those that are meant", async () => {
+    const { machines, list, end, stack } = await openFaultyCluster();
+    await using _ = stack;
+    await machines[2]!.close();
+    expect([await list(), await end()]).toEqual([[], []]);
+    expect((await failureOf(end(["agent_0"]))).message).toContain("Cannot reach agent_0");
+    for (const machine of machines.slice(0, 2)) await machine.close();
+    for (const ask of [list, end])
+      expect(await failureOf(ask())).toMatchObject({
+        id: "connection-failed",
+        message: expect.stringContaining("Cannot reach master_0"),
+      });
+  });
+
   test("an interrupted wait heals the fault", async () => {
     const { backend, named, runtime, begin, list, stack } = await openFaultyCluster();
     await using _ = stack;
