@@ -202,13 +202,17 @@ export const runCommand = (kind: BackendKind) =>
 
 type Session = Partial<ValuesOf<typeof sessionOptions & typeof watchOptions>> & {
   readonly node?: readonly string[];
+  readonly words?: readonly string[];
 };
 
-/** Refuses options that contradict each other, of `run` and `once`. */
+/** Refuses options that contradict each other, of `run` and `once`, and a command that is none. */
 export function checkSession(
-  { local, node = [], fetch = [], noTestEnv, user, watch, ignore: ignored = [] }: Session,
+  { words = [], local, node = [], fetch = [], noTestEnv, user, ...watching }: Session,
   problems: Problems,
 ): void {
+  const { watch, ignore: ignored = [] } = watching;
+  // A shell runs nothing and succeeds, as where a script's variable is not set.
+  if (words.length === 1 && words[0]?.trim() === "") problems.add("COMMAND: must not be empty");
   if (watch !== true && ignored.length > 0) problems.add("--ignore: only allowed with --watch");
   const ofNodes = {
     "--node": node.length > 0,

@@ -94,6 +94,14 @@ test("a dash as the password asks for it", async () => {
   expect((await failureOfRun("--login-pw secret")).message).toBe("There is none.");
 });
 
+test.each(["run ", "run --local ", "run \t", "once example:etcd -- "])(
+  "%j has no command, which would succeed",
+  async (line) => {
+    const running = runCommandLine(line, { kind: containerKind, backend: {}, nowMs: 0 });
+    expect((await failureOf(running)).message).toBe("COMMAND: must not be empty");
+  },
+);
+
 test("options for nodes can't be combined with --local", async () => {
   const line =
     "run --local --node agents --fetch a:x --no-test-env --user me --until 1s --output json true";
