@@ -78,7 +78,8 @@ export const drawnOptions: ReadonlySet<string> = new Set([
   "untilNodes",
 ]);
 
-const isGiven = (value: unknown): boolean =>
+/** Empty lists, and switches that are off, count as absent. */
+export const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 
 /** Returns all problems with the options. */

@@ -1,7 +1,13 @@
 import type { Problems } from "../../cli/options/problems.ts";
-import { type ChaosOptions, chaosProblems, usualChaos } from "../../cluster/faults/chaos-plan.ts";
+import {
+  type ChaosOptions,
+  chaosProblems,
+  isGiven,
+  usualChaos,
+} from "../../cluster/faults/chaos-plan.ts";
 import { faultProblems } from "../../cluster/faults/plan-fault.ts";
 import {
+  type FaultOptionValues,
   type FaultRequest,
   commonOptions,
   faultKinds,
@@ -25,14 +31,19 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
     for (const [flag, value] of [
       ["--dry-run", given.dryRun === true],
       ["--seed", given.seed !== undefined],
+      // Their defaults count as not given.
+      ["--every", given.everyMs !== undefined && given.everyMs !== usualChaos.everyMs],
+      ["--kinds", (given.kinds ?? usualChaos.kinds).join() !== usualChaos.kinds.join()],
+      ["--targets", (given.targets ?? usualChaos.targets).join() !== usualChaos.targets.join()],
       ["--recover", given.recoverMs !== undefined],
       ["--only", given.only !== undefined],
     ])
       if (value === true) problems.add(`${flag}: only for random`);
   if (action === undefined) return;
   if (action === "list" || action === "heal") {
-    // Somebody who names a fault's nodes so would heal all faults.
-    for (const name of givenOptions(given)) problems.add(`${optionName(name)}: not for ${action}`);
+    // They look as if they chose some of the faults.
+    for (const name of optionsOfFaults)
+      if (isGiven(given[name])) problems.add(`${optionName(name)}: not for ${action}`);
     return;
   }
   const {
@@ -48,17 +59,8 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
   for (const problem of found) problems.add(problem);
 }
 
-const optionNames = new Set(
-  [commonOptions, ...faultKinds.map((kind) => faultRows[kind].options)].flatMap((options) =>
-    Object.keys(options),
+const optionsOfFaults = [
+  ...new Set(
+    [...faultKinds.map((kind) => faultRows[kind].options), commonOptions].flatMap(Object.keys),
   ),
-);
-
-/** The options of faults that are given: switches may be off, and lists empty. */
-function givenOptions(given: Partial<FaultInput>): readonly string[] {
-  const values: Readonly<Record<string, unknown>> = { ...given };
-  return [...optionNames].filter((name) => {
-    const value = values[name];
-    return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
-  });
-}
+] as readonly (keyof FaultOptionValues)[];

@@ -9,6 +9,12 @@ test.each([
   ["partition", "--between"],
   ["partition --between agent_0 --for 8d", "--for: "],
   ["network agent_0", "--delay"],
+  ["heal --unit etcd", "--unit: not for heal"],
+  ["heal --between agent_0", "--between: not for heal"],
+  ["list --stall", "--stall: not for list"],
+  ["partition --between agent_0 --every 10s", "--every: only for random"],
+  ["partition --between agent_0 --kinds process", "--kinds: only for random"],
+  ["heal --targets majority", "--targets: only for random"],
 ])("fault %s is refused", async (words, problem) => {
   const running = runCommandLine(`fault ${words}`, { kind: containerKind, backend: {}, nowMs: 0 });
   const failure = await failureOf(running);
