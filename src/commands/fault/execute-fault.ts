@@ -11,6 +11,7 @@ import {
 import { outside } from "../../outside-text.ts";
 import { table } from "../../cli/layout.ts";
 import { durationText } from "../../system/amounts.ts";
+import { scopeWords } from "../create/report-created.ts";
 import type { JsonResults } from "../json-results.ts";
 import { newSeed } from "./chaos-text.ts";
 import type { FaultInput } from "./check-fault.ts";
@@ -45,7 +46,8 @@ export async function executeFault(
   }
   if (action === "random") {
     const { dryRun, durationMs, seed = newSeed(), ...options } = input;
-    const request = { clusterId, dryRun, durationMs, options: { ...options, seed } };
+    const scope = scopeWords(kind, input);
+    const request = { clusterId, scope, dryRun, durationMs, options: { ...options, seed } };
     return await executeRandom(backend, request, context);
   }
   const fault = await begin(backend, { ...input, kind: action }, context);

@@ -10,6 +10,8 @@ import { chaosPairs, valueText } from "./chaos-text.ts";
 
 interface RandomInput {
   readonly clusterId: string;
+  /** The words that lead to the cluster's backend; see `scopeWords`. */
+  readonly scope: string;
   readonly options: ChaosOptions;
   readonly durationMs: number;
   readonly dryRun: boolean;
@@ -18,9 +20,10 @@ interface RandomInput {
 /** Prints the plan, and begins its faults unless only the plan is wanted. */
 export async function executeRandom(
   backend: Backend<unknown>,
-  { clusterId, options, durationMs, dryRun }: RandomInput,
+  { dryRun, ...input }: RandomInput,
   context: Context,
 ): Promise<void> {
+  const { clusterId, options, durationMs } = input;
   const { output, progress, signal } = context;
   const cluster = await findCluster(backend, clusterId, signal);
   const plan = chaosPlan(cluster, { ...options, durationMs });
@@ -39,15 +42,13 @@ export async function executeRandom(
   try {
     await runChaos({ ...context, signal }, backend, { clusterId, options, durationMs });
   } finally {
-    progress.note(
-      `Seed ${options.seed}. Repeat this plan: ${repeating({ clusterId, options, durationMs }, context)}`,
-    );
+    progress.note(`Seed ${options.seed}. Repeat this plan: ${repeating(input, context)}`);
   }
   output.result(result);
 }
 
 function repeating(
-  { clusterId, options, durationMs }: Omit<RandomInput, "dryRun">,
+  { clusterId, scope, options, durationMs }: Omit<RandomInput, "dryRun">,
   { programName }: Context,
 ): string {
   const words = chaosPairs(options).map(([key, text]) =>
@@ -55,5 +56,5 @@ function repeating(
   );
   const length = `--for=${valueText("durationMs", durationMs) ?? ""}`;
   const where = `--cluster-id=${clusterId}`;
-  return [programName, "fault random", length, ...words, where].join(" ");
+  return `${[programName, "fault random", length, ...words, where].join(" ")}${scope}`;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { containerKind } from "../../../../src/backend/container/container-kind.ts";
 import { failureOf } from "../../../support/failure-of.ts";
+import { exampleCluster, exampleNode } from "../../../support/install-example.ts";
 import { runCommandLine } from "../../../support/run-command.ts";
 
 test.each([
@@ -19,4 +20,19 @@ test.each([
   const running = runCommandLine(`fault ${words}`, { kind: containerKind, backend: {}, nowMs: 0 });
   const failure = await failureOf(running);
   expect(failure).toMatchObject({ id: "bad-usage", message: expect.stringContaining(problem) });
+});
+
+test("the line that repeats a plan leads to the same engine", async () => {
+  const nodes = [0, 1].map((index) => exampleNode({ id: `i-${index}`, index }));
+  const cluster = { ...exampleCluster(nodes, "none"), backend: "container" } as const;
+  const told: string[] = [];
+  await failureOf(
+    runCommandLine("fault random --kinds process --unit etcd --seed 7 --engine podman", {
+      kind: containerKind,
+      backend: { find: async () => Promise.resolve(cluster) },
+      nowMs: 0,
+      told,
+    }),
+  );
+  expect(told.at(-1)).toEndWith(" --unit=etcd --cluster-id=default --engine podman");
 });
