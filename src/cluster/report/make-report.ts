@@ -207,6 +207,9 @@ function lastResult(events: readonly ClusterEvent[]): Result | undefined {
   const last = events.findLast(
     (event) => event.kind === "result" || (event.kind === "run" && event.course !== "begun"),
   );
+  // A later one that has not ended, as after a crash, may have failed.
+  const isOpen = events.findLast(({ kind }) => kind === "run") !== last;
+  if (last?.kind === "run" && last.course === "done" && isOpen) return undefined;
   if (last?.kind === "run") return { kind: "run", isGood: last.course === "done", text: "" };
   return last?.kind === "result" ? last : undefined;
 }

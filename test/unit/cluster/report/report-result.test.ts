@@ -45,6 +45,7 @@ test.each<[string, readonly ClusterEvent[], string]>([
   ],
   ["a creation that failed", [created], ": failed"],
   ["a command that has not ended", [begun], ""],
+  ["one that has not ended after one that succeeded", [begun, good, begun], ""],
 ])("the title says what came of %s", async (_, events, verdict) => {
   expect((await partsOf(events)).title).toBe(`Cluster nightly${verdict}`);
 });
