@@ -55,10 +55,15 @@ export async function executeShards(
 }
 
 /** Returns the input of one shard: it has its own cluster, and its files are in its own folder. */
-function ofShard(input: ShardsInput, number: number): OnceInput {
+export function ofShard(input: ShardsInput, number: number): OnceInput {
   const { clusterId, shards, environment, fetch, junit, report, logsDir, saveOnFailure, chaos } =
     input;
   const name = shardName(number);
+  const fetchedTo = (path: string): string => {
+    const target = fetch.find(({ local }) => path === local || path.startsWith(`${local}/`));
+    if (target === undefined) return path;
+    return `${inFolder(target.local, name)}${path.slice(target.local.length)}`;
+  };
   const variables = { CLUSTER_SHARD: String(number), CLUSTER_SHARDS: String(shards) };
   const own = Object.entries(variables).map(([key, contents]) => ({ name: key, contents }));
   return {
@@ -68,6 +73,7 @@ function ofShard(input: ShardsInput, number: number): OnceInput {
     fetch: fetch.map(({ remote, local }) => ({ remote, local: inFolder(local, name) })),
     junit: junit && inFolder(junit, name),
     report: report && inFolder(report, name),
+    junitFrom: input.junitFrom.map(fetchedTo),
     logsDir: logsDir && join(logsDir, name),
     saveOnFailure: saveOnFailure && inFolder(saveOnFailure, name),
     chaos: chaos && { ...chaos, seed: (chaos.seed + number - 1) % 2 ** 32 },

@@ -8,6 +8,7 @@ import { vmKind } from "../../../../src/backend/vm/vm-kind.ts";
 import { Problems } from "../../../../src/cli/options/problems.ts";
 import { checkSaving } from "../../../../src/commands/once/once-options.ts";
 import { CommandFailed } from "../../../../src/commands/once/execute-once.ts";
+import { ofShard } from "../../../../src/commands/once/execute-shards.ts";
 import { tryOf } from "../../../../src/commands/once/shrink-chaos.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { generateKeyPair } from "../../../../src/ssh/keys.ts";
@@ -186,6 +187,20 @@ test("shards that are interrupted report nothing but the interruption", async ()
   const full = new ClusterError("capacity-lacking", "The disk is full.");
   const { failure, told } = await failingShards([full, full], true);
   expect([failure, told]).toEqual([new Error("interrupted"), []]);
+});
+
+test("a shard's report shows the test cases of the file that it fetched", () => {
+  const fetch = [
+    { remote: "a.xml", local: "/r/a.xml" },
+    { remote: "all", local: "/r/all" },
+  ];
+  const junitFrom = ["/r/a.xml", "/r/all/b.xml", "/r/other.xml"];
+  const given = { clusterId: "x", shards: 2, environment: [], fetch, junitFrom };
+  expect(ofShard(given as unknown as Parameters<typeof ofShard>[0], 2).junitFrom).toEqual([
+    "/r/shard_2/a.xml",
+    "/r/shard_2/all/b.xml",
+    "/r/other.xml",
+  ]);
 });
 
 test("a command's failure names what went wrong on the nodes meanwhile", () => {
