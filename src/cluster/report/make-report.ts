@@ -1,5 +1,5 @@
 /** Collects what a report says, from the cluster's nodes or, if they are gone, from what its folder holds. */
-import { lstat, readdir } from "node:fs/promises";
+import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, NamedText } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
@@ -31,6 +31,8 @@ export interface ReportRequest {
   readonly file: string;
   /** JUnit files of the tests that ran. */
   readonly junit: readonly string[];
+  /** Such files that are older tell of other tests; absent: none does. */
+  readonly junitSinceMs?: number | undefined;
   /**
    * Where else logs may be: the folder of `--logs-dir`, in which only files that are newer than
    * `sinceMs` are this run's.
@@ -63,12 +65,7 @@ export async function writeReport(
     maskedPrintable(text, (given) => work.progress.mask(given)),
   ) as typeof own;
   const found = { texts, events: await readEvents(directory), nowMs: work.clock.now() };
-  const xml = await Promise.all(
-    request.junit.map(async (name) => ({
-      name,
-      text: await readTail(name, Math.ceil(xmlBytes / request.junit.length)),
-    })),
-  );
+  const xml = await Promise.all(request.junit.map(async (name) => readJunit(name, request)));
   const parts = await reportParts({ ...request, ...shown, ...found, xml }, work.signal);
   const cases = parts.cases.map((each) => ({
     ...each,
@@ -78,6 +75,17 @@ export async function writeReport(
   const output = parts.output.map((line) => work.progress.mask(line));
   await writeNamedFile(file, await renderReport({ ...parts, cases, output }, work.signal));
   step.done();
+}
+
+async function readJunit(
+  name: string,
+  { junit, junitSinceMs = 0 }: Pick<ReportRequest, "junit" | "junitSinceMs">,
+): Promise<JunitText> {
+  const facts = await stat(name).catch(() => undefined);
+  // Unlike the other times, this one is never copied from elsewhere.
+  const isOlder = facts !== undefined && facts.ctimeMs < junitSinceMs;
+  const text = isOlder ? "" : await readTail(name, Math.ceil(xmlBytes / junit.length));
+  return { name, text, isOlder };
 }
 
 async function nodeTexts(
@@ -141,12 +149,16 @@ async function textsIn(folder: string, sinceMs: number): Promise<readonly NamedT
   return texts;
 }
 
+interface JunitText extends NamedText {
+  readonly isOlder?: boolean;
+}
+
 interface Collected extends Omit<ReportRequest, "junit"> {
   readonly texts: readonly NamedText[];
   readonly events: readonly ClusterEvent[];
   readonly nowMs: number;
   /** The JUnit files by their paths. */
-  readonly xml: readonly NamedText[];
+  readonly xml: readonly JunitText[];
 }
 
 /** Reads everything into what the page shows. Takes time in proportion to the texts. */
@@ -183,8 +195,9 @@ export async function reportParts(given: Collected, signal: AbortSignal): Promis
     noticed: await noticedIn(lines, { ...given, events }, signal),
     cases: cases.flat(),
     gaps: [
-      ...xml.flatMap(({ name }, index) => {
+      ...xml.flatMap(({ name, isOlder }, index) => {
         const count = cases[index]?.length ?? 0;
+        if (isOlder === true) return [`${name}: it is older than this run`];
         if (count === mostCases) return [`${name}: the test cases after the first ${mostCases}`];
         return count === 0 ? [`${name}: it cannot be read, or has no test cases`] : [];
       }),

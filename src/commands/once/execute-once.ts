@@ -202,6 +202,7 @@ function reporter(
       file,
       cluster,
       junit,
+      junitSinceMs: sinceMs,
       logsFolder: logsDir === undefined ? undefined : { path: logsDir, sinceMs },
       bringBack,
       chaos: repetitionOf(input),

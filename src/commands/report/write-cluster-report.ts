@@ -14,6 +14,7 @@ interface ClusterReport {
   /** Undefined if the cluster is gone. */
   readonly cluster: ClusterRecord | undefined;
   readonly junit: readonly string[];
+  readonly junitSinceMs?: ReportRequest["junitSinceMs"];
   readonly logsFolder?: ReportRequest["logsFolder"];
   readonly result?: { readonly isGood: boolean; readonly text: string };
   /** The command that brings the cluster back as it was, if it was saved. */

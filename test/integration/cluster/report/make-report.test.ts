@@ -76,6 +76,34 @@ test("of a shared folder, links and logs of earlier runs are not read; names of 
     expect(html).not.toContain(other);
 });
 
+test("test cases of an earlier run are not shown", async () => {
+  await using folder = await scratchFolder();
+  const [file, junit] = [join(folder.path, "report.html"), join(folder.path, "junit.xml")];
+  await writeFile(junit, '<testcase name="logs in"/>');
+  await writeReport(
+    {
+      clock: systemClock,
+      progress: new LineProgress(() => {}),
+      environment: {},
+      signal: neverAborted,
+    },
+    { consoleOutput: async () => [] },
+    {
+      cluster: undefined,
+      clusterId: "nightly",
+      directory: folder.path,
+      file,
+      junit: [junit],
+      junitSinceMs: Date.now() + 60_000,
+      facts: [],
+      commands: [],
+    },
+  );
+  const html = await Bun.file(file).text();
+  expect(html).toContain("junit.xml: it is older than this run");
+  expect(html).not.toContain("logs in");
+});
+
 test("an interrupt ends the work on large logs, and writes nothing", async () => {
   await using folder = await scratchFolder();
   const file = join(folder.path, "report.html");
