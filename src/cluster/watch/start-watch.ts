@@ -48,8 +48,8 @@ const lookLimitMs = 10_000;
 /** Nodes say something every three seconds. */
 const silentMs = 4_000;
 const mostTroubles = 100;
-/** More of one kind on one node are not looked at. */
-const mostOfKind = 500;
+/** Nodes may print thousands of lines a second that a fault explains. */
+const eventsKeptMs = 1_000;
 
 /**
  * Watches all nodes that run, until it is disposed of: their journals, clocks, boots, and the
@@ -264,23 +264,22 @@ function findingJudge(
   const seen = new Set<string>();
   const counts = new Map<string, number>();
   const work = { last: Promise.resolve() };
+  const explain = explainer(directory);
   const judge = async (finding: Finding): Promise<void> => {
-    const { node, kind, what, subject, atMs, seenMs } = finding;
+    const { node, kind, what, subject, atMs } = finding;
     const nodeKind = `${node} ${kind}`;
     const key = `${nodeKind} ${subject}`;
     const count = (counts.get(nodeKind) ?? 0) + 1;
     counts.set(nodeKind, count);
-    if (seen.has(key) || count > mostOfKind || troubles.length >= mostTroubles) return;
-    const windows = windowsOf(await readEvents(directory), seenMs);
-    const [fault] = [seenMs, atMs].flatMap(
-      (ms) => explanationOf(kind, { node, ms }, windows) ?? [],
-    );
+    if (seen.has(key) || troubles.length >= mostTroubles) return;
     const isIgnored = ignored.some(
       ({ kind: each, pattern }) =>
         (each === "all" || each === kind) &&
         (pattern === undefined || matchesLine(pattern, finding.text)),
     );
-    const explanation = fault ?? (isIgnored ? "a request to ignore it" : undefined);
+    if (isIgnored && count > 1) return;
+    const explanation =
+      (await explain(finding)) ?? (isIgnored ? "a request to ignore it" : undefined);
     const text = outsideLine(finding.text);
     const isTrouble = explanation === undefined;
     if (isTrouble) seen.add(key);
@@ -307,5 +306,20 @@ function findingJudge(
       await work.last;
       return troubles;
     },
+  };
+}
+
+/** Returns what finds the fault or power change that explains a finding. Events are read again unless the last ones do. */
+function explainer(directory: string) {
+  const known = { atMs: -Infinity, windows: windowsOf([], 0) };
+  const find = ({ kind, node, seenMs, atMs }: Finding): string | undefined =>
+    [seenMs, atMs].flatMap((ms) => explanationOf(kind, { node, ms }, known.windows) ?? [])[0];
+  return async (finding: Finding): Promise<string | undefined> => {
+    const { seenMs } = finding;
+    const isFresh = Math.abs(seenMs - known.atMs) < eventsKeptMs;
+    const explanation = isFresh ? find(finding) : undefined;
+    if (explanation !== undefined) return explanation;
+    Object.assign(known, { atMs: seenMs, windows: windowsOf(await readEvents(directory), seenMs) });
+    return find(finding);
   };
 }

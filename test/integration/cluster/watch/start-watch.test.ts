@@ -358,3 +358,21 @@ test.skipIf(machinesLack !== undefined)(
     for (const each of [master, agent]) await rm(`${each!.folder}/run/silent`);
   },
 );
+
+test.skipIf(machinesLack !== undefined)(
+  `notices what counts behind any number of lines that don't (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster({
+      ignored: [{ kind: "failed-unit", pattern: "noise" }],
+    });
+    const { watch, write } = opened;
+    const lines = Array.from({ length: 600 }, () =>
+      lineOf("systemd[1]: noise.service: Failed with result 'exit-code'."),
+    );
+    await write(0, `systemd[1]: noise.service: Failed.\n${lines.join("")}`);
+    await write(0, "systemd[1]: app.service: Failed with result 'exit-code'.");
+    expect(shown(await watch.end())).toEqual([
+      "master_0 failed-unit systemd: app.service: Failed with result 'exit-code'.",
+    ]);
+  },
+);
