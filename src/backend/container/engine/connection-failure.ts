@@ -132,6 +132,8 @@ const sources: readonly (readonly [start: RegExp, rows: readonly Row[]])[] = [
   [/^error: (?:unable to connect to podman socket: )?(?:failed to connect: )?ssh: /, sshRows],
   [/^error: unable to connect to podman socket: .{0,300}: ssh: rejected/, engineRows],
   [/^error during connect: /, [...tlsRows, ...settingRows.slice(-2)]],
+  // Docker 29
+  [/^failed to connect to the docker api at /, settingRows.slice(-2)],
   [
     // With npipe:// and fd://, the client of Docker 20.10 crashes.
     /^(?:cannot connect to the docker daemon at tcp:.{0,300}\.sock\b|panic: runtime error: .{0,100}nil pointer dereference)/,

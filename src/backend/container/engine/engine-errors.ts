@@ -18,6 +18,8 @@ const meanings = {
     /cannot connect to the docker daemon/,
     /is the docker daemon running/,
     /error during connect/,
+    // Docker 29, of a socket that isn't there.
+    /failed to connect to the docker api/,
     /(?:cannot|unable to) connect to podman/,
     /failed to connect: dial/,
   ],

@@ -122,6 +122,7 @@ test.each([
   "panic: runtime error: invalid memory address or nil pointer dereference",
   'error during connect: Get "http://127.0.0.1:99999/v1.50/version": dial tcp: address 99999: invalid port',
   'error during connect: Get "http://unix:2375/var/run/docker.sock/v1.24/version": dial tcp: lookup unix on 10.0.0.53:53: no such host',
+  "failed to connect to the docker API at tcp://unix:2375: lookup unix on 10.0.0.53:53: no such host",
   "Cannot connect to the Docker daemon at tcp://localhost:2375/var/run/docker.sock. Is the docker daemon running?",
 ])("an address that isn't one is named as the cause: %s", (stderr) => {
   const failure = connectionFailure(docker, stderr)!;

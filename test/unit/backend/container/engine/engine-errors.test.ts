@@ -23,6 +23,17 @@ test.each([
     "machine-not-set-up",
     "Docker does not answer: Cannot connect to the Docker daemon at unix:///nope.",
   ],
+  // Docker 29
+  [
+    "failed to connect to the docker API at unix:///nope; check if the path is correct and if the daemon is running: dial unix /nope: connect: no such file or directory",
+    "machine-not-set-up",
+    "Docker does not answer: failed to connect to the docker API at unix:///nope;",
+  ],
+  [
+    "failed to connect to the docker API at tcp://docker:2375: lookup docker on 10.0.0.53:53: no such host",
+    "machine-not-set-up",
+    "The name of Docker's computer has no address: failed to connect to the docker API at tcp://docker:2375: lookup docker",
+  ],
   [
     "Error response from daemon: could not find an available, non-overlapping IPv4 address pool among the defaults",
     "capacity-lacking",
