@@ -97,9 +97,13 @@ function hintFor(
     const options = scopes.map((name) => optionName(scope.option, name));
     return `There is one in ${scopes.join(", ")}: add ${options.join(" or ")}.`;
   }
-  const unasked = unreachable.map(
-    (each) => `It may be in ${each.scope}, whose clusters cannot be listed: ${each.reason}`,
-  );
+  const [first] = unreachable;
+  const unasked =
+    first === undefined
+      ? []
+      : [
+          `It may be in ${unreachable.map((each) => each.scope).join(" or ")}, whose clusters cannot be listed: ${first.reason}`,
+        ];
   return [
     ...notes,
     ...unasked,

@@ -153,7 +153,7 @@ const otherRegionsLimitMs = 8_000;
 
 /**
  * Finds other enabled regions that have a cluster with this id. A region that doesn't answer in
- * time counts as having none.
+ * time may have one, and is named.
  */
 export async function findInOtherRegions(
   open: OpenRegion,
@@ -165,13 +165,22 @@ export async function findInOtherRegions(
   const others = (await enabledRegions(open(here), bounded).catch(() => [])).filter(
     (region) => region !== here,
   );
-  const found = await Promise.all(
-    others.map(async (region) =>
-      (await hasCluster(open(region), clusterId, bounded)) ? region : undefined,
-    ),
+  const asked = await Promise.all(
+    others.toSorted().map(async (scope) => {
+      try {
+        return { scope, isThere: await hasCluster(open(scope), clusterId, bounded) };
+      } catch (error) {
+        return { scope, reason: messageOf(error) };
+      }
+    }),
   );
   signal.throwIfAborted();
-  return { scopes: found.filter((region) => region !== undefined).toSorted(), unreachable: [] };
+  return {
+    scopes: asked.flatMap(({ scope, isThere }) => (isThere === true ? [scope] : [])),
+    unreachable: asked.flatMap(({ scope, reason }) =>
+      reason === undefined ? [] : [{ scope, reason }],
+    ),
+  };
 }
 
 export async function enabledRegions(
@@ -185,7 +194,7 @@ export async function enabledRegions(
 }
 
 async function hasCluster(api: CloudApi, clusterId: string, signal: AbortSignal): Promise<boolean> {
-  const instances = await describeInstances(api, { clusterId }, signal).catch(() => []);
+  const instances = await describeInstances(api, { clusterId }, signal);
   return readMachines(instances).machines.some((machine) => machine.state !== "ended");
 }
 

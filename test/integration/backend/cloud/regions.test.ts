@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { findCluster } from "../../../../src/cluster/find-cluster.ts";
 import type { ClusterError } from "../../../../src/errors.ts";
 import { openFixture, region } from "../../../support/cloud-fixture.ts";
 import { serveOnLoopback } from "../../../support/loopback-server.ts";
@@ -24,6 +25,18 @@ test("a cluster in another region is found only for the error message", async ()
     scopes: [],
     unreachable: [],
   });
+});
+
+test("a region that cannot be asked for a missing cluster is named with its reason", async () => {
+  await using fixture = await openFixture({});
+  const refusal = { when: "before", times: "always", code: "UnauthorizedOperation" } as const;
+  fixture.cloud.faults.add({ ...refusal, action: "DescribeInstances", region: "us-east-1" });
+  const here = await fixture.open(region);
+  const failure = await findCluster(here, "nightly", neverAborted).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ id: "cluster-not-found" });
+  expect((failure as ClusterError).hint).toMatch(
+    /^It may be in us-east-1, whose clusters cannot be listed: The account may not call ec2:DescribeInstances/,
+  );
 });
 
 test("lists the clusters of all enabled regions, and names a region that rejects the request with its reason", async () => {
