@@ -26,5 +26,5 @@ export const clusterTest = test
 
 async function saveLogsOfFailure(cluster: Cluster, task: TestContext["task"]): Promise<void> {
   if (task.result?.state !== "fail") return;
-  await cluster.saveLogs({ folder: `logs/${task.name.replaceAll(/\W+/g, "-")}` });
+  await cluster.saveLogs({ folder: `logs/${task.name.replaceAll(/[^\p{L}\p{N}_]+/gu, "-")}` });
 }
