@@ -18,7 +18,6 @@ import type { SuperuserLogin } from "../../cluster/wait-for-cluster.ts";
 import type { ArtifactLocation } from "../../platform/artifact/artifact-request.ts";
 import { exampleNames } from "../../platform/examples/example-names.ts";
 import type { InstallPlan } from "../../platform/install/install-plan.ts";
-import { passedMs } from "../../system/runtime.ts";
 import { type CreateInput, requestedCounts, checkFile, createOptions } from "./create-options.ts";
 import type { JsonResults } from "../json-results.ts";
 import { readPassword } from "../options.ts";
@@ -144,9 +143,10 @@ export async function prepareCreate(
   input: CreateInput,
   context: Context,
 ): Promise<PreparedCreate> {
-  const [{ timeLimit, tooSlow }, { maskedCommand }] = await Promise.all([
+  const [{ timeLimit, tooSlow }, { maskedCommand }, { passedMs }] = await Promise.all([
     import("../../system/time-limit.ts"),
     import("../../system/masked-command.ts"),
+    import("../../system/runtime.ts"),
   ]);
   if (!input.dryRun)
     (await import("../doctor/machine-checks.ts")).assertSshClient(context.environment);
@@ -183,11 +183,12 @@ async function showPlan(
   { request, ...target }: PreparedCreate,
   { environment, output, clock, columns, nameFlags, signal }: Context,
 ): Promise<void> {
-  const [{ rehearseLock }, { summarizeCreation }, { timeLimit, tooSlow }, { pairs }] =
+  const [{ rehearseLock }, { summarizeCreation }, { timeLimit, tooSlow }, { passedMs }, { pairs }] =
     await Promise.all([
       import("../../cluster/create/lock-folder.ts"),
       import("../../cluster/create/plan-machines.ts"),
       import("../../system/time-limit.ts"),
+      import("../../system/runtime.ts"),
       import("../../cli/layout.ts"),
     ]);
   await rehearseLock(environment, target.backend);
