@@ -1,4 +1,5 @@
 import { ClusterError } from "../../../errors.ts";
+import { field, list, string, withDefault } from "../../../model/reader.ts";
 import { outside } from "../../../outside-text.ts";
 import { formatDuration } from "../../../system/amounts.ts";
 import type { TemporaryFolder } from "../../../system/files/private-file.ts";
@@ -252,7 +253,12 @@ function tooSlow(
 }
 
 export async function readEngineFacts(engine: Engine, signal: AbortSignal): Promise<EngineFacts> {
-  return engine.kind.readFacts(
-    await askJson(engine, { words: ["info", "--format={{json .}}"] }, signal),
-  );
+  const words = ["info", "--format={{json .}}"];
+  const answer = await askJson(engine, { words }, signal);
+  const errors = serverErrors(answer);
+  if (errors.length === 0) return engine.kind.readFacts(answer);
+  throw engineFailure(engine.kind, words, { status: 0, stdout: "", stderr: errors.join("\n") });
 }
+
+/** Why Docker's daemon, or a proxy in front of it, has told nothing: the command succeeds nevertheless. */
+const serverErrors = withDefault(field("ServerErrors", list(string)), []);

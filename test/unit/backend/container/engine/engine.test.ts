@@ -5,6 +5,7 @@ import {
   askJson,
   type Engine,
   openEngine,
+  readEngineFacts,
 } from "../../../../../src/backend/container/engine/engine.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
 import { ClusterError, messageOf } from "../../../../../src/errors.ts";
@@ -37,6 +38,19 @@ test.each([
     id: "machine-not-set-up",
     message: `The output of "docker info" is not that of Docker: ${shown}.`,
   });
+});
+
+test.each([
+  ["Error response from daemon: Forbidden", "engine-failed", "docker info failed: Forbidden."],
+  [
+    "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
+    "machine-not-set-up",
+    "Docker does not answer: Cannot connect to the Docker daemon at unix:///x.",
+  ],
+])("facts that Docker's daemon does not tell are not made up: %s", async (said, id, message) => {
+  const answer = JSON.stringify({ Driver: "", KernelVersion: "", ServerErrors: [said] });
+  const failure = await failureOf(readEngineFacts(answering(answer), signal));
+  expect([failure.id as string, unmarked(messageOf(failure))]).toEqual([id, message]);
 });
 
 test("of output that a node can make as long as it likes, only the end is kept", async () => {
