@@ -2,8 +2,10 @@ import { type ValuesOf, wordsArgument, flag, option } from "../../cli/options/op
 import type { Problems } from "../../cli/options/problems.ts";
 import { count, directoryPath, value } from "../../cli/options/value-types.ts";
 import type { BackendKind } from "../../backend/contract.ts";
+import { nodeGroups } from "../../model/cluster-record.ts";
 import { clusterIdRule } from "../../model/parse-values.ts";
 import { refusal } from "../../model/rule.ts";
+import { optionName } from "../../references.ts";
 import { createArguments } from "../create/create.ts";
 import { createOptions, onceLifetimeOptions } from "../create/create-options.ts";
 import {
@@ -136,6 +138,8 @@ export function checkSaving(
     problems.add("--junit-from: only allowed with --report");
   if (report !== undefined && [saveOnFailure, testReport, cache, ...results].includes(report))
     problems.add("--report: another option names the same file");
+  const written = { saveOnFailure, junit: testReport, report, cache };
+  checkResults(written, { ...given, results }, problems);
   if (cache === undefined) return;
   if ([saveOnFailure, testReport].includes(cache))
     problems.add("--cache: another option names the same file");
@@ -148,6 +152,26 @@ export function checkSaving(
     const isGiven = Array.isArray(found) ? found.length > 0 : found !== undefined;
     if (isGiven)
       problems.add(`--cache: cannot be combined with ${flagName}, which the file would lack`);
+  }
+}
+
+/** Refuses to replace the results of the command with a file that is written after it. */
+function checkResults(
+  written: Partial<Pick<OnceInput, "saveOnFailure" | "junit" | "report" | "cache">>,
+  {
+    fetch = [],
+    node: [node = "", ...others] = [],
+    results,
+  }: Partial<Pick<OnceInput, "fetch" | "node">> & { readonly results: readonly string[] },
+  problems: Problems,
+): void {
+  // Those of several nodes are in folders.
+  const isAlone = others.length === 0 && !Object.hasOwn(nodeGroups, node);
+  for (const [name, path] of Object.entries(written)) {
+    if (isAlone && fetch.some(({ local }) => local === path))
+      problems.add(`${optionName(name)}: what --fetch brings would be lost`);
+    if (name === "junit" && path !== undefined && results.includes(path))
+      problems.add(`${optionName(name)}: the results of --junit-from would be lost`);
   }
 }
 

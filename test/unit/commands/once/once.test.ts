@@ -54,6 +54,17 @@ test.each([
     "--from a:b --report /tmp/x --junit-from /tmp/x",
     "--report: another option names the same file",
   ],
+  [
+    "--from a:b --report /tmp/y --junit /tmp/x --junit-from /tmp/x",
+    "--junit: the results of --junit-from would be lost",
+  ],
+  ["--from a:b --junit /tmp/x --fetch a:/tmp/x", "--junit: what --fetch brings would be lost"],
+  ["--from a:b --report /tmp/x --fetch a:/tmp/x", "--report: what --fetch brings would be lost"],
+  [
+    "--save-on-failure /tmp/x --node agent_0 --fetch a:/tmp/x example:etcd",
+    "--save-on-failure: what --fetch brings would be lost",
+  ],
+  ["--cache /tmp/x --fetch a:/tmp/x example:etcd", "--cache: what --fetch brings would be lost"],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
   [
@@ -91,6 +102,14 @@ test("a cache, a report and a saved cluster may be in different files", () => {
     { ...files, customVolumes: [] } as Parameters<typeof checkSaving>[1],
     problems,
   );
+  expect(problems.all).toEqual([]);
+});
+
+test("what several nodes bring is in folders of their names", () => {
+  const problems = new Problems("");
+  const given = { junit: "/tmp/x", fetch: [{ remote: "a", local: "/tmp/x" }], customVolumes: [] };
+  for (const node of [["agents"], ["agent_0", "agent_1"]])
+    checkSaving(containerKind, { ...given, node }, problems);
   expect(problems.all).toEqual([]);
 });
 
