@@ -37,28 +37,30 @@ export interface Window {
 const afterMs = 15_000;
 const beforeMs = 2_000;
 
-/** More lines of one kind on one node are not looked at. */
+/** More lines of one kind in one log are not kept. */
 const mostOfKind = 500;
 /** Returns whether so many lines of this kind have not been there yet. */
 const kindCounter =
-  (counts = new Map<string, number>()) =>
+  (most: number, counts = new Map<string, number>()) =>
   (kind: string): boolean => {
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);
-    return count <= mostOfKind;
+    return count <= most;
   };
 
 /** The lines of one log that `notice` would look at. */
 export function telling(lines: readonly LogLine[]): readonly LogLine[] {
-  const isOneOfFew = kindCounter();
+  const isOneOfFew = kindCounter(mostOfKind);
   return lines.filter(({ text }) => {
     const sign = signOf(text);
     return sign !== undefined && isOneOfFew(sign.id);
   });
 }
 
-/** Each of those lines may be compared with every window. More than the last of them would take minutes. */
+/** Each line may be compared with every window. More than the last of them would take minutes. */
 const mostWindows = 5000;
+/** After so many for one kind on one node, its further lines are not looked at. */
+const mostComparisons = 2_500_000;
 
 /**
  * Returns the first line of each kind on each node that nothing explains, and the first that
@@ -70,8 +72,8 @@ export async function notice(
   signal: AbortSignal,
 ): Promise<readonly Noticed[]> {
   const found = new Map<string, Noticed>();
-  const isOneOfFew = kindCounter();
   const last = windows.slice(-mostWindows);
+  const isOneOfFew = kindCounter(mostComparisons / Math.max(1, last.length));
   const judge = (line: LogLine): void => {
     const sign = signOf(line.text);
     const own = `${line.node} ${sign?.id}`;

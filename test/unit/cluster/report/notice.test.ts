@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { explanationOf, windowsOf } from "../../../../src/cluster/report/notice.ts";
+import { explanationOf, notice, windowsOf } from "../../../../src/cluster/report/notice.ts";
 import type { ClusterEvent } from "../../../../src/model/event.ts";
+import { neverAborted } from "../../../support/never-aborted.ts";
 
 const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const fault = (seconds: number, kind: string, course: "begun" | "shown" | "healed") =>
@@ -38,4 +39,20 @@ test("a fault's time begins when it is shown", () => {
   expect(explained("failed-unit", 60, [begun])).toBe(false);
   expect(explained("failed-unit", 60, [begun, fault(40, "process", "shown")])).toBe(true);
   expect(explained("failed-unit", 90, [begun, fault(40, "process", "shown")])).toBe(false);
+});
+
+test("what nothing explains is noticed behind thousands of lines that a fault explains", async () => {
+  const windows = windowsOf([fault(0, "disk", "begun")], 10_000_000);
+  const line = (seconds: number) => ({
+    ms: seconds * 1000,
+    node: "master_0",
+    unit: "etcd",
+    text: "write: no space left on device",
+  });
+  const during = Array.from({ length: 5000 }, () => line(10));
+  const found = await notice([...during, line(3600)], windows, neverAborted);
+  expect(found.map(({ line: { ms }, explanation }) => [ms, explanation])).toEqual([
+    [3_600_000, undefined],
+    [10_000, "disk"],
+  ]);
 });
