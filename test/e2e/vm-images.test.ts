@@ -1,6 +1,6 @@
 /**
  * Images of Debian 13 as people have them, with GRUB and everything that usually runs: each becomes a cluster that uses its whole disk, and that boots
- * again. They run with CLUSTER_E2E_VM_IMAGES=all only, because each takes about four minutes with a translated processor.
+ * again. They run with CLUSTER_E2E_VM_IMAGES=all only, because each takes about four minutes with a translated processor, and that for ARM twenty.
  */
 import { expect, test } from "bun:test";
 import { onNodes } from "./support/copies.ts";
