@@ -103,7 +103,7 @@ test.each([
   expect(asked).toEqual([]);
 });
 
-test("a cluster is looked for in all other regions, whatever some of them answer", async () => {
+test("a cluster is looked for in all other regions, and one that does not answer is named", async () => {
   const { open, asked } = openRegions([...enabled, "sa-east-1", "xx bad"], {
     "us-west-2": "running",
     "us-east-1": "running",
@@ -111,7 +111,10 @@ test("a cluster is looked for in all other regions, whatever some of them answer
     "sa-east-1": outage(),
   });
   const found = await findInOtherRegions(open, "us-west-2", "a", neverAborted);
-  expect(found).toEqual({ scopes: ["eu-west-1", "us-east-1"], unreachable: [] });
+  expect(found).toEqual({
+    scopes: ["eu-west-1", "us-east-1"],
+    unreachable: [{ scope: "sa-east-1", reason: expect.stringContaining("failed to carry out") }],
+  });
   expect(asked).not.toContain("DescribeInstances in us-west-2");
   const ended = openRegions(enabled, { "us-east-1": "terminated" });
   expect((await findInOtherRegions(ended.open, "us-west-2", "a", neverAborted)).scopes).toEqual([]);
