@@ -1,4 +1,5 @@
 /** The container engines of the tests, each as a program with its own environment. */
+import { randomInt } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -53,9 +54,12 @@ export async function startPodman(
     path("storage.conf"),
     `[storage]\ndriver = "overlay"\ngraphroot = "${path("images")}"\nrunroot = "${runFolder}"\n`,
   );
+  // Another Podman of a test, which knows nothing of this one, may make networks on this computer at the same moment.
+  const range = `10.${randomInt(100, 200)}.0.0/16`;
   await Bun.write(
     path("containers.conf"),
     `[containers]\n${defaults}\n[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${path("networks")}"\n` +
+      `default_subnet_pools = [{ base = "${range}", size = 24 }]\n` +
       `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${path("tmp")}"\n`,
   );
   const environment = {
