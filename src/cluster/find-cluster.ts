@@ -97,13 +97,10 @@ function hintFor(
     const options = scopes.map((name) => optionName(scope.option, name));
     return `There is one in ${scopes.join(", ")}: add ${options.join(" or ")}.`;
   }
-  const [first] = unreachable;
-  const unasked =
-    first === undefined
-      ? []
-      : [
-          `It may be in ${unreachable.map((each) => each.scope).join(" or ")}, whose clusters cannot be listed: ${first.reason}`,
-        ];
+  const unasked = [...Map.groupBy(unreachable, ({ reason }) => reason)].map(
+    ([reason, places]) =>
+      `It may be in ${places.map((each) => each.scope).join(" or ")}, whose clusters cannot be listed: ${reason}`,
+  );
   return [
     ...notes,
     ...unasked,

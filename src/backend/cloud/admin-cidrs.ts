@@ -6,8 +6,13 @@ export function cidrProblem(text: string): string | undefined {
   const longest = isIPv4(address) ? 32 : 128;
   if (!isIPv4(address) && !isIPv6(address))
     return `"${text}" is not an address range such as 192.0.2.0/24`;
-  if (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)) return undefined;
-  return `"${text}" has a prefix length that is not between 0 and ${longest}`;
+  if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= longest))
+    return `"${text}" has a prefix length that is not between 0 and ${longest}`;
+  const range = normalizeCidr(text);
+  // The cloud also reads 192.0.2.7/0 as 0.0.0.0/0, since it clears the bits after the prefix.
+  return range.endsWith("/0") && range !== "0.0.0.0/0" && range !== "::/0"
+    ? `"${text}" contains every address: pass a longer prefix, such as /32 for one address, or 0.0.0.0/0 to admit everyone`
+    : undefined;
 }
 
 /** Returns why a range can't be admitted, or `undefined`. */
@@ -16,13 +21,6 @@ export function admissionProblem(text: string): string | undefined {
   if (problem !== undefined || isIPv4(split(text).address)) return problem;
   return `"${text}" is an IPv6 range, but nodes have IPv4 addresses only`;
 }
-
-/**
- * Whether a valid range means every address without saying so: the cloud reads `192.0.2.7/0` as
- * `0.0.0.0/0`, since it clears the bits after the prefix.
- */
-export const isOpenByMistake = (text: string): boolean =>
-  normalizeCidr(text).endsWith("/0") && !["0.0.0.0/0", "::/0"].includes(normalizeCidr(text));
 
 /** Returns the range in the form that EC2 requires: a single address becomes a range of one. */
 export function normalizeCidr(text: string): string {

@@ -1,17 +1,11 @@
 import type { Instance, IpPermission } from "@aws-sdk/client-ec2";
-import { ClusterError, hasErrorId, quoted, revised } from "../../errors.ts";
+import { ClusterError, hasErrorId, revised } from "../../errors.ts";
 import { commandName, runCommand } from "../../references.ts";
 import type { ClusterName } from "../../model/cluster-record.ts";
 import type { Runtime, Work } from "../../system/runtime.ts";
 import type { Admission, AdmissionRequest, AdmittedRange } from "../admission.ts";
 import { shownId } from "../shared/foreign-resource.ts";
-import {
-  admissionProblem,
-  admissions,
-  cidrProblem,
-  isOpenByMistake,
-  normalizeCidr,
-} from "./admin-cidrs.ts";
+import { admissionProblem, admissions, cidrProblem, normalizeCidr } from "./admin-cidrs.ts";
 import { isFailure } from "./api/api-errors.ts";
 import { type CloudApi, describeGroups, describeInstances } from "./api/api.ts";
 import { isAllowedAddress } from "./launch/look-at-machines.ts";
@@ -90,14 +84,10 @@ async function revoke(
   }
 }
 
-/** Only `0.0.0.0/0` and `::/0` may mean every address. */
 function parseRange(given: string, problemOf: (text: string) => string | undefined): string {
   const problem = problemOf(given);
   if (problem !== undefined) throw new ClusterError("bad-usage", `${problem}.`);
-  if (!isOpenByMistake(given)) return normalizeCidr(given);
-  throw new ClusterError("bad-usage", `${quoted(given)} contains every address.`, {
-    hint: "Pass a longer prefix, such as /32 for one address. To admit everyone, pass 0.0.0.0/0.",
-  });
+  return normalizeCidr(given);
 }
 
 async function ownRange(work: Pick<Work, "environment" | "progress" | "signal">): Promise<string> {

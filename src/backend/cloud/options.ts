@@ -13,7 +13,7 @@ import {
   type Shape,
 } from "../../model/read-arguments.ts";
 import type { Checked } from "../../model/checked.ts";
-import { admissionProblem, isOpenByMistake } from "./admin-cidrs.ts";
+import { admissionProblem } from "./admin-cidrs.ts";
 import {
   chooseDistribution,
   defaultDistribution,
@@ -110,7 +110,7 @@ export function parseCloudOptions(
     image,
     sshUser,
   } = values;
-  const ranges = adminCidrs.flatMap((range) => admissionProblem(range) ?? openProblem(range) ?? []);
+  const ranges = adminCidrs.flatMap((range) => admissionProblem(range) ?? []);
   const tags = customTags.flatMap(
     ({ key, value }, index) => tagProblem(key, value, customTags.slice(0, index)) ?? [],
   );
@@ -135,11 +135,6 @@ export function parseCloudOptions(
     },
   };
 }
-
-const openProblem = (range: string): string | undefined =>
-  isOpenByMistake(range)
-    ? `"${range}" contains every address: pass a longer prefix, such as /32 for one address, or 0.0.0.0/0 to admit everyone`
-    : undefined;
 
 /** EC2 allows 50 tags per resource. Some of them are ours, and `Name` is added to every resource. */
 const limit = 50 - Object.keys(tagNames).length - 1;

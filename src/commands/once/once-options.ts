@@ -132,17 +132,16 @@ export function checkSaving(
   const { junitFrom: results = [] } = given;
   if (saveOnFailure === undefined)
     checkFileOptions(given, "only allowed with --save-on-failure", problems);
-  else if (saveOnFailure === testReport)
-    problems.add("--save-on-failure: --junit names the same file");
   if (report === undefined && results.length > 0)
     problems.add("--junit-from: only allowed with --report");
-  if (report !== undefined && [saveOnFailure, testReport, cache, ...results].includes(report))
-    problems.add("--report: another option names the same file");
-  const written = { saveOnFailure, junit: testReport, report, cache };
-  checkResults(written, { ...given, results }, problems);
+  const taken = [...results, ...fetchedFiles(given)];
+  for (const [name, path] of Object.entries({ junit: testReport, saveOnFailure, report, cache })) {
+    if (path === undefined) continue;
+    if (taken.includes(path))
+      problems.add(`${optionName(name)}: another option names the same file`);
+    taken.push(path);
+  }
   if (cache === undefined) return;
-  if ([saveOnFailure, testReport].includes(cache))
-    problems.add("--cache: another option names the same file");
   if (from !== undefined) problems.add("--cache: cannot be combined with --from");
   if (sshKey !== undefined)
     problems.add("--cache: the file would contain the key that --ssh-key names");
@@ -155,24 +154,13 @@ export function checkSaving(
   }
 }
 
-/** Refuses to replace the results of the command with a file that is written after it. */
-function checkResults(
-  written: Partial<Pick<OnceInput, "saveOnFailure" | "junit" | "report" | "cache">>,
-  {
-    fetch = [],
-    node: [node = "", ...others] = [],
-    results,
-  }: Partial<Pick<OnceInput, "fetch" | "node">> & { readonly results: readonly string[] },
-  problems: Problems,
-): void {
-  // Those of several nodes are in folders.
+/** Where the command's results go. Those of several nodes are in folders. */
+function fetchedFiles({
+  fetch = [],
+  node: [node = "", ...others] = [],
+}: Partial<Pick<OnceInput, "fetch" | "node">>): readonly string[] {
   const isAlone = others.length === 0 && !Object.hasOwn(nodeGroups, node);
-  for (const [name, path] of Object.entries(written)) {
-    if (isAlone && fetch.some(({ local }) => local === path))
-      problems.add(`${optionName(name)}: what --fetch brings would be lost`);
-    if (name === "junit" && path !== undefined && results.includes(path))
-      problems.add(`${optionName(name)}: the results of --junit-from would be lost`);
-  }
+  return isAlone ? fetch.map(({ local }) => local) : [];
 }
 
 /** Refuses shards if there is no snapshot to copy, and if a shard's id or files would be invalid. */

@@ -118,7 +118,10 @@ test("an invalid range, one that is not admitted, or an accidental 0.0.0.0/0 is 
       async () => admit(backend, "nowhere"),
       '"nowhere" is not an address range such as 192.0.2.0/24.',
     ],
-    [async () => admit(backend, "192.0.2.7/0"), '"192.0.2.7/0" contains every address.'],
+    [
+      async () => admit(backend, "192.0.2.7/0"),
+      '"192.0.2.7/0" contains every address: pass a longer prefix, such as /32 for one address, or 0.0.0.0/0 to admit everyone.',
+    ],
     [
       async () => remove(backend, "192.0.2.0/25"),
       '192.0.2.0/25 is not admitted to cluster "nightly".',

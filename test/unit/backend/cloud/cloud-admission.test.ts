@@ -117,7 +117,10 @@ test.each(["2001:db8::/32", "::/0"])(
 );
 
 test.each([
-  ["192.0.2.7/0", '"192.0.2.7/0" contains every address.'],
+  [
+    "192.0.2.7/0",
+    '"192.0.2.7/0" contains every address: pass a longer prefix, such as /32 for one address, or 0.0.0.0/0 to admit everyone.',
+  ],
   ["here", '"here" is not an address range such as 192.0.2.0/24.'],
 ])("%p is refused before any request", async (range, message) => {
   const opened = openAdmission({});

@@ -35,7 +35,7 @@ test.each([
   ["--from a:b --without-base", "--without-base: only allowed with --save-on-failure"],
   [
     "--from a:b --save-on-failure /tmp/x --junit /tmp/x",
-    "--save-on-failure: --junit names the same file",
+    "--save-on-failure: another option names the same file",
   ],
   [
     `--from a:b --save-on-failure ${import.meta.dir}`,
@@ -56,15 +56,15 @@ test.each([
   ],
   [
     "--from a:b --report /tmp/y --junit /tmp/x --junit-from /tmp/x",
-    "--junit: the results of --junit-from would be lost",
+    "--junit: another option names the same file",
   ],
-  ["--from a:b --junit /tmp/x --fetch a:/tmp/x", "--junit: what --fetch brings would be lost"],
-  ["--from a:b --report /tmp/x --fetch a:/tmp/x", "--report: what --fetch brings would be lost"],
+  ["--from a:b --junit /tmp/x --fetch a:/tmp/x", "--junit: another option names the same file"],
+  ["--from a:b --report /tmp/x --fetch a:/tmp/x", "--report: another option names the same file"],
   [
     "--save-on-failure /tmp/x --node agent_0 --fetch a:/tmp/x example:etcd",
-    "--save-on-failure: what --fetch brings would be lost",
+    "--save-on-failure: another option names the same file",
   ],
-  ["--cache /tmp/x --fetch a:/tmp/x example:etcd", "--cache: what --fetch brings would be lost"],
+  ["--cache /tmp/x --fetch a:/tmp/x example:etcd", "--cache: another option names the same file"],
   ["--shards 2 example:etcd", "--shards: requires --from"],
   ["--from a:b --shards 0", '--shards: "0" is not a whole number from 1 to 32'],
   [
