@@ -22,7 +22,7 @@ export interface BackendOption<Value = unknown> extends Rule<Value> {
    * that finds clusters has it.
    */
   readonly isScope?: true;
-  /** Whether its value names something on this computer that a file with the cluster doesn't contain. */
+  /** Whether its value names something outside the nodes that a file with the cluster doesn't contain. */
   readonly isLocal?: true;
   readonly placeholder?: string;
   readonly default?: Value;

@@ -63,12 +63,21 @@ async function expectOtherWays(): Promise<void> {
   expect(await Bun.$`ssh -F ${config} agent_0 hostname`.text()).toBe("agent-0\n");
 }
 
+/** Gives the engine's computer a folder that this one doesn't have at the same path, and the other way round. */
+async function makeShared({ folder, engine }: Pick<Elsewhere, "folder" | "engine">): Promise<void> {
+  const shared = join(folder.path, "shared");
+  await mkdir(join(shared, "only-here"), { recursive: true });
+  const line = `mount -t tmpfs none ${shared} && mkdir ${shared}/only-there && echo far >${shared}/only-there/note`;
+  await Bun.$`nsenter --mount=/proc/${engine.processId}/ns/mnt sh -ec ${line}`;
+}
+
 beforeAll(async () => {
   if (computerLack !== undefined) return;
   const folder = await temporaryFolder();
   const engine = await startSecondDocker(folder.path);
   const image = await Bun.$`docker save ${nodeImage} | docker --host unix://${engine.socket} load`;
   if (image.exitCode !== 0) throw new Error("the second Docker did not get the image");
+  await makeShared({ folder, engine });
   const relay = await relayTo(engine.socket);
   const environment = {
     DOCKER_HOST: `tcp://127.0.0.1:${relay.port}`,
@@ -97,8 +106,17 @@ test.skipIf(computerLack !== undefined)(
     expect((await ask("doctor")).stdout).toContain("engine");
     const counts = "--masters 1 --agents 1 --public-agents 0 --memory 400m --wait --timeout 14m";
     const platform = await writePlatform(folder.path);
-    const created = await ask(`create -c ${id} ${counts} --node-image ${nodeImage} ${platform}`);
+    const shared = join(folder.path, "shared");
+    const create = `create -c ${id} ${counts} --node-image ${nodeImage} ${platform} --custom-volume ${shared}`;
+    const refused = await ask(`${create}/only-here:/shared:ro`);
+    expect(refused.status, refused.stderr).toBe(2);
+    expect(refused.stderr).toContain(
+      `--custom-volume: ${shared}/only-here does not exist on the computer that Docker runs on`,
+    );
+    expect(await engine.docker(["ps", "--all", "--quiet"])).toBe("");
+    const created = await ask(`${create}/only-there:/shared:ro`);
     expect(created.status, created.stderr).toBe(0);
+    expect((await ask(`run -c ${id} --node agent_0 cat /shared/note`)).stdout).toBe("far\n");
 
     const shown = await ask(`inspect -c ${id}`);
     expect(shown.stdout).toContain("through Docker");

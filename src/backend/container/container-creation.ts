@@ -24,7 +24,8 @@ import {
 import { obtainNodeImage, type NodeImage, findNodeImage } from "./launch/node-image.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
 import { limitsText } from "./limits.ts";
-import { type ContainerOptions, assertVolumesExist } from "./options.ts";
+import { assertVolumesExist } from "./launch/find-missing-sources.ts";
+import type { ContainerOptions } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
 import { type Counts, nodeCount, nodeReference } from "../../model/cluster-record.ts";
@@ -87,6 +88,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
       { progress, logFile: join(root, "node-image.log") },
       signal,
     );
+    const look = { image: resolved.image.name, customVolumes: options.customVolumes };
+    if (!resolved.image.isPresent) await assertVolumesExist(engine, look, signal);
     using step = this.runtime.progress.start("Reserve the cluster id");
     signal.throwIfAborted();
     const name = await this.begin(folder);
@@ -169,7 +172,7 @@ type Resolving = Pick<
 
 /**
  * Creates nothing. Throws `machine-not-set-up` if this engine isn't usable, and `bad-usage` if a
- * volume doesn't exist.
+ * volume doesn't exist, as far as there is an image with which the engine can look.
  */
 export async function resolveCreation(
   engine: Engine,
@@ -177,7 +180,6 @@ export async function resolveCreation(
   platform: NodeJS.Platform,
   signal: AbortSignal,
 ): Promise<ResolvedCreation> {
-  await assertVolumesExist(options.customVolumes);
   const [facts, usual] = await Promise.all([
     readEngineFacts(engine, signal),
     readDefaultNetwork(engine, signal),
@@ -197,6 +199,8 @@ export async function resolveCreation(
     findReach(engine, facts, platform, signal),
     findNodeImage(engine, distribution, { options, imagePreparation }, signal),
   ]);
+  const look = { image: image.name, customVolumes: options.customVolumes };
+  if (image.isPresent) await assertVolumesExist(engine, look, signal);
   return { kind: engine.kind, facts, usual, ...way, distribution, image };
 }
 

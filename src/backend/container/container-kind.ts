@@ -1,17 +1,17 @@
 import { lifetimeSummary } from "../../model/option-schema.ts";
 import { defineBackend } from "../contract.ts";
-import { containerSchema, parseContainerOptions } from "./options.ts";
+import { containerSchema, containerOptions } from "./options.ts";
 
 /** Everything specific to `cluster-container`: images, volumes and container limits. */
 export const containerKind = defineBackend({
   name: "container",
   summary: "Create and manage test clusters of containers on this computer",
   options: containerSchema,
-  parse: parseContainerOptions,
+  parse: async (given) => Promise.resolve({ value: containerOptions(given) }),
   machineId: /^[0-9a-f]{12}$/,
   local: {
     snapshots:
-      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders of this computer that nodes mount are not included.",
+      "`create` saves the file systems of all nodes at one moment. `restore` restarts the nodes from there, with the same addresses: their services boot, and nothing is installed. Folders that nodes mount (`--custom-volume`) are not included.",
     copies:
       "Create the cluster from a snapshot, or from a file that `snapshot save` wrote, instead of an artifact: its nodes boot from there, with the same software, data and private addresses. The path of a file contains a / or no colon",
     files:

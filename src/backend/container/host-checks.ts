@@ -207,8 +207,12 @@ async function tryMount(
   );
   if (problem === undefined)
     return pass(`Containers can read this computer's folders, such as those in ${home}`);
+  const isShared = ["here", "virtual-machine"].includes(engineFacts.location);
+  const effect = isShared
+    ? "will not work"
+    : `can only mount what is on the computer that ${engine.kind.title} runs on`;
   return warn(
-    `A container cannot read a folder in ${home}, so ${optionName("customVolumes")} will not work: ${problem}`,
+    `A container cannot read a folder in ${home}, so ${optionName("customVolumes")} ${effect}: ${problem}`,
     remedy(engineFacts, engine),
   );
 }

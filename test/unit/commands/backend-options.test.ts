@@ -3,10 +3,7 @@ import { runCommand } from "../../../src/references.ts";
 import { unmarked } from "../../../src/outside-text.ts";
 import { expect, test } from "bun:test";
 import { readCloudOptions } from "../../../src/backend/cloud/options.ts";
-import {
-  assertVolumesExist,
-  readContainerOptions,
-} from "../../../src/backend/container/options.ts";
+import { readContainerOptions } from "../../../src/backend/container/options.ts";
 import { readVmOptions } from "../../../src/backend/vm/options.ts";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
@@ -18,7 +15,6 @@ import type { BackendKind } from "../../../src/backend/contract.ts";
 import { programName } from "../../../src/commands/backend-options.ts";
 import { programFor } from "../../../src/commands/program.ts";
 import { ClusterError } from "../../../src/errors.ts";
-import { failureOf } from "../../support/failure-of.ts";
 
 const kinds = [cloudKind, containerKind, vmKind];
 
@@ -213,13 +209,6 @@ test("a hint repeats the scope, but no other option of the backend", () => {
 });
 
 test("files of this computer must be there", async () => {
-  const volume = await fromCommandLine(containerKind, ["--custom-volume", "/no/such/place:/b"]);
-  expect(volume.problems).toEqual(["--custom-volume: /no/such/place does not exist"]);
-  const refused = await failureOf(assertVolumesExist(["/tmp:/a", "/no/such/place:/b"]));
-  expect(refused).toMatchObject({
-    id: "bad-usage",
-    message: "`customVolumes`: /no/such/place does not exist",
-  });
   const image = await fromCommandLine(vmKind, ["--image", "disk.img"]);
   expect(image.problems).toEqual(["--image: /home/me/disk.img does not exist"]);
 });

@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
 import { ClusterError } from "../../../errors.ts";
-import { outside } from "../../../outside-text.ts";
 import type { Work } from "../../../system/runtime.ts";
 import type { CopyRequest } from "../../contract.ts";
 import { type SnapshotOrigin, snapshotTitle } from "../../shared/describe-copy.ts";
@@ -10,7 +8,7 @@ import type { EngineFacts } from "../engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "../engine/engine.ts";
 import type { CreationName, NodeSettings } from "../records/labels.ts";
 import { readCopiedFrom } from "../records/read-containers.ts";
-import { type SavedNode, createdAt, findSavedNodes } from "../snapshots/read-snapshots.ts";
+import { type SavedNode, createdAt, findRestorableNodes } from "../snapshots/read-snapshots.ts";
 
 /** A saved node whose platform address is known. */
 export interface CopiedNode extends SavedNode {
@@ -80,32 +78,16 @@ async function findNodes(
   { source, snapshot }: CopyRequest,
   signal: AbortSignal,
 ): Promise<CopiedNodes> {
-  const nodes = await findSavedNodes(engine, { cluster: source, name: snapshot }, signal);
-  const unusable = (why: string, hint: string): ClusterError =>
-    new ClusterError(
-      "snapshot-unusable",
-      `The snapshot "${snapshot}" of cluster "${source.id}" ${why}.`,
-      {
-        hint,
-        facts: { cluster: source.id, snapshot },
-      },
-    );
-  const folders = nodes.flatMap(({ settings }) =>
-    settings.customVolumes.map((volume) => volume.slice(0, volume.indexOf(":"))),
+  const nodes = await findRestorableNodes(engine, { cluster: source, name: snapshot }, signal);
+  if (haveAddresses(nodes)) return nodes;
+  throw new ClusterError(
+    "snapshot-unusable",
+    `The snapshot "${snapshot}" of cluster "${source.id}" was made by an earlier version, which did not save the network.`,
+    {
+      hint: `Restore it in cluster "${source.id}", and save that cluster under another name.`,
+      facts: { cluster: source.id, snapshot },
+    },
   );
-  const missing = folders.find((folder) => !existsSync(folder));
-  // The engine would create the folder as root.
-  if (missing !== undefined)
-    throw unusable(
-      `needs ${outside(missing)}, which does not exist`,
-      "Its nodes mount it: create it.",
-    );
-  if (!haveAddresses(nodes))
-    throw unusable(
-      "was made by an earlier version, which did not save the network",
-      `Restore it in cluster "${source.id}", and save that cluster under another name.`,
-    );
-  return nodes;
 }
 
 /** Whether the platform addresses of all nodes are known. */

@@ -65,6 +65,8 @@ const meanings = {
     /destination .{0,500} must be a directory/,
     /could not find the file .{0,500} in container/,
   ],
+  // A file or folder to mount.
+  noSource: [/bind source path does not exist/, /statfs .{0,500}: no such file or directory/],
   off: [/is not running/, /can only kill running containers/],
   // After the network was removed and created again.
   notConnected: [/is not connected to (?:the )?network/],
@@ -133,6 +135,7 @@ export function engineFailure(
     case "nameTaken":
     case "rangeTaken":
     case "gone":
+    case "noSource":
     case "off":
     case "inUse":
     case "notConnected":
@@ -167,6 +170,9 @@ export const spaceAdvice = (name: string): string =>
 
 /** Whether the engine refused a name because something else has it. */
 export const isNameTaken = means("nameTaken");
+
+/** Whether something that a container was to mount isn't there. */
+export const lacksSource = means("noSource");
 
 /** Whether the engine refused a range of addresses because another network has them. */
 export const isRangeTaken = means("rangeTaken");

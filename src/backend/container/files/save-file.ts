@@ -77,7 +77,7 @@ export async function saveFile(
 function noteMounts({ nodes: [{ settings }], progress }: FileSource): void {
   if (settings.customVolumes.length === 0) return;
   progress.note(
-    `The file does not hold the volumes of this computer: ${outside(settings.customVolumes.join(", "))}`,
+    `The file does not hold what nodes mount from outside: ${outside(settings.customVolumes.join(", "))}`,
   );
 }
 

@@ -26,6 +26,7 @@ import { deleteSnapshots, removeImages } from "./remove-snapshots.ts";
 import {
   type SavedSnapshot,
   createdAt,
+  findRestorableNodes,
   findSavedNodes,
   findSnapshot,
   readSnapshots,
@@ -137,7 +138,7 @@ async function restore(
   { engine, root, cluster, name }: NamedSnapshot,
 ): Promise<void> {
   const { id: clusterId, creationId } = cluster;
-  const nodes = await findSavedNodes(engine, { cluster, name }, signal);
+  const nodes = await findRestorableNodes(engine, { cluster, name }, signal);
   const facts = await readEngineFacts(engine, signal);
   // Before the nodes are removed: what is delegated to a rootless engine may have changed.
   for (const { settings } of nodes) assertLimitsWork(engine.kind, facts, settings.limits);

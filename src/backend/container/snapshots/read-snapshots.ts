@@ -13,6 +13,9 @@ import {
 } from "../../../model/parse-values.ts";
 import * as read from "../../../model/reader.ts";
 import type { NodeName } from "../../contract.ts";
+import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
+import { findMissingSources } from "../launch/find-missing-sources.ts";
 import { notWhole, snapshotNotFound } from "../../shared/machine-errors.ts";
 import { textParsers } from "../../shared/foreign-resource.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -129,6 +132,27 @@ export async function findSavedNodes(
   const [first, ...others] = (await findSnapshot(engine, { cluster, name }, signal)).nodes ?? [];
   if (first === undefined) throw notWhole(cluster, name);
   return [first, ...others];
+}
+
+/** Finds all nodes of a snapshot whose files and folders from outside are there. Throws like `findSavedNodes`. */
+export async function findRestorableNodes(
+  engine: Engine,
+  { cluster, name }: SnapshotName,
+  signal: AbortSignal,
+): Promise<readonly [SavedNode, ...SavedNode[]]> {
+  const nodes = await findSavedNodes(engine, { cluster, name }, signal);
+  const [{ image }] = nodes;
+  const customVolumes = nodes.flatMap(({ settings }) => settings.customVolumes);
+  const [missing] = await findMissingSources(engine, { image, customVolumes }, signal);
+  if (missing === undefined) return nodes;
+  throw new ClusterError(
+    "snapshot-unusable",
+    `The snapshot "${name}" of cluster "${cluster.id}" needs ${outside(missing)}, which does not exist on the computer that ${engine.kind.title} runs on.`,
+    {
+      hint: "Its nodes mount it: create it there.",
+      facts: { cluster: cluster.id, snapshot: name },
+    },
+  );
 }
 
 /** Reads the engine's descriptions. An image or volume whose name doesn't match its labels isn't ours. */

@@ -62,21 +62,27 @@ test("a folder of the home that a container reads is enough, and the trial leave
   expect(await readdir(home.path)).toEqual([]);
 });
 
+const onlyThere = "can only mount what is on the computer that Docker runs on";
+
 test.each([
-  ["here", "The folders must be readable for root on this computer."],
-  ["virtual-machine", /^Share them with the virtual machine in which Docker runs\. /],
-  ["elsewhere", /^Name folders of the computer that Docker runs on\. /],
-  ["unknown", /^Name folders of the computer that Docker runs on\. /],
+  ["here", "will not work", "The folders must be readable for root on this computer."],
+  [
+    "virtual-machine",
+    "will not work",
+    /^Share them with the virtual machine in which Docker runs\. /,
+  ],
+  ["elsewhere", onlyThere, /^Name folders of the computer that Docker runs on\. /],
+  ["unknown", onlyThere, /^Name folders of the computer that Docker runs on\. /],
 ] as const)(
   "if a container can't read it on an engine that is %s, the remedy fits the engine",
-  async (location, remedy) => {
+  async (location, effect, remedy) => {
     await using home = await scratchFolder();
     const cat = async (): Promise<string> => {
       throw new ClusterError("engine-failed", "docker run failed: permission denied.");
     };
     const [problem, advice] = (await tried({ location, cat, home: home.path })).split(" → ");
     expect(problem).toBe(
-      `warn: A container cannot read a folder in ${home.path}, so \`customVolumes\` will not work: docker run failed: permission denied.`,
+      `warn: A container cannot read a folder in ${home.path}, so \`customVolumes\` ${effect}: docker run failed: permission denied.`,
     );
     expect(advice).toMatch(remedy);
     expect(await readdir(home.path)).toEqual([]);

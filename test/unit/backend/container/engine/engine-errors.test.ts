@@ -174,6 +174,13 @@ test.each([
 });
 
 test.each([
+  'docker: Error response from daemon: invalid mount config for type "bind": bind source path does not exist: /a b.',
+  "Error: statfs /a b: no such file or directory",
+])("what an engine says of a folder that it can't mount is understood: %#", (stderr) => {
+  expect(indicates(stderr, "noSource")).toBe(true);
+});
+
+test.each([
   "Error: inspecting object: no such container nope",
   'Error: no container with name or ID "nope" found: no such container',
   'Error: container "nope" does not exist',

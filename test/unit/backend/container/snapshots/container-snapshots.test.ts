@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { labelNames } from "../../../../../src/backend/container/records/labels.ts";
 import { containerSnapshots } from "../../../../../src/backend/container/snapshots/container-snapshots.ts";
 import type { ClusterRecord } from "../../../../../src/model/cluster-record.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
@@ -118,6 +117,22 @@ test("a restore under a limit that isn't delegated any more is refused before a 
   await cluster.restore("installed");
 });
 
+test("a folder that nodes mount and that is gone is named before a node is removed", async () => {
+  await using cluster = await openCluster({ volumes: ["/data:/data:ro", "/gone:/gone"] });
+  await cluster.create("installed");
+  const made = cluster.changes.length;
+  cluster.memory.missing = "/gone";
+  for (const use of ["restore", "planCopy"] as const)
+    expect(await failureOf(cluster[use]("installed"))).toMatchObject({
+      id: "snapshot-unusable",
+      message:
+        'The snapshot "installed" of cluster "default" needs /gone, which does not exist on the computer that Podman runs on.',
+    });
+  expect(cluster.changes).toHaveLength(made);
+  cluster.memory.missing = undefined;
+  await cluster.restore("installed");
+});
+
 test("a name can't be used twice, and an unknown name is not found", async () => {
   await using cluster = await openCluster();
   await cluster.create("installed");
@@ -201,15 +216,4 @@ test("a snapshot of an earlier version, which lacks the network, is neither copi
   expect(copy.message).toContain("earlier version");
   expect((await failureOf(cluster.save("installed"))).id).toBe("snapshot-unusable");
   expect(existsSync(cluster.lock)).toBeFalse();
-});
-
-test("a snapshot whose nodes mount a folder that is gone is not copied", async () => {
-  await using cluster = await openCluster();
-  await cluster.create("installed");
-  const settings = JSON.stringify({ volumes: ["/:/host", "/no/such/folder:/data:ro"] });
-  for (const [name, labels] of cluster.images)
-    cluster.images.set(name, { ...labels, [labelNames.settings]: settings });
-  const failure = await failureOf(cluster.planCopy("installed"));
-  expect(failure.id).toBe("snapshot-unusable");
-  expect(failure.message).toContain("/no/such/folder");
 });

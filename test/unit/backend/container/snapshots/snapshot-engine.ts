@@ -27,6 +27,14 @@ const toLabels = (texts: readonly string[]): Labels =>
     texts.map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]),
   );
 
+interface Made {
+  readonly agents?: number;
+  /** Of the engine. */
+  readonly hasVolumes?: boolean;
+  /** Folders from outside. */
+  readonly volumes?: readonly string[];
+}
+
 export class SnapshotEngine {
   readonly containers = new Map<string, Container>();
   /** The labels of each image, by its name. */
@@ -46,6 +54,8 @@ export class SnapshotEngine {
   /** What nodes print about their disk and about sparse files. */
   space = "";
   sparse = "";
+  /** A folder that containers can't mount. */
+  missing: string | undefined;
   /** Commands that have no effect. */
   ignored: RegExp | undefined;
   readonly #counts: Labels;
@@ -59,9 +69,9 @@ export class SnapshotEngine {
     }),
   } as unknown as Engine;
 
-  constructor({ agents = 1, hasVolumes = false } = {}) {
+  constructor({ agents = 1, hasVolumes = false, volumes = [] }: Made = {}) {
     this.#counts = { [labelNames.counts]: `master=1 agent=${agents} public_agent=0` };
-    const settings = { [labelNames.settings]: JSON.stringify({ volumes: [], memory: "1g" }) };
+    const settings = { [labelNames.settings]: JSON.stringify({ volumes, memory: "1g" }) };
     for (const [place, role] of ["master", "agent"].slice(0, 1 + agents).entries()) {
       const node = { [labelNames.role]: role, [labelNames.index]: "0" };
       const labels = { ...own, ...this.#counts, ...settings, ...node };
@@ -90,6 +100,11 @@ export class SnapshotEngine {
       return next === "ls"
         ? [...this.volumes.keys()].join("\n")
         : JSON.stringify([...this.volumes].map(describeVolume));
+    if (command === "run") {
+      const mounted = words.filter((word) => word.startsWith("--mount=type=bind,"));
+      if (!mounted.some((word) => word.includes(`source=${this.missing},`))) return "mounted";
+      throw new ClusterError("engine-failed", "It failed.", { facts: { meaning: "noSource" } });
+    }
     if (command === "exec") return words.at(-1)?.includes("find /") ? this.sparse : this.space;
     if (command === "container" && words.includes("--size"))
       return JSON.stringify(
