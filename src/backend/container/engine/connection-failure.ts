@@ -54,6 +54,14 @@ const engineRows: readonly Row[] = [
   ],
 ];
 
+const tcpRows: readonly Row[] = [
+  [
+    /^/,
+    (title) => `${title} does not answer at its address`,
+    "Start it on that computer, let it listen at this address, and let this computer through its firewall. The address is that of DOCKER_HOST or of the context that docker context show names.",
+  ],
+];
+
 const tlsRows: readonly Row[] = [
   [
     /has expired or is not yet valid/,
@@ -139,6 +147,7 @@ const sources: readonly (readonly [start: RegExp, rows: readonly Row[]])[] = [
     /^(?:cannot connect to the docker daemon at tcp:.{0,300}\.sock\b|panic: runtime error: .{0,100}nil pointer dereference)/,
     [[/^/, addressRow[1], addressRow[2]]],
   ],
+  [/^(?:cannot connect to the docker daemon|failed to connect to the docker api) at tcp:/, tcpRows],
   [
     /^error: (?:unable to create connection\. ".{0,300} supported schema|value of container_host is not )/,
     [podmanAddressRow],

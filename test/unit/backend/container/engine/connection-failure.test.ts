@@ -54,6 +54,18 @@ test.each([
     "Start it there",
     "Cannot connect to the Docker daemon at http://docker.example.com. Is the docker daemon running?",
   ],
+  [
+    "Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?",
+    "does not answer at its address",
+    "Start it on that computer",
+    "Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?",
+  ],
+  [
+    "failed to connect to the docker API at tcp://192.0.2.1:2375: dial tcp 192.0.2.1:2375: connect: connection refused",
+    "does not answer at its address",
+    "Start it on that computer",
+    "failed to connect to the docker API at tcp://192.0.2.1:2375: dial tcp 192.0.2.1:2375: connect: connection refused",
+  ],
   [overTls(expired), "is not valid at this time", "Renew it", expired],
   [
     overTls(
@@ -158,7 +170,7 @@ test.each([
 test.each([
   'Error response from daemon: Get "https://registry/v2/": x509: certificate signed by unknown authority',
   "W: Failed to fetch https://there/: Host key verification failed.",
-  "Cannot connect to the Docker daemon at tcp://127.0.0.1:9. Is the docker daemon running?",
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
   "Error response from daemon: No such container: x",
   "error during connect: Get http://%2Fvar%2Frun%2Fdocker.sock/v1.24/version: read unix @->/var/run/docker.sock: connection reset by peer",
 ])("other failures are no connection's: %#", (stderr) => {
