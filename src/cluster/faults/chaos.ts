@@ -16,7 +16,10 @@ export interface ChaosRequest {
   readonly options: ChaosOptions;
   /** No fault begins after this time; absent: faults begin until the signal is aborted. */
   readonly durationMs?: number | undefined;
+  /** Called before a fault begins. */
   readonly onFault?: ((step: ChaosStep) => void) | undefined;
+  /** Called when a fault has begun, and its effect has been seen. */
+  readonly onShown?: (() => void) | undefined;
   readonly abandon?: Abandon;
 }
 
@@ -29,7 +32,7 @@ export interface ChaosRequest {
 export async function runChaos(
   work: Work,
   backend: Backend<unknown>,
-  { clusterId, options, durationMs = Infinity, onFault, abandon }: ChaosRequest,
+  { clusterId, options, durationMs = Infinity, onFault, onShown, abandon }: ChaosRequest,
 ): Promise<void> {
   const cluster = await findCluster(backend, clusterId, work.signal);
   for (const kind of options.kinds) assertPossible(cluster, kind);
@@ -51,6 +54,7 @@ export async function runChaos(
     onFault?.(step);
     const { request } = step;
     const begun = await beginFault(work, backend, { clusterId, request, abandon });
+    onShown?.();
     await untilFaultEnds(work, backend, { clusterId, begun, abandon });
     if (options.recoverMs !== undefined) {
       const recovery = { clusterId, limitMs: options.recoverMs };

@@ -39,7 +39,8 @@ export async function shrinkChaos(
     const onFault = ({ number }: { readonly number: number }): void => void begun.push(number);
     await executeOnce(kind, { ...input, onFault }, context);
   } catch (error) {
-    if (hasFailed(error, input)) await printSmallest(kind, input, begun, context);
+    if (!context.signal.aborted && hasFailed(error, input))
+      await printSmallest(kind, input, begun, context);
     throw error;
   }
 }

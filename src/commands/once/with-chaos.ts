@@ -6,7 +6,7 @@ import { messageOf } from "../../errors.ts";
 import { chaosText } from "../fault/chaos-text.ts";
 import { ShardProgress } from "./shard-progress.ts";
 
-export type Chaos = Omit<ChaosRequest, "durationMs">;
+export type Chaos = Omit<ChaosRequest, "durationMs" | "onShown">;
 
 /** Names the seed in titles. */
 export const chaosTitle = (chaos: ChaosOptions | undefined): string =>
@@ -14,7 +14,7 @@ export const chaosTitle = (chaos: ChaosOptions | undefined): string =>
 
 /**
  * Runs a command while faults begin and heal. When it has ended, heals the present fault, unless that is to be
- * abandoned. Warns at once if the faults fail. Resolves with the command's status. Throws why the
+ * abandoned. Warns at once if the faults fail, and at the end of a success that no fault preceded. Resolves with the command's status. Throws why the
  * faults failed, or the cluster did not recover, unless the command failed as well.
  */
 export async function withChaos(
@@ -33,7 +33,9 @@ export async function withChaos(
   const ending = new AbortController();
   const signal = AbortSignal.any([context.signal, ending.signal]);
   const failures: unknown[] = [];
-  const running = runChaos({ ...context, progress: own, signal }, backend, chaos);
+  const state = { hasShown: false };
+  const onShown = (): void => void (state.hasShown = true);
+  const running = runChaos({ ...context, progress: own, signal }, backend, { ...chaos, onShown });
   const ended = running.catch((error: unknown) => {
     if (signal.aborted) return;
     failures.push(error);
@@ -41,7 +43,12 @@ export async function withChaos(
   });
   try {
     const status = await command();
-    if (failures.length > 0 && status === 0) throw failures[0];
+    if (status !== 0) return status;
+    if (failures.length > 0) throw failures[0];
+    if (!state.hasShown)
+      progress.warn(
+        "The command ended before the first fault showed, so its success says nothing about faults. Let it take longer.",
+      );
     return status;
   } finally {
     ending.abort(new Error("The command has ended."));

@@ -100,6 +100,18 @@ describe.skipIf(machinesLack !== undefined)("random faults", () => {
     expect(told.findLast((text) => text.includes("seed"))).toStartWith("Chaos had seed 7.");
   });
 
+  test("a command that succeeds before a fault shows gets a warning, and one that fails doesn't", async () => {
+    const { backend, named, runtime, told, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const context = { ...runtime, signal } as unknown as Context;
+    const given = { ...named, options: { ...chaos, everyMs: 3_600_000 } };
+    const warned = (): boolean => told.some((text) => text.includes("before the first fault"));
+    for (const status of [3, 0]) {
+      expect(await withChaos(backend, given, context, async () => status)).toBe(status);
+      expect(warned()).toBe(status === 0);
+    }
+  });
+
   test("an interruption heals nothing on a cluster that is about to go", async () => {
     const { backend, named, runtime, told, cuts, stack } = await openFaultyCluster();
     await using _ = stack;
