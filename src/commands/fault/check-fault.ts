@@ -40,6 +40,8 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
     ])
       if (value === true) problems.add(`${flag}: only for random`);
   if (action === undefined) return;
+  if (["random", "list", "heal"].includes(action) && (durationMs < 1 || durationMs > longestMs))
+    problems.add(`${optionName("durationMs")}: must be from 1ms to 24d`);
   if (action === "list" || action === "heal") {
     // They look as if they chose some of the faults.
     for (const name of optionsOfFaults)
@@ -58,6 +60,9 @@ export function checkFault(given: Partial<FaultInput>, problems: Problems): void
       : faultProblems({ ...given, durationMs, kind: action });
   for (const problem of found) problems.add(problem);
 }
+
+/** A timer of the runtime holds 31 bits. */
+const longestMs = 2 ** 31 - 1;
 
 const optionsOfFaults = [
   ...new Set(

@@ -1,9 +1,10 @@
 import type { BackendKind } from "../../backend/contract.ts";
 import { defineCommand } from "../../cli/command.ts";
 import { argument, flag, listArgument, option } from "../../cli/options/option.ts";
-import { choice, count, duration, value } from "../../cli/options/value-types.ts";
+import { byRule, choice, count, duration, value } from "../../cli/options/value-types.ts";
 import type { ChaosTarget } from "../../cluster/faults/chaos-plan.ts";
 import { type FaultKind, faultKinds, faultRows } from "../../platform/faults/fault-kinds.ts";
+import { durationRule } from "../../system/amounts.ts";
 import { clusterOptions, nodeNames, nodeSelector } from "../options.ts";
 import { kindOptions } from "./kind-options.ts";
 
@@ -68,7 +69,8 @@ const randomOptions = {
 const faultOptions = (kind: BackendKind) => ({
   ...kindOptions(kind),
   ...randomOptions,
-  durationMs: option(duration, {
+  // Which lengths are possible depends on the action.
+  durationMs: option(byRule(durationRule), {
     flag: "--for",
     placeholder: "<duration>",
     summary: "After this time the nodes heal the fault by themselves",
