@@ -1,4 +1,7 @@
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { ClusterError } from "../../../errors.ts";
+import { outside } from "../../../outside-text.ts";
 import { homeFolder } from "../../../store/state-folder.ts";
 import { readOwnText, unreadableReason } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -34,7 +37,8 @@ interface SharedFiles {
 
 /**
  * Reads the profile that CLOUD_PROFILE or AWS_PROFILE names, or else `default`. With keys in
- * CLOUD_ACCESS_KEY_ID, AWS_PROFILE doesn't count: it may belong to another account.
+ * CLOUD_ACCESS_KEY_ID, AWS_PROFILE doesn't count: it may belong to another account. Throws
+ * `machine-not-set-up` if a file is a pipe.
  */
 export async function readProfile(environment: Environment): Promise<Profile> {
   const hasOwnKeys = variable(environment, "CLOUD_ACCESS_KEY_ID") !== undefined;
@@ -42,6 +46,7 @@ export async function readProfile(environment: Environment): Promise<Profile> {
   const chosen = names.find((candidate) => variable(environment, candidate) !== undefined);
   const name = variable(environment, chosen ?? "") ?? "default";
   const files = sharedFiles(environment);
+  await Promise.all([files.configFilepath, files.filepath].map(assertNoPipe));
   const { loadSharedConfigFiles } = await import("@smithy/core/config");
   const { configFile, credentialsFile } = await loadSharedConfigFiles({
     ...files,
@@ -72,6 +77,16 @@ async function readShared(file: string) {
   } catch (error) {
     return { file, text: "", reason: unreadableReason(error) };
   }
+}
+
+/** The SDK would wait for ever for a pipe that nobody writes to, and finds nothing when it reads one again. */
+async function assertNoPipe(file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isFIFO() !== true) return;
+  throw new ClusterError("machine-not-set-up", `${outside(file)} is a pipe.`, {
+    hint: "Settings and credentials of the cloud are read more than once: write them to a file, and name that instead.",
+    facts: { file },
+  });
 }
 
 const headersIn = (text: string): readonly string[] =>

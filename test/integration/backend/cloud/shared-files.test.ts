@@ -6,6 +6,7 @@ import {
   namesCredentials,
   readProfile,
 } from "../../../../src/backend/cloud/credentials/profile.ts";
+import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 
 const keys = "aws_access_key_id = AK\naws_secret_access_key = SK\n";
@@ -53,5 +54,17 @@ test.each([
       AWS_CONFIG_FILE: files.configFilepath,
     };
     expect(namesCredentials(await readProfile(environment))).toBe(expected);
+  },
+);
+
+test.each(["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"])(
+  "%s that names a pipe is refused at once, since it would be read twice",
+  async (name) => {
+    await using folder = await scratchFolder();
+    const pipe = join(folder.path, "pipe");
+    await Bun.$`mkfifo ${pipe}`;
+    const others = { AWS_SHARED_CREDENTIALS_FILE: "/dev/null", AWS_CONFIG_FILE: "/dev/null" };
+    const failure = await failureOf(readProfile({ ...others, [name]: pipe }));
+    expect([failure.id, failure.message]).toEqual(["machine-not-set-up", `${pipe} is a pipe.`]);
   },
 );
