@@ -14,7 +14,7 @@ export interface TestCase {
 /** Of one file. The timeline has a place for fewer, and says so. */
 export const mostCases = 20_000;
 const longestTag = 20_000;
-const tag = /^<(testsuite|testcase|failure|error|skipped)\b((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/;
+const tag = /^<(testsuite|\/?testcase|failure|error|skipped)\b((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/;
 const hidden = [
   ["<!--", "-->"],
   ["<![CDATA[", "]]>"],
@@ -29,19 +29,31 @@ const entities: Readonly<Record<string, string>> = {
 
 /**
  * Returns the cases one after the other, because the format has only their durations. They begin at
- * the suite's time, or at `startMs` if that is not between it and `endMs`.
+ * the suite's time, or at `startMs` if that is not between it and `endMs`. A failure of a suite
+ * outside its cases counts as a case.
  */
 export function readCases(
   xml: string,
   { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
 ): readonly TestCase[] {
   const cases: { -readonly [Key in keyof TestCase]: TestCase[Key] }[] = [];
+  const add = (own: ReadonlyMap<string, string>, ms: number): (typeof cases)[number] => {
+    const name = plainLine([own.get("classname"), own.get("name")].filter(Boolean).join(" "), 200);
+    const outcome = { hasFailed: false, isSkipped: false, failure: "" };
+    const added = { name, startMs: nextMs, endMs: nextMs + ms, ...outcome };
+    cases.push(added);
+    nextMs += ms;
+    return added;
+  };
   let nextMs = startMs;
+  let suite: ReadonlyMap<string, string> = new Map();
+  /** The case whose tag has not been closed. */
+  let open: (typeof cases)[number] | undefined;
   for (const { name: tagName, given } of tagsOf(xml)) {
     if (cases.length >= mostCases) break;
     const own = attributesOf(given);
-    const last = cases.at(-1);
     if (tagName === "testsuite") {
+      suite = own;
       const ms = Date.parse(
         /[Z+]|-\d\d:\d\d$/.test(own.get("timestamp") ?? "")
           ? (own.get("timestamp") ?? "")
@@ -51,18 +63,15 @@ export function readCases(
     } else if (tagName === "testcase") {
       const seconds = Number(own.get("time") ?? 0);
       const ms = seconds >= 0 && seconds < 1e6 ? seconds * 1000 : 0;
-      const name = plainLine(
-        [own.get("classname"), own.get("name")].filter(Boolean).join(" "),
-        200,
-      );
-      const outcome = { hasFailed: false, isSkipped: false, failure: "" };
-      cases.push({ name, startMs: nextMs, endMs: nextMs + ms, ...outcome });
-      nextMs += ms;
-    } else if (tagName === "skipped") {
-      if (last !== undefined) last.isSkipped = true;
-    } else if (last !== undefined) {
-      last.hasFailed = true;
-      last.failure ||= plainLine(own.get("message") ?? "", 200);
+      const added = add(own, ms);
+      open = given.endsWith("/") ? undefined : added;
+    } else if (tagName === "/testcase") open = undefined;
+    else if (tagName === "skipped") {
+      if (open !== undefined) open.isSkipped = true;
+    } else {
+      const failed = open ?? add(suite, 0);
+      failed.hasFailed = true;
+      failed.failure ||= plainLine(own.get("message") ?? "", 200);
     }
   }
   return cases;

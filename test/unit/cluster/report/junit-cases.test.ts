@@ -1,5 +1,6 @@
 /** The cases of JUnit files in a report. */
 import { expect, test } from "bun:test";
+import { readCases } from "../../../../src/cluster/report/read-cases.ts";
 import { reportParts } from "../../../../src/cluster/report/make-report.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 
@@ -43,6 +44,19 @@ test("a JUnit file's cases stand in the timeline, and absurd ones fail nothing",
     ["x", 82_000, 82_000, false],
     ["y", 82_000, 82_000, "skipped"],
     ['a > b "c" é\uFFFD', 82_000, 83_000, false],
+  ]);
+});
+
+test("a failure of a suite outside its cases fails no case, and stands there by itself", () => {
+  const xml = `<testsuite name="etcd"><testcase name="a"/><error message="set-up"/><testcase name="b"></testcase>
+    <failure message="tear-down"/></testsuite><error message="nowhere"/>`;
+  const cases = readCases(xml, { startMs: 0, endMs: 1 });
+  expect(cases.map(({ name, hasFailed, failure }) => [name, hasFailed && failure])).toEqual([
+    ["a", false],
+    ["etcd", "set-up"],
+    ["b", false],
+    ["etcd", "tear-down"],
+    ["etcd", "nowhere"],
   ]);
 });
 
