@@ -4,10 +4,11 @@ import { type Observed, faultRow, textOption, wordOption } from "./fault-kind.ts
 
 /**
  * Without these, nobody could log in to heal a fault, and nothing would end it: each fault ends when a sleep does. From
- * OpenSSH 9.8 on, sshd-session and sshd-auth serve logins.
+ * OpenSSH 9.8 on, sshd-session and sshd-auth serve logins. Units of ours end a machine in time, and
+ * give a copy its network.
  */
 const vital =
-  /^(?:sleep|sh|sshd?(?:[@-].*)?|systemd(?:-.*)?|init|dbus(?:-.*)?|user@.*)(?:\.service)?$/;
+  /^(?:cluster-e2e-.*|sleep|sh|sshd?(?:[@-].*)?|systemd(?:-.*)?|init|dbus(?:-.*)?|user@.*)(?:\.service)?$/;
 const isVital = (name: string | undefined): boolean => name !== undefined && vital.test(name);
 
 const pidOf = ({ measured }: Observed): string | undefined => measured.get("pid");
@@ -52,7 +53,7 @@ export const processes = faultRow({
       ? [`${optionName("unit")}: not together with ${optionName("program")}`]
       : []),
     ...(isVital(unit) || isVital(program)
-      ? [`process: without ${unit ?? program}, a node could not heal itself`]
+      ? [`process: without ${unit ?? program}, a node could not heal itself or end in time`]
       : []),
   ],
   plan({ nodes = [], unit, program = "", signal = "dead" }, { find }) {

@@ -64,6 +64,16 @@ test.each<[FaultRequest, number]>([
   [{ kind: "process", nodes: ["all"], unit: "ssh.service", durationMs }, 1],
   [{ kind: "process", nodes: ["all"], program: "systemd", durationMs }, 1],
   [{ kind: "process", nodes: ["all"], program: "sshd-session", signal: "stop", durationMs }, 1],
+  [
+    {
+      kind: "process",
+      nodes: ["all"],
+      unit: "cluster-e2e-deadline.service",
+      signal: "stop",
+      durationMs,
+    },
+    1,
+  ],
   [{ kind: "pressure", nodes: ["all"], cpuPercent: 100, memoryPercent: 95, durationMs }, 0],
   [{ kind: "pressure", nodes: ["all"], cpuPercent: 0.5, memoryPercent: 96, durationMs }, 2],
   [{ kind: "pressure", nodes: ["all"], durationMs }, 1],
