@@ -14,11 +14,11 @@ export const installTexts = {
     [
       () =>
         artifactUnreachable("https://host/a.sh", "the server redirects more than 10 times.", {}),
-      "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+      "Cannot read the artifact https://host/a.sh: the server redirects more than 10 times. → Check the URL, or download the file yourself and pass its path.",
     ],
     [
       () => unreachable("https://host/a.sh", answerFailure(400)),
-      "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+      "Cannot read the artifact https://host/a.sh: the server answered (HTTP 400). → Check the URL, or download the file yourself and pass its path.",
     ],
     [
       () => unreachable("https://host/a.sh", answerFailure(401)),
@@ -30,29 +30,29 @@ export const installTexts = {
     ],
     [
       () => unreachable("https://host/a.sh", answerFailure(410)),
-      "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check ARTIFACT_URL.",
+      "Cannot read the artifact https://host/a.sh: the server no longer has the file (HTTP 410). → Check the URL.",
     ],
     [
       () => unreachable("https://host/a.sh", answerFailure(404)),
-      "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check ARTIFACT_URL.",
+      "Cannot read the artifact https://host/a.sh: the server has no such file (HTTP 404). → Check the URL.",
     ],
     [
       () => unreachable("https://host/a.sh", answerFailure(503)),
-      "Cannot read the artifact https://host/a.sh: the server failed (HTTP 503). → Check ARTIFACT_URL, or download the file yourself and pass its path.",
+      "Cannot read the artifact https://host/a.sh: the server failed (HTTP 503). → Check the URL, or download the file yourself and pass its path.",
     ],
   ],
   "artifact-invalid": [
     [
       () => head("<html>"),
-      "a.sh is not a release artifact: it is a web page. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+      "a.sh is not a release artifact: it is a web page. → Pass the installer generator script itself, or the folder of a platform; a URL must lead directly to the script, without a login or a download page.",
     ],
     [
       () => head(""),
-      "a.sh is not a release artifact: it is empty. → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+      "a.sh is not a release artifact: it is empty. → Pass the installer generator script itself, or the folder of a platform; a URL must lead directly to the script, without a login or a download page.",
     ],
     [
       () => head("PK"),
-      "a.sh is not a release artifact: it does not begin like a script (#!). → ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+      "a.sh is not a release artifact: it does not begin like a script (#!). → Pass the installer generator script itself, or the folder of a platform; a URL must lead directly to the script, without a login or a download page.",
     ],
     [
       () => parseArtifactVersion("nothing"),

@@ -274,7 +274,7 @@ const installationRequest = (input: CreateInput): InstallationRequest => ({
   workspaceFolder: input.workspaceDir,
 });
 
-/** Parses ARTIFACT_URL, and reads a folder completely. */
+/** Parses PLATFORM, and reads a folder completely. */
 async function artifactLocation(
   given: string,
   { cwd }: { readonly cwd: string },

@@ -100,7 +100,7 @@ export async function assertSum(
     "artifact-invalid",
     `The artifact ${shown} has the SHA-256 checksum ${actual}, not ${expected}.`,
     {
-      hint: `Check ${optionName("artifactSha256")}, and whether ARTIFACT_URL is the intended release.`,
+      hint: `Check ${optionName("artifactSha256")}, and whether this is the intended release.`,
       facts: { artifact: shown, expectedSha256: expected, actualSha256: actual },
     },
   );

@@ -103,7 +103,7 @@ export function parseHead(start: ArtifactStart, shown: string): ArtifactHead {
       "artifact-invalid",
       `${shown} is not a release artifact: ${whatItIs(text)}`,
       {
-        hint: "ARTIFACT_URL must point directly to the installer generator script, without a login or a download page.",
+        hint: "Pass the installer generator script itself, or the folder of a platform; a URL must lead directly to the script, without a login or a download page.",
         facts: { artifact: shown },
       },
     );

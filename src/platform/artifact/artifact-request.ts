@@ -44,7 +44,7 @@ export function artifactUnreachable(
   detail: ErrorDetail,
 ): ClusterError {
   return new ClusterError("artifact-unreachable", `Cannot read the artifact ${shown}: ${reason}`, {
-    hint: "Check ARTIFACT_URL, or download the file yourself and pass its path.",
+    hint: "Check the URL, or download the file yourself and pass its path.",
     ...detail,
     facts: { artifact: shown, ...detail.facts },
   });
@@ -55,8 +55,8 @@ const signedHint =
 const statusHints: Readonly<Record<number, string>> = {
   401: signedHint,
   403: signedHint,
-  404: "Check ARTIFACT_URL.",
-  410: "Check ARTIFACT_URL.",
+  404: "Check the URL.",
+  410: "Check the URL.",
 };
 
 const causeHints: Readonly<Partial<Record<WebFailure["cause"], string>>> = {
@@ -99,7 +99,7 @@ export function checksumProblem(
 const examplePrefix = "example:";
 
 /**
- * Parses ARTIFACT_URL, and reads the folder that it may name, or an example (`example:etcd`).
+ * Parses PLATFORM, and reads the folder that it may name, or an example (`example:etcd`).
  * Reports all problems of a folder at once.
  */
 export async function locateArtifact(
@@ -145,7 +145,7 @@ async function locatePath(path: string, signal: AbortSignal): Promise<Checked<Ar
   return folderLocation(path, await readPlatformFolder(path, signal));
 }
 
-/** Parses ARTIFACT_URL: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. */
+/** Parses the location of an artifact: `https://…`, `http://…`, `file:///…` or a path, relative to `cwd`. */
 export function parseArtifactLocation(text: string, cwd: string): Checked<ArtifactLocation> {
   if (text.trim() === "") return problem("the value is empty");
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();

@@ -217,7 +217,7 @@ async function askVersion(
       "artifact-invalid",
       `The artifact ${request.shown} has the SHA-256 checksum ${outside(found)}, not ${sum}.`,
       {
-        hint: `Check ${optionName("artifactSha256")}, and whether ARTIFACT_URL is the intended release.`,
+        hint: `Check ${optionName("artifactSha256")}, and whether this is the intended release.`,
         facts,
       },
     );
