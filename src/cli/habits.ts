@@ -27,24 +27,26 @@ export function meantWord({ commands }: Program, word: string, habits: Habits | 
 
 /**
  * Moves options in front of a command behind its name, also options of another command, so that its
- * errors name them.
+ * errors name them. In front of no command they are left out, so that the error names the command.
  */
 async function commandFirst(
   program: Program,
   argv: readonly string[],
   habits: Habits | undefined,
 ): Promise<readonly string[]> {
-  if (argv[0]?.startsWith("-") !== true) return argv;
+  if (argv[0]?.startsWith("-") !== true || argv.length === 1) return argv;
   const all = new Map(
     program.commands.flatMap((each) => Object.values(each.options).map((one) => [one.flag, one])),
   );
+  const { readWords } = await import("./options/parse.ts");
+  const declared = [...all.values()];
   for (const [index, word] of argv.entries()) {
     if (!program.commands.some(({ name }) => name === meantWord(program, word, habits))) continue;
-    const { readWords } = await import("./options/parse.ts");
     const leading = argv.slice(0, index);
-    const { positionals, problems } = readWords([...all.values()], leading, false, { habits });
+    const { positionals, problems } = readWords(declared, leading, false, { habits });
     if (positionals.length === 0 && problems.length === 0)
       return [word, ...leading, ...argv.slice(index + 1)];
   }
-  return argv;
+  const { positionals, problems } = readWords(declared, argv, true, { habits });
+  return problems.length === 0 ? [positionals[0] ?? "--"] : argv;
 }

@@ -40,7 +40,11 @@ test.each([
   ["-v --cluster-id=list wait --timeout 3m", "wait -v --cluster-id=list --timeout 3m"],
   ["-c list inspect", "inspect -c list"],
   ["-c x list", "list -c x"],
-  ["-c x nonsense", "-c x nonsense"],
+  ["-c x nonsense -q", "nonsense"],
+  ["--output=json -vv lst", "lst"],
+  ["-c x", "--"],
+  ["-c x --nonsense lst", "-c x --nonsense lst"],
+  ["--vers", "--vers"],
   ["--help create", "--help create"],
   ["run ls -c x", "run ls -c x"],
 ])("%s means %s", async (typed, meant) => {
@@ -111,7 +115,22 @@ test("half of an own image is missing only if it wasn't given", async () => {
   ]);
 });
 
-test.each(["ssh", "exec", "status", "port", "ports", "port-forward", "tunnel"])(
+test.each([
+  ["create --nodes 3 example:etcd", ["--nodes: no such option; did you mean --masters?"]],
+  ["create --image x example:etcd", ["--image: no such option; did you mean --node-image?"]],
+  ["run -e A=B ls", ["-e: no such option; did you mean --env?"]],
+  [
+    "create -p 80:80 example:etcd",
+    ["-p: not needed; to reach a port of a node, type cluster-container forward NODE PORT"],
+  ],
+])("%s says which option is meant", async (line, problems) => {
+  expect((await read(line)).problems).toEqual(problems);
+});
+
+const explained =
+  "ssh shell exec top status get describe ip port ports port-forward tunnel up apply restart reboot";
+
+test.each(explained.split(" "))(
   "%s has a hint that names a command of each program",
   async (word) => {
     for (const { name, habits: load, commands } of [cloudKind, containerKind, vmKind].map(
