@@ -35,12 +35,12 @@ class Cluster(object):
 @pytest.fixture(scope="session")
 def installed(tmpdir_factory):
     cluster = Cluster(tmpdir_factory.mktemp("cluster"))
-    cluster.command("create", "--wait", PLATFORM)
     try:
+        cluster.command("create", "--wait", PLATFORM)
         cluster.command("snapshot", "create", "ready")
         yield cluster
     finally:
-        cluster.command("destroy", "--yes")
+        cluster.command("destroy", "--if-exists", "--yes")
 
 
 @pytest.fixture
