@@ -8,9 +8,9 @@ export const habitsOf = (program: string): Habits => ({
     ["-V", ["--version"]],
     ["ls", ["list"]],
     ["ps", ["list"]],
-    ["rm", ["destroy", "delete"]],
+    ["rm", ["destroy", "delete", "remove"]],
     ["remove", ["destroy", "delete"]],
-    ["delete", ["destroy"]],
+    ["delete", ["destroy", "remove"]],
   ]),
   options: new Map([
     ["-o", "--output"],

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ClusterError, messageOf } from "../../errors.ts";
+import { ClusterError, systemReason } from "../../errors.ts";
 import type { Role } from "../../model/cluster-record.ts";
 import type { PlatformFacts } from "../folder/platform-file.ts";
 import { cannotWrite } from "../../system/files/draft.ts";
@@ -145,7 +145,7 @@ export async function writeExample(name: ExampleName, folder: string): Promise<v
     if (error instanceof ClusterError) throw error;
     throw isDiskFull(error)
       ? cannotWrite(folder, error)
-      : notWritten(folder, messageOf(error), error);
+      : notWritten(folder, systemReason(error), error);
   }
 }
 

@@ -61,6 +61,7 @@ test("it writes to an empty folder, but over nothing", async () => {
   expect(again.stderr).toContain("it is not empty.");
   const file = await run(scratch.path, "slurm", "empty/install");
   expect(file.status).toBe(2);
+  expect(file.stderr).toContain("empty/install: file already exists.\n");
   expect(file.stderr).toContain("[bad-usage]");
 });
 

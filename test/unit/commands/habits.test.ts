@@ -10,7 +10,11 @@ import { parseCommandLine } from "../../../src/cli/options/parse.ts";
 import { flagNames, Problems } from "../../../src/cli/options/problems.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
-const [cloud, container] = [cloudKind, containerKind].map(programFor) as [Program, Program];
+const [cloud, container, vm] = [cloudKind, containerKind, vmKind].map(programFor) as [
+  Program,
+  Program,
+  Program,
+];
 type Program = ReturnType<typeof programFor>;
 
 /** The values and the problems of a command line, including those that `check` finds. */
@@ -49,6 +53,14 @@ test.each([
   ["run ls -c x", "run ls -c x"],
 ])("%s means %s", async (typed, meant) => {
   expect((await withoutHabits(container, typed.split(" "))).join(" ")).toBe(meant);
+});
+
+test("templates are removed by the names that remove clusters", async () => {
+  for (const word of ["rm", "delete", "remove"])
+    expect(await read(`templates ${word}`, vm)).toMatchObject({
+      values: { action: "remove" },
+      problems: [],
+    });
 });
 
 test("where a program lacks a command, its other names lead to the reason", async () => {
