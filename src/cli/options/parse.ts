@@ -311,20 +311,28 @@ function joinValue(name: string, words: string[], declared: readonly Option[]): 
 
 function acceptUnknown(
   name: string,
-  { declared, commandName, habits, spec, problems }: Reading,
+  { declared, commandName, habits, spec, problems, faulty }: Reading,
 ): void {
   const shown = decode(name);
   const hint = habits?.hints.get(`${commandName} ${shown}`);
   const flagWithValue = declared.find(
     ({ kind, flag }) => kind !== "value" && shown.startsWith(`${flag}=`),
   );
+  // CI systems read options a line.
+  const spaced = declared.find(
+    ({ kind, flag }) => kind === "value" && shown.startsWith(`${flag} `),
+  );
   const flags: readonly string[] = declared.map(({ flag }) => flag);
   const meant =
     habits?.meant.get(shown)?.find((flag) => flags.includes(flag)) ?? nearest(shown, flags);
   if (hint !== undefined) problems.push(hint);
   else if (flagWithValue !== undefined) problems.push(`${flagWithValue.flag}: takes no value`);
-  else problems.push(`${shown}: no such option${didYouMean(meant)}`);
-  const takesValue = declared.some(({ kind, flag }) => kind === "value" && flag === meant);
+  else if (spaced !== undefined) {
+    faulty.add(spaced.flag);
+    problems.push(`${spaced.flag}: its value is in the same word; write ${spaced.flag}=…`);
+  } else problems.push(`${shown}: no such option${didYouMean(meant)}`);
+  const takesValue =
+    spaced === undefined && declared.some(({ kind, flag }) => kind === "value" && flag === meant);
   spec[name] = takesValue ? () => undefined : arg.flag(() => undefined);
 }
 

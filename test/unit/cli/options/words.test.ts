@@ -51,6 +51,7 @@ test.each([
   [["--mastres=3", "--xyz", "-q"], ["--mastres: no such option; did you mean --masters?", "--xyz: no such option", "-q: no such option"]], // prettier-ignore
   [["-vq"], ["-q: no such option"]],
   [["--dry-run=false"], ["--dry-run: takes no value"]],
+  [["--masters 3", "a.sh"], ["--masters: its value is in the same word; write --masters=…"]],
   [["--verbose=3", "-v"], ["--verbose: takes no value"]],
   [
     ["--masters"],
@@ -80,12 +81,15 @@ test("a command's own options come before habits, which stand only for options t
   expect(problems).toEqual(["-o: no such option"]);
 });
 
-test("a missing value is an option's only problem", async () => {
+test.each([
+  [["a.sh", "--variant", "oss", "--masters"], "the value is missing"],
+  [["--variant oss", "a.sh", "--masters=3"], "its value is in the same word"],
+])("what is wrong with the value in %j is the only problem", async (argv, problem) => {
   const problems = new Problems("");
   const reader = { invocation: { cwd: "/", environment: {} }, problems, hide: () => {} };
-  await parseCommandLine(create, ["a.sh", "--variant", "oss", "--masters"], reader);
-  problems.add("--masters: must be odd");
-  expect(problems.all).toEqual([expect.stringContaining("the value is missing")]);
+  await parseCommandLine(create, argv, reader);
+  if (argv.includes("--masters")) problems.add("--masters: must be odd");
+  expect(problems.all).toEqual([expect.stringContaining(problem)]);
 });
 
 test("an unknown option that looks like one with a value swallows its value, so that nothing else seems wrong", () => {
