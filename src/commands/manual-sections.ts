@@ -32,12 +32,14 @@ export const manualSections = (isInCloud: boolean): readonly ManualSection[] => 
     title: "ENVIRONMENT",
     entries: [
       ["CLUSTER_ID", "The default of --cluster-id; run --local sets it"],
+      ["CLUSTER_CHECKOUT_DIR", "The default of what sync sends"],
       ["CLUSTER_LICENSE_KEY_PATH", "The file with the license key of an enterprise platform"],
       [
         "NO_COLOR",
         "If it is set and not empty, nothing is coloured; CI and TERM=dumb also stop redrawing",
       ],
-      ["HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for downloads"],
+      ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY", "The proxy for downloads"],
+      ["NODE_EXTRA_CA_CERTS", "A file with further certificates to trust, in PEM"],
       ["TMPDIR", "The default of --workspace-dir"],
       ["XDG_STATE_HOME, XDG_CACHE_HOME", "What FILES calls ~/.local/state and ~/.cache"],
       ...(isInCloud ? credentials : []),

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { cloudKind } from "../../../src/backend/cloud/cloud-kind.ts";
 import { containerKind } from "../../../src/backend/container/container-kind.ts";
 import { vmKind } from "../../../src/backend/vm/vm-kind.ts";
+import { manualSections } from "../../../src/commands/manual-sections.ts";
 import { programFor } from "../../../src/commands/program.ts";
 
 test("snapshots and destroy exist where clusters have no lifetime", () => {
@@ -39,3 +40,21 @@ test("every example in the help fits a terminal of 80 columns", () => {
   expect(lines.length).toBeGreaterThan(60);
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 });
+
+test.each([cloudKind, containerKind, vmKind])(
+  "the manual page names every variable: %#",
+  (kind) => {
+    const named = manualSections(kind === cloudKind).flatMap(({ entries }) =>
+      entries.flatMap(([names]) => names.split(", ")),
+    );
+    const declared: readonly { readonly environment?: string }[] = programFor(
+      kind,
+    ).commands.flatMap(({ options, positionals }) => [
+      ...Object.values(options),
+      ...Object.values(positionals),
+    ]);
+    const variables = declared.flatMap(({ environment }) => environment ?? []);
+    expect(variables).toContain("CLUSTER_ID");
+    expect(variables.filter((name) => !named.includes(name))).toEqual([]);
+  },
+);
