@@ -46,23 +46,31 @@ export async function followLogs(
     if (!nodes.includes(node))
       work.progress.warn(`${nodeReference(node)} is ${node.state}: it is left out`);
   await using connections = openMaskedConnections(cluster, work);
-  const closed = new AbortController();
-  using either = eitherSignal([work.signal, closed.signal]);
+  const ending = new AbortController();
+  const nobodyReads = new Error("nobody reads the output");
+  using either = eitherSignal([work.signal, ending.signal]);
   let hasWarned = false;
   const pass = (node: NodeRecord, line: string): void | Promise<void> => {
     const problem = connections.problem();
     if (problem !== undefined && !hasWarned)
       work.progress.warn(secretsWarning("these lines", problem));
     hasWarned ||= problem !== undefined;
-    if (isOutputClosed()) closed.abort(new Error("nobody reads the output"));
+    if (isOutputClosed()) ending.abort(nobodyReads);
     else return onLine(node, line);
   };
-  const follow = async (node: NodeRecord): Promise<void> =>
-    followNode({ node, agoMs, connections, pass, runtime: work }, either.signal);
+  const follow = async (node: NodeRecord): Promise<void> => {
+    try {
+      await followNode({ node, agoMs, connections, pass, runtime: work }, either.signal);
+    } catch (error) {
+      // The others would go on for ever, and nobody would learn why this one's lines are missing.
+      ending.abort(error);
+      throw error;
+    }
+  };
   try {
     await mapConcurrently(nodes, nodes.length, follow, either.signal);
   } catch (error) {
-    if (!closed.signal.aborted) throw error;
+    if (error !== nobodyReads) throw error;
   }
 }
 

@@ -150,6 +150,32 @@ test.skipIf(machinesLack !== undefined)(
 );
 
 test.skipIf(machinesLack !== undefined)(
+  `a journal that can't be read is an error although another node's goes on (${machinesLack ?? "here"})`,
+  async () => {
+    const broken = 'if [ -e "$MACHINE/run/broken" ]; then echo Bad message >&2; exit 1; fi';
+    await using opened = await openCluster(`${broken}\n${follow}`);
+    await opened.machines.machines[1]!.write("run/broken", "");
+    const signal = AbortSignal.timeout(10_000);
+    const following = followLogs(
+      { ...opened.runtime, signal },
+      {
+        cluster: opened.cluster,
+        nodes: ["all"],
+        agoMs: undefined,
+        onLine: () => {},
+        isOutputClosed: () => false,
+      },
+    );
+    expect(await failureOf(following)).toMatchObject({
+      id: "remote-command-failed",
+      message: expect.stringContaining("The journal of agent_0 cannot be read: Bad message"),
+    });
+    expect(signal.aborted).toBe(false);
+  },
+  15_000,
+);
+
+test.skipIf(machinesLack !== undefined)(
   `ends when nobody reads the lines any more (${machinesLack ?? "here"})`,
   async () => {
     await using opened = await openCluster();
