@@ -1,7 +1,9 @@
-import type { Backend } from "../../backend/contract.ts";
+import type { Backend, NamedText } from "../../backend/contract.ts";
 import { type ClusterRecord, nodeReference } from "../../model/cluster-record.ts";
+import { cutLogsSuffix, noLogsSuffix } from "../../platform/node-logs.ts";
 import { numbered } from "../../system/amounts.ts";
 import { writeNamedFile } from "../../system/files/draft.ts";
+import { plainLine } from "../../system/printable.ts";
 import type { Work } from "../../system/runtime.ts";
 import { openMaskedConnections } from "../connections.ts";
 import type { LogLine } from "./log-lines.ts";
@@ -21,7 +23,7 @@ const mostBytesOfAll = 64_000_000;
 
 /**
  * Writes all logs into one file, which only this user can read: ordered by this computer's clock,
- * each line with its node, with secrets masked.
+ * each line with its node, with secrets masked. Its beginning says what of the logs is missing.
  */
 export async function saveMergedLogs(
   work: Work,
@@ -48,7 +50,8 @@ export async function saveMergedLogs(
   const parts = await inTurns(partsOf(lines), work.signal, (part) => [
     part.map((line) => `${lineText(line, width)}\n`).join(""),
   ]);
-  await writeNamedFile(file, [...clocks.map((each) => `${clockLine(each)}\n`), ...parts].join(""));
+  const notes = [...clocks.map(clockLine), ...masked.flatMap(lackLine)];
+  await writeNamedFile(file, [...notes.map((each) => `${each}\n`), ...parts].join(""));
   step.done(numbered(lines.length, "line"));
   for (const line of silentNodes(texts)) progress.warn(line);
   warnOfSecrets(connections.problem(), texts, progress);
@@ -60,6 +63,14 @@ const clockLine = ({ node, offsetMs }: NonNullable<ReturnType<typeof clockOf>>):
   const way = offsetMs > 0 ? "ahead of" : "behind";
   return `# The clock of ${node} is ${Math.abs(offsetMs)} ms ${way} this computer's: its times are corrected by that.`;
 };
+
+/** Without it, a node of which little was fetched would look as if it had been silent. */
+function lackLine({ name, text }: NamedText): readonly string[] {
+  const [node = ""] = name.split(".", 1);
+  if (name.endsWith(noLogsSuffix)) return [`# No logs of ${node}: ${plainLine(text)}`];
+  if (!name.endsWith(cutLogsSuffix)) return [];
+  return [`# Of ${node}, only the end of these logs is here: ${plainLine(text)}.`];
+}
 
 function lineText({ ms, node, unit, text }: LogLine, width: number): string {
   const time = ms === undefined ? "-".padEnd(preciseTime(0).length) : preciseTime(ms);

@@ -223,3 +223,22 @@ test.skipIf(machinesLack !== undefined)(
     expect(await readFile(file, "utf8")).not.toContain("etcd");
   },
 );
+
+test.skipIf(machinesLack !== undefined)(
+  `the one file says which logs it lacks, or has only the end of (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster();
+    const { runtime, scratch, write } = opened;
+    await write(0, Array.from({ length: 5000 }, () => at(3, "three")).join("\n"));
+    const nodes = opened.cluster.nodes.map((node) =>
+      node.role === "agent" ? { ...node, ssh: { ...node.ssh, port: 1 } } : node,
+    );
+    const cluster = { ...opened.cluster, nodes };
+    const file = join(scratch.path, "all.log");
+    const backend = { consoleOutput: async () => [] };
+    await saveMergedLogs({ ...runtime, signal: neverAborted }, backend, { cluster, file });
+    const notes = (await readFile(file, "utf8")).split("\n").filter((line) => line.startsWith("#"));
+    expect(notes).toContain("# Of master_0, only the end of these logs is here: journal.txt.");
+    expect(notes).toContainEqual(expect.stringMatching(/^# No logs of agent_0: The host key /));
+  },
+);
