@@ -62,10 +62,7 @@ export async function executeOnNodes(
     const runtime = { ...context, onConnecting: () => context.failuresExitWith(255) };
     return await runOnNodes({ ...runtime, signal: inner }, cluster, run);
   };
-  const nodesOf = async (cluster: ClusterRecord, inner: AbortSignal) =>
-    selectors.length > 0
-      ? findNodes(cluster, selectors)
-      : [await firstMaster({ ...context, signal: inner }, cluster)];
+  const nodesOf = nodesChosenBy(selectors, context);
   const cluster = await find(signal);
   const outcomes =
     untilMs === undefined
@@ -88,6 +85,17 @@ export async function executeOnNodes(
       error === undefined ? wantedStatus(status, wanted) : status,
     ),
   );
+}
+
+function nodesChosenBy(selectors: readonly string[], context: Context): Repeated["nodesOf"] {
+  const chosen = { names: selectors };
+  return async (cluster, signal) => {
+    if (selectors.length === 0) return [await firstMaster({ ...context, signal }, cluster)];
+    const nodes = findNodes(cluster, chosen.names);
+    // The next time, a node of a group that is gone is an error: the command has not succeeded there.
+    chosen.names = nodes.map(nodeReference);
+    return nodes;
+  };
 }
 
 async function printOutputs(

@@ -40,13 +40,22 @@ async function openNode(settings: readonly string[] = []) {
     HOME: scratch.path,
     XDG_STATE_HOME: scratch.path,
   };
+  const found = { count: 0, nodesLeft: 2 };
+  const find = async () => {
+    found.count += 1;
+    return found.count === 1
+      ? cluster
+      : { ...cluster, nodes: cluster.nodes.slice(0, found.nodesLeft) };
+  };
   return {
     folder: scratch.path,
+    /** From the second time on, only so many nodes of the cluster are found. */
+    leaveNodes: (count: number): void => void Object.assign(found, { count: 0, nodesLeft: count }),
     run: async (words: string, clock?: Clock, command = "run") =>
       runCommandLine(`${command} -c example ${words}`, {
         ...(clock !== undefined && { clock }),
         kind: containerKind,
-        backend: { name: "container", find: async () => cluster },
+        backend: { name: "container", find },
         nowMs: 0,
         cwd: scratch.path,
         environment,
@@ -164,6 +173,17 @@ exit 7
     await using node = await openNode();
     const error = await failureOf(node.run("--no-test-env --until 200ms sleep 60"));
     expect(error.id).toBe("deadline-passed");
+  });
+
+  test("with --until, a node that is gone has not succeeded", async () => {
+    await using node = await openNode();
+    node.leaveNodes(1);
+    const words = "--no-test-env --until 3s --node all true";
+    const error = await failureOf(node.run(words, pacedClock().clock));
+    expect([error.id, error.message]).toEqual([
+      "node-not-found",
+      'Cluster "example" has no node "agent_0".',
+    ]);
   });
 
   test("a command that shall fail turns statuses round with --fails, but not failures of ours", async () => {
