@@ -15,7 +15,7 @@ import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "./engine/engine.ts";
-import { runBriefly } from "./engine/run-briefly.ts";
+import { lookBriefly } from "./engine/run-briefly.ts";
 import { findRights } from "./launch/system-flags.ts";
 import { type EngineMachine, lookAtMachine, ownImage } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
@@ -196,9 +196,7 @@ async function tryMount(
     options: [...rights.words, mount],
     argv: ["/bin/cat", `${target}/note`],
   } as const;
-  const problem = await runBriefly(engine.kind, read, async (words) =>
-    engine.ask({ words }, signal),
-  ).then(
+  const problem = await lookBriefly(engine, read, signal).then(
     (found) => (found === text ? undefined : "its content differs there."),
     (error: unknown) => {
       if (error instanceof ClusterError) return messageOf(error);

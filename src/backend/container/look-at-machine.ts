@@ -1,7 +1,7 @@
 import { ClusterError } from "../../errors.ts";
 import { shellText } from "../../ssh/shell-text.ts";
 import type { Engine } from "./engine/engine.ts";
-import { runBriefly } from "./engine/run-briefly.ts";
+import { lookBriefly } from "./engine/run-briefly.ts";
 import { builtImages } from "./launch/node-image.ts";
 import script from "./look-at-machine.sh" with { type: "text" };
 
@@ -30,12 +30,10 @@ export async function lookAtMachine(
     argv: ["/bin/sh", "-c", shellText(script).trim()],
   } as const;
   return readMachine(
-    await runBriefly(engine.kind, look, async (words) => engine.ask({ words }, signal)).catch(
-      (error: unknown) => {
-        if (error instanceof ClusterError && !signal.aborted) return "";
-        throw error;
-      },
-    ),
+    await lookBriefly(engine, look, signal).catch((error: unknown) => {
+      if (error instanceof ClusterError && !signal.aborted) return "";
+      throw error;
+    }),
   );
 }
 

@@ -1,4 +1,6 @@
+import { afterAbort } from "../../../system/time-limit.ts";
 import type { EngineKind } from "./engine-kind.ts";
+import type { Engine } from "./engine.ts";
 
 export interface BriefRun {
   readonly image: string;
@@ -21,4 +23,24 @@ export async function runBriefly(
   const run = ["run", ...made, image, ...words];
   // On a busy machine, Podman loses the output of a container that ends at once.
   return (await runEngine(run)) || runEngine(run);
+}
+
+/** Usually, a look takes a tenth. */
+const graceMs = 5_000;
+
+/**
+ * Runs a program that only looks. An abort leaves it some time to end: an engine that was just
+ * making the container would keep it, and nobody could find it.
+ */
+export async function lookBriefly(
+  { kind, ask }: Pick<Engine, "kind" | "ask">,
+  look: BriefRun,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted();
+  const late = new AbortController();
+  using _ = afterAbort(signal, graceMs, () => late.abort(signal.reason));
+  const seen = await runBriefly(kind, look, async (words) => ask({ words }, late.signal));
+  signal.throwIfAborted();
+  return seen;
 }

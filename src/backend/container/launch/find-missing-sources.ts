@@ -3,8 +3,9 @@ import { outside } from "../../../outside-text.ts";
 import { optionName } from "../../../references.ts";
 import { badUsage } from "../../../model/checked.ts";
 import { lacksSource } from "../engine/engine-errors.ts";
+import { mapConcurrently } from "../../../system/concurrency.ts";
 import type { Engine } from "../engine/engine.ts";
-import { runBriefly } from "../engine/run-briefly.ts";
+import { lookBriefly } from "../engine/run-briefly.ts";
 
 /** What to look for, and an image of nodes with which the engine can look. */
 interface Look {
@@ -39,11 +40,12 @@ export async function findMissingSources(
 ): Promise<readonly string[]> {
   const sources = [...new Set(customVolumes.map(sourceOf))];
   if (sources.length === 0 || (await exist(engine, image, sources, signal))) return [];
-  const found = await Promise.all(
-    sources.map(async (source) => exist(engine, image, [source], signal)),
-  );
+  const isThere = async (source: string) => exist(engine, image, [source], signal);
+  const found = await mapConcurrently(sources, atOnce, isThere, signal);
   return sources.filter((_, place) => found[place] !== true);
 }
+
+const atOnce = 6;
 
 const sourceOf = (volume: string): string => volume.slice(0, volume.indexOf(":"));
 
@@ -56,9 +58,7 @@ async function exist(
   const options = sources.map((source, place) => mountWord(source, `/cluster-e2e-volume-${place}`));
   const argv = ["/bin/sh", "-c", "echo mounted"] as const;
   try {
-    await runBriefly(engine.kind, { image, options, argv }, async (words) =>
-      engine.ask({ words }, signal),
-    );
+    await lookBriefly(engine, { image, options, argv }, signal);
     return true;
   } catch (error) {
     // An engine looks for them first. What else it refuses, such as limits that only other rights allow, is no matter here.

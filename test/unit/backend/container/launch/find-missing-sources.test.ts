@@ -1,13 +1,19 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { engineFailure } from "../../../../../src/backend/container/engine/engine-errors.ts";
 import { engineKinds } from "../../../../../src/backend/container/engine/engine-kinds.ts";
-import type { Engine } from "../../../../../src/backend/container/engine/engine.ts";
+import { type Engine, openEngine } from "../../../../../src/backend/container/engine/engine.ts";
 import {
   assertVolumesExist,
   findMissingSources,
 } from "../../../../../src/backend/container/launch/find-missing-sources.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
+import { scratchFolder } from "../../../../support/scratch-folder.ts";
+import { silentProgress } from "../../../../support/silent-progress.ts";
+import { until } from "../../../../support/until.ts";
 
 /** An engine in whose computer some paths are missing, or that fails for another reason. */
 function engineWithout(missing: readonly string[], other?: string) {
@@ -57,4 +63,20 @@ test.each([
   const missing = findMissingSources(engine, look("/a:/b"), neverAborted);
   if (outcome === "mounted") expect(await missing).toEqual([]);
   else expect(await failureOf(missing)).toMatchObject({ id: outcome });
+});
+
+test("an interrupt lets the engine remove the container with which it looks", async () => {
+  await using folder = await scratchFolder();
+  const [made, removed] = [join(folder.path, "made"), join(folder.path, "removed")];
+  const lines = `#!/bin/sh\n: >${made}\nsleep 0.3\n: >${removed}\necho mounted\n`;
+  await writeFile(join(folder.path, "docker"), lines, { mode: 0o755 });
+  const environment = { PATH: `${folder.path}:/usr/bin:/bin` };
+  const engine = openEngine(engineKinds.docker, "", { environment, progress: silentProgress });
+  const interrupt = new AbortController();
+  const missing = findMissingSources(engine, look("/a:/b"), interrupt.signal);
+  missing.catch(() => {});
+  await until("the engine has made it", () => existsSync(made));
+  interrupt.abort(new Error("Ctrl-C"));
+  expect((await failureOf(missing)).message).toBe("Ctrl-C");
+  expect(existsSync(removed)).toBe(true);
 });
