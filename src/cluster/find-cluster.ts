@@ -145,6 +145,27 @@ const groupsOf = (cluster: ClusterRecord): readonly string[] =>
 const membersOf = ({ nodes }: ClusterRecord, role?: Role): readonly NodeRecord[] =>
   nodes.filter((node) => node.state !== "ended" && node.role === (role ?? node.role));
 
+/**
+ * Warns of nodes of these groups that the cluster was created with and no longer has: work on a
+ * group leaves them out.
+ */
+export function warnOfGoneNodes(
+  cluster: ClusterRecord,
+  selectors: readonly string[],
+  { progress }: Pick<Runtime, "progress">,
+): void {
+  const here = new Set(nodeNamesOf(cluster));
+  const groups = selectors.filter((selector) => Object.hasOwn(nodeGroups, selector));
+  const wanted = new Set(groups.flatMap((group) => nodeGroups[group] ?? roles));
+  const gone = [...wanted].flatMap((role) =>
+    Array.from({ length: cluster.requested?.[role] ?? 0 }, (_, index) =>
+      nodeReference({ role, index }),
+    ).filter((name) => !here.has(name)),
+  );
+  if (gone.length > 0)
+    progress.warn(`left out, because no machine of that name is left: ${gone.join(", ")}`);
+}
+
 function nodesNamed(cluster: ClusterRecord, selector: string): readonly NodeRecord[] {
   if (!Object.hasOwn(nodeGroups, selector)) return [existingNode(cluster, selector)];
   const members = membersOf(cluster, nodeGroups[selector]);

@@ -8,7 +8,7 @@ import { type Runtime, type Work, passedMs } from "../../system/runtime.ts";
 import { eitherSignal } from "../../system/time-limit.ts";
 import { waits } from "../../system/waits.ts";
 import { openMaskedConnections, secretsWarning } from "../connections.ts";
-import { assertRuns, findNodes } from "../find-cluster.ts";
+import { assertRuns, findNodes, warnOfGoneNodes } from "../find-cluster.ts";
 import { linesOf } from "../run-on-nodes.ts";
 import followFile from "./follow-journal.sh" with { type: "text" };
 
@@ -39,6 +39,7 @@ export async function followLogs(
   { cluster, nodes: selectors, agoMs, onLine, isOutputClosed }: FollowRequest,
 ): Promise<void> {
   const chosen = findNodes(cluster, selectors);
+  warnOfGoneNodes(cluster, selectors, work);
   const nodes = chosen.filter(({ state }) => state === "running");
   const [first] = chosen;
   if (nodes.length === 0 && first !== undefined) assertRuns(cluster, first);

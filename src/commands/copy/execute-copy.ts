@@ -9,6 +9,7 @@ import {
   findNode,
   findNodes,
   nodeSelectorProblem,
+  warnOfGoneNodes,
 } from "../../cluster/find-cluster.ts";
 import { inFolder } from "../../cluster/run-on-nodes.ts";
 import { ClusterError, messageOf, assertExpected } from "../../errors.ts";
@@ -57,6 +58,8 @@ export async function executeCopy(
   const backend = await kind.open(context, input);
   const cluster = await findCluster(backend, input.clusterId, signal);
   const tasks = await plan(cluster);
+  const selectors = input.paths.flatMap((path) => remoteOf(path, kind.machineId)?.selector ?? []);
+  warnOfGoneNodes(cluster, selectors, context);
   await using connections = openMaskedConnections(cluster, context);
   const failures: ClusterError[] = [];
   const copyAll = async ({ node, tasks: own }: NodeTasks) => {

@@ -1,5 +1,5 @@
 import type { Context, Source } from "../../cli/command.ts";
-import { findNodes } from "../../cluster/find-cluster.ts";
+import { findNodes, warnOfGoneNodes } from "../../cluster/find-cluster.ts";
 import { firstMaster } from "../../cluster/run-on-node.ts";
 import { type NodeOutcome, type NodesRun, runOnNodes } from "../../cluster/run-on-nodes.ts";
 import { type Wanted, isWanted, runUntil, wantedStatus } from "../../cluster/run/run-until.ts";
@@ -64,6 +64,7 @@ export async function executeOnNodes(
   };
   const nodesOf = nodesChosenBy(selectors, context);
   const cluster = await find(signal);
+  warnOfGoneNodes(cluster, selectors, context);
   const outcomes =
     untilMs === undefined
       ? await runOn(cluster, await nodesOf(cluster, signal), signal)

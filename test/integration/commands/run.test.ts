@@ -34,23 +34,23 @@ async function openNode(settings: readonly string[] = []) {
     creationId,
     directory,
     backend: "container" as const,
+    requested: { master: 1, agent: 1, public_agent: 0 },
   };
   const environment = {
     PATH: process.env["PATH"] ?? "",
     HOME: scratch.path,
     XDG_STATE_HOME: scratch.path,
   };
-  const found = { count: 0, nodesLeft: 2 };
+  const left = { nodes: 2, after: 0 };
   const find = async () => {
-    found.count += 1;
-    return found.count === 1
-      ? cluster
-      : { ...cluster, nodes: cluster.nodes.slice(0, found.nodesLeft) };
+    const count = left.after > 0 ? cluster.nodes.length : left.nodes;
+    left.after -= 1;
+    return { ...cluster, nodes: cluster.nodes.slice(0, count) };
   };
   return {
     folder: scratch.path,
-    /** From the second time on, only so many nodes of the cluster are found. */
-    leaveNodes: (count: number): void => void Object.assign(found, { count: 0, nodesLeft: count }),
+    /** After the cluster was found so many times, it has only so many nodes. */
+    leaveNodes: (nodes: number, after: number): void => void Object.assign(left, { nodes, after }),
     run: async (words: string, clock?: Clock, command = "run") =>
       runCommandLine(`${command} -c example ${words}`, {
         ...(clock !== undefined && { clock }),
@@ -177,13 +177,28 @@ exit 7
 
   test("with --until, a node that is gone has not succeeded", async () => {
     await using node = await openNode();
-    node.leaveNodes(1);
+    node.leaveNodes(1, 1);
     const words = "--no-test-env --until 3s --node all true";
     const error = await failureOf(node.run(words, pacedClock().clock));
     expect([error.id, error.message]).toEqual([
       "node-not-found",
       'Cluster "example" has no node "agent_0".',
     ]);
+  });
+
+  test("a node of a group that is gone is named, because nothing is run there or copied from it", async () => {
+    await using node = await openNode();
+    await writeFile(join(node.folder, "one"), "1");
+    const warning = "Warning: left out, because no machine of that name is left: agent_0";
+    for (const [words, command] of [
+      ["--no-test-env --node all true", "run"],
+      [`all:${join(node.folder, "one")} copies/`, "cp"],
+    ] as const) {
+      node.leaveNodes(1, 0);
+      const { status, told } = await node.run(words, undefined, command);
+      expect({ status, told }).toEqual({ status: 0, told: [warning] });
+    }
+    expect((await node.run("--no-test-env --node masters true")).told).toEqual([]);
   });
 
   test("a command that shall fail turns statuses round with --fails, but not failures of ours", async () => {
