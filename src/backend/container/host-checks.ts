@@ -15,7 +15,7 @@ import { chooseDistribution, defaultDistribution } from "./distributions.ts";
 import { spaceAdvice } from "./engine/engine-errors.ts";
 import type { EngineFacts, EngineKind, EngineName } from "./engine/engine-kind.ts";
 import { type Engine, readEngineFacts } from "./engine/engine.ts";
-import { lookBriefly } from "./engine/run-briefly.ts";
+import { lookBriefly, untilLate } from "./engine/run-briefly.ts";
 import { findRights } from "./launch/system-flags.ts";
 import { type EngineMachine, lookAtMachine, ownImage } from "./look-at-machine.ts";
 import { once } from "../../system/concurrency.ts";
@@ -189,7 +189,10 @@ async function tryMount(
   });
   const text = randomBytes(16).toString("hex");
   await writeFile(join(folder.path, "note"), text);
-  const rights = await findRights(engine, engineFacts, image);
+  // Nothing that doctor begins may keep it from ending.
+  const change: Engine["change"] = async (request) =>
+    untilLate(async (late) => engine.ask(request, late), signal);
+  const rights = await findRights({ ...engine, change }, engineFacts, image);
   const mount = `--mount=type=bind,source=${folder.path},target=${target},readonly`;
   const read = {
     image,

@@ -28,19 +28,27 @@ export async function runBriefly(
 /** Usually, a look takes a tenth. */
 const graceMs = 5_000;
 
-/**
- * Runs a program that only looks. An abort leaves it some time to end: an engine that was just
- * making the container would keep it, and nobody could find it.
- */
-export async function lookBriefly(
+/** Runs a program that only looks. See `untilLate`. */
+export const lookBriefly = async (
   { kind, ask }: Pick<Engine, "kind" | "ask">,
   look: BriefRun,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<string> =>
+  untilLate(async (late) => runBriefly(kind, look, async (words) => ask({ words }, late)), signal);
+
+/**
+ * Runs a task with containers that only look. An abort leaves it some time to end: an engine that
+ * was just making a container would keep it, and nobody could find it. The task's own signal aborts
+ * after that time.
+ */
+export async function untilLate<Result>(
+  task: (late: AbortSignal) => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
   signal.throwIfAborted();
   const late = new AbortController();
   using _ = afterAbort(signal, graceMs, () => late.abort(signal.reason));
-  const seen = await runBriefly(kind, look, async (words) => ask({ words }, late.signal));
+  const result = await task(late.signal);
   signal.throwIfAborted();
-  return seen;
+  return result;
 }

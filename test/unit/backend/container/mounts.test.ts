@@ -47,7 +47,8 @@ async function tried({
     return cat((words.at(-1) ?? "").replace(folder?.[2] ?? "", folder?.[1] ?? ""));
   };
   const facts = {
-    engine: async () => ({ kind: engineKinds[name], ask, change: ask }),
+    // Doctor would wait for the end of a change.
+    engine: async () => ({ kind: engineKinds[name], ask }),
     engineFacts: async () => ({ location }),
   } as unknown as ContainerFacts;
   const [mounts] = volumeChecks(facts, { HOME: home }, signal);
