@@ -14,6 +14,7 @@ import { type ArchiveLimits, ArchiveProblem, IncompleteArchive } from "../system
 import { outsideReason, plainLines } from "../system/printable.ts";
 import type { Progress } from "../system/runtime.ts";
 import { watchdog } from "../system/time-limit.ts";
+import { isWanted } from "./run/run-until.ts";
 import sendFile from "./send-file.sh" with { type: "text" };
 
 export interface FetchSource {
@@ -177,17 +178,19 @@ interface Fetching {
   /** Opens the source; called only if there is something to fetch. */
   readonly open: (signal: AbortSignal) => Promise<FetchSource>;
   readonly progress: Progress;
+  /** Whether the command was expected to fail; default: no. */
+  readonly fails?: boolean | undefined;
 }
 
 /**
  * Fetches files after a command that ended with `status`, and returns that status. A file that
- * can't be fetched doesn't stop the others. If the command failed, such failures are only warnings,
- * because the command's status matters more; otherwise the first one is thrown.
+ * can't be fetched doesn't stop the others. If the command did not end as expected, such failures
+ * are only warnings, because its status matters more; otherwise the first one is thrown.
  */
 export async function fetchFiles(
   status: number,
   requests: readonly FetchRequest[],
-  { open, progress }: Fetching,
+  { open, progress, fails = false }: Fetching,
   signal: AbortSignal,
 ): Promise<number> {
   const failures: ClusterError[] = [];
@@ -204,8 +207,9 @@ export async function fetchFiles(
     }
   }
   const [first, ...others] = failures;
-  for (const error of status === 0 ? others : failures) progress.warn(messageOf(error));
-  if (status === 0 && first !== undefined) throw first;
+  const isGood = isWanted(status, { fails, isRemote: true });
+  for (const error of isGood ? others : failures) progress.warn(messageOf(error));
+  if (isGood && first !== undefined) throw first;
   return status;
 }
 

@@ -65,8 +65,8 @@ export type NodeRun = AsyncDisposable &
 
 /**
  * Runs a user's command on a node through this machine's ssh, which owns the terminal, stdin and
- * output while it runs. Resolves with the remote command's exit status. If that is 0, rejects if a
- * file can't be fetched.
+ * output while it runs. Resolves with the remote command's exit status. If that is as
+ * expected, rejects if a file can't be fetched.
  */
 export async function runOnNode(
   work: RunWork,
@@ -173,7 +173,7 @@ async function carryOut(
   const status = await fetchFiles(
     commandStatus,
     request.fetches,
-    { open, progress: runtime.progress },
+    { open, progress: runtime.progress, fails: request.fails },
     signal,
   );
   return { hasBegun: true, report: async () => status };

@@ -177,7 +177,7 @@ async function runOnOneNode(
     await fetchFiles(
       status,
       fetchesOf(node, request),
-      { open, progress: runtime.progress },
+      { open, progress: runtime.progress, fails: request.fails },
       signal,
     );
     return { node, status, ...texts(), error: undefined };

@@ -220,6 +220,18 @@ exit 7
     expect((await node.run("--no-test-env --fails --node masters false")).status).toBe(0);
   });
 
+  test("with --fails, a file that can't be fetched is an error if the command has failed as it shall", async () => {
+    await using node = await openNode();
+    const words = (end: string) => `--no-test-env --fails --fetch /no/such:here ${end}`;
+    expect((await failureOf(node.run(words("false")))).id).toBe("transfer-failed");
+    expect((await node.run(words("--node masters false"))).status).toBe(255);
+    const unwanted = await node.run(words("true"));
+    expect(unwanted.status).toBe(1);
+    // On a slow computer, there are others.
+    const fetched = expect.stringContaining("Warning: Cannot fetch /no/such");
+    expect(unwanted.told).toEqual(expect.arrayContaining([fetched, "The command succeeded."]));
+  });
+
   test("runs the command as another user, and says if that one has no home directory", async () => {
     await using node = await openNode();
     const asUser = async (name: string, words: string) => {
