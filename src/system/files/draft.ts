@@ -63,10 +63,11 @@ export async function writeProblem(
     cause,
   });
   try {
+    // By its name, it could be somebody else's by now, with a link to a file of this user.
     await using trial = await ownedFolder(folder);
     // On a full disk, an empty folder can often still be created.
-    await writeFile(join(trial.path, "trial"), Buffer.alloc(usualBytes));
-    const lack = await lackOf(trial.path);
+    await writeFile(join(trial.held, "trial"), Buffer.alloc(usualBytes), { flag: "wx" });
+    const lack = await lackOf(trial.held);
     return lack === undefined ? undefined : because(lack);
   } catch (error) {
     return because(systemReason(error), error);

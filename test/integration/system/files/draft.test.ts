@@ -92,6 +92,31 @@ test.skipIf(process.platform !== "linux")(
 );
 
 test.skipIf(process.platform !== "linux")(
+  "who renames the folder of a trial of writing doesn't lead the trial elsewhere",
+  async () => {
+    await using scratch = await scratchFolder();
+    await chmod(scratch.path, 0o777);
+    const at = (...names: string[]): string => join(scratch.path, ...names);
+    await mkdir(at("elsewhere"), { mode: 0o700 });
+    await writeFile(at("elsewhere", "trial"), "mine");
+    await symlink(at("elsewhere"), at("link"));
+    const seen: (string | undefined)[] = [];
+    const problem = await writeProblem(scratch.path, async (trial) => {
+      const [folder = ""] = (await readdir(scratch.path)).filter((name) =>
+        /^cluster-e2e-.{6}$/.test(name),
+      );
+      exchange(at(folder), at("link"));
+      seen.push(...(await readdir(trial)));
+      await writeFile(join(trial, "trial"), "written");
+      return undefined;
+    });
+    expect(problem).toBeUndefined();
+    expect(new Set(seen)).toEqual(new Set(["owner.json", "trial"]));
+    expect(await Bun.file(at("elsewhere", "trial")).text()).toBe("mine");
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
   "another folder that has a temporary folder's name by now is not removed",
   async () => {
     await using scratch = await scratchFolder();
