@@ -91,12 +91,20 @@ export const sha256OfJson = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
 /** The SHA-256 hash of a regular file's contents, in lower-case hexadecimal. */
-export async function sha256OfFile(path: string, signal: AbortSignal): Promise<string> {
+export const sha256OfFile = async (path: string, signal: AbortSignal): Promise<string> =>
+  hashOfFile(path, "sha256", signal);
+
+/** Likewise, by another algorithm. Throws the system's error, also for anything but a regular file. */
+export async function hashOfFile(
+  path: string,
+  algorithm: "sha256" | "sha512",
+  signal: AbortSignal,
+): Promise<string> {
   // Opening a pipe would wait until somebody writes to it, and nothing ends that wait.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const information = await file.stat();
   if (!information.isFile()) throw notRegular(path, information.isDirectory());
-  const hash = createHash("sha256");
+  const hash = createHash(algorithm);
   await pipeline(file.createReadStream({ autoClose: false }), hash, { signal });
   return hash.digest("hex");
 }

@@ -4,6 +4,7 @@ import { ClusterError } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
 import { outside } from "../../../outside-text.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
+import { hashOfFile } from "../../../system/files/byte-source.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -11,7 +12,6 @@ import type { MachineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import {
   type Sum,
-  hashOf,
   identityOf,
   parseSum,
   readVerification,
@@ -56,7 +56,7 @@ async function describeLayer(
   const known = await Promise.all([path, own].map(async (each) => readVerification(each)));
   const found = known.find((each) => each?.identity === identity);
   if (found !== undefined) return { path, sum: found.sum, identity };
-  const sum: Sum = { algorithm: "sha256", hex: await hashOf(path, "sha256", signal) };
+  const sum: Sum = { algorithm: "sha256", hex: await hashOfFile(path, "sha256", signal) };
   await makePrivateFolder(cacheFolder(environment));
   await makePrivateFolder(records);
   await recordVerification(own, { sum, identity });
@@ -100,8 +100,7 @@ export async function assertLayersUnchanged(
   for (const { path, sum, identity } of base) {
     const found = await identityOf(path).catch(() => undefined);
     if (found === identity) continue;
-    const isSame = found !== undefined && (await hashOf(path, sum.algorithm, signal)) === sum.hex;
-    if (isSame) continue;
+    if (found !== undefined && (await hasSum(path, sum, signal))) continue;
     const what = found === undefined ? "is gone" : "was replaced or changed";
     throw new ClusterError(
       "image-not-found",
@@ -112,4 +111,14 @@ export async function assertLayersUnchanged(
       },
     );
   }
+}
+
+/** What can't be read as a file, such as a pipe in its place, has another sum. */
+async function hasSum(
+  path: string,
+  { algorithm, hex }: Sum,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const actual = await hashOfFile(path, algorithm, signal).catch(() => signal.throwIfAborted());
+  return actual === hex;
 }

@@ -5,8 +5,9 @@ import { ClusterError, messageOf } from "../../../errors.ts";
 import { optionName } from "../../../references.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
 import * as read from "../../../model/reader.ts";
+import { hashOfFile } from "../../../system/files/byte-source.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
-import { readBody, parseJson } from "../../../system/files/read-text.ts";
+import { readBody, parseJson, unreadableReason } from "../../../system/files/read-text.ts";
 import { RefusedAnswer, mostBytes, requestFile } from "../../../system/network.ts";
 import { networkFailure } from "../../../system/network-failure.ts";
 import { maskUrl } from "../../../system/mask-url.ts";
@@ -19,7 +20,6 @@ import { type Qemu, isLocked, qemuFailure } from "../qemu/qemu.ts";
 import {
   type Sum,
   findSum,
-  hashOf,
   identityOf,
   readVerification,
   recordVerification,
@@ -175,7 +175,7 @@ async function verifyStored(
 async function sumInName(path: string, signal: AbortSignal): Promise<Sum> {
   const beginning = basename(path, ".img").split("-").at(-1) ?? "";
   for (const algorithm of ["sha512", "sha256"] as const) {
-    const hex = await hashOf(path, algorithm, signal);
+    const hex = await hashOfFile(path, algorithm, signal);
     if (hex.startsWith(beginning)) return { algorithm, hex };
   }
   return { algorithm: "sha256", hex: `${beginning}…` };
@@ -225,7 +225,10 @@ async function assertSum(
   sum: Sum,
   signal: AbortSignal,
 ): Promise<void> {
-  const actual = await hashOf(path, sum.algorithm, signal);
+  const actual = await hashOfFile(path, sum.algorithm, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw noImage(shown, unreadableReason(error));
+  });
   if (actual === sum.hex) return;
   throw new ClusterError(
     "image-not-found",

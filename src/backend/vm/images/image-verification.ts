@@ -1,7 +1,4 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
 import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
 import { readOwnJson } from "../../../system/files/read-text.ts";
@@ -33,16 +30,6 @@ const recordPath = (path: string): string => `${path}.verified`;
 export async function identityOf(path: string): Promise<string> {
   const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
   return [ino, size, mtimeNs, ctimeNs].join(":");
-}
-
-export async function hashOf(
-  path: string,
-  algorithm: Sum["algorithm"],
-  signal: AbortSignal,
-): Promise<string> {
-  const hash = createHash(algorithm);
-  await pipeline(createReadStream(path), hash, { signal });
-  return hash.digest("hex");
 }
 
 export async function recordVerification(

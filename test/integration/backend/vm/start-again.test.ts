@@ -44,6 +44,21 @@ test("without the process that connects them, machines start again together, or 
   expect([await isThere(earlier), await isThere(await started.sockets())]).toEqual([false, true]);
 });
 
+// Whoever may write to the folder of the image could make every later command wait.
+test("machines don't start again on a pipe in place of their image, and don't wait for it", async () => {
+  await using started = await startCreation("none", { agents: 0 });
+  const { creation, power, image: path } = started;
+  const cluster = await creation.describe();
+  await power.cutPower(cluster, cluster.nodes, neverAborted);
+  await rm(path);
+  await Bun.$`mkfifo ${path}`;
+  const signal = AbortSignal.timeout(20_000);
+  expect(await failureOf(power.start(cluster, cluster.nodes, signal))).toMatchObject({
+    id: "image-not-found",
+    message: expect.stringContaining("was replaced or changed since the machines were created"),
+  });
+});
+
 test("machines don't start again on an image that was replaced or is gone, but on one that was only touched", async () => {
   await using started = await startCreation("none", { agents: 0 });
   const { creation, power, image: path } = started;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {
@@ -112,6 +112,16 @@ test("an id is given to one of two creations at once, and later ones don't even 
   const claims = await Promise.allSettled(["1", "2"].map((id) => opened.claimFor(id.repeat(16))));
   expect(claims.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   expect((await failureOf(opened.claimFor("3".repeat(16), "another"))).id).toBe("cluster-exists");
+});
+
+test("an image with a checksum that has become a pipe is refused, and nobody waits for it", async () => {
+  await using opened = await openCreation(system("none"));
+  await rm(opened.image);
+  await Bun.$`mkfifo ${opened.image}`;
+  expect(await failureOf(opened.claimFor("1".repeat(16), "0".repeat(64)))).toMatchObject({
+    id: "image-not-found",
+    message: expect.stringContaining("it is not a regular file"),
+  });
 });
 
 test("nodes whose disks are smaller than the image are refused before anything is made", async () => {
