@@ -12,8 +12,8 @@ import type { CreationRequest, CreationSummary } from "../contract.ts";
 import { outsideText, wayOutText } from "../shared/describe-copy.ts";
 import { endFacts, endLine } from "../shared/lifetimes.ts";
 import { assertCgroups1, cgroups1Advice } from "../shared/machine-errors.ts";
-import { checkImage } from "./images/assert-bootable.ts";
-import { type ImageFacts, type MachineImage, findImage } from "./images/image-store.ts";
+import { type CheckedImage, checkImage } from "./images/assert-bootable.ts";
+import { type MachineImage, findImage } from "./images/image-store.ts";
 import { cgroupVersionOf, cgroups1Distributions } from "./images/images.ts";
 import type { Accelerator, VmOptions } from "./options.ts";
 import {
@@ -43,7 +43,7 @@ export interface ResolvedCreation {
   readonly firmware: Firmware | undefined;
   readonly image: MachineImage;
   /** What a look at the user's own file has found; absent if the image is from the store, or will come there. */
-  readonly ownImage?: ImageFacts | undefined;
+  readonly ownImage?: CheckedImage | undefined;
 }
 
 /** Creates nothing. Throws `machine-not-set-up` or `capacity-lacking` if this machine isn't suitable. */

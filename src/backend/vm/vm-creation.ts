@@ -21,9 +21,9 @@ import { correctClock } from "../../ssh/correct-clock.ts";
 import { awaitFirstBoot, usualFirstBootLimitMs } from "../shared/first-boot.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
 import { type NodeFacts, assertIdIsFree, endOf, writeClusterFacts } from "./cluster-facts.ts";
-import { checkImage } from "./images/assert-bootable.ts";
+import { type CheckedImage, assertStillChecked, checkImage } from "./images/assert-bootable.ts";
 import { type BaseLayer, describeLayers } from "./images/base-layers.ts";
-import { type ImageFacts, obtainImage } from "./images/image-store.ts";
+import { obtainImage } from "./images/image-store.ts";
 import { nameServerScripts } from "./machines/host-ipv6.ts";
 import {
   type LaunchPlan,
@@ -64,7 +64,7 @@ interface VmPlan {
 }
 
 interface ClaimedCreation extends ClaimedMachines {
-  readonly image: ImageFacts;
+  readonly image: CheckedImage;
   facts: ClaimedMachines["facts"];
   accelerator: Accelerator;
   /** The folder of the machines' sockets, once it exists. */
@@ -118,7 +118,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     await this.claimId({ directory, image, facts, ...more }, signal);
   }
 
-  async #prepareImage(signal: AbortSignal): Promise<ImageFacts> {
+  async #prepareImage(signal: AbortSignal): Promise<CheckedImage> {
     const { qemu, root, request, resolved } = this.#plan;
     const path = await obtainImage({ ...this.runtime, signal }, resolved.image);
     const { diskMegabytes } = request.options;
@@ -134,6 +134,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
 
   async launch(publicKey: string, signal: AbortSignal): Promise<void> {
     const claimed = this.claimed;
+    await assertStillChecked(claimed.image);
     // Copies boot later, if at all, and what gives them names runs when they boot.
     claimed.areBooting ||= (await nameServerScripts()).length > 0;
     claimed.template = await this.#obtainTemplate(claimed, signal);
@@ -148,6 +149,8 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const onNode = ({ id }: NodeFacts): void => void this.introduced.add(id);
     if (claimed.template === undefined) await launchMachines(qemu, plan, signal);
     else await launchCopies(qemu, { ...plan, from: claimed.template, onNode }, signal);
+    // By now, QEMU has opened it.
+    await assertStillChecked(claimed.image);
     step.done();
   }
 
@@ -263,7 +266,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { template } = claimed;
     const request = this.#templateRequest(claimed);
     if (template === undefined || request === undefined || this.#booted.size > 0) return false;
-    if (hasErrorId(error, "capacity-lacking")) return false;
+    if (hasErrorId(error, "capacity-lacking") || hasErrorId(error, "image-not-found")) return false;
     claimed.facts = await this.#prepareRelaunch(claimed, signal);
     await rejectTemplate({ ...this.runtime, signal }, this.#plan.qemu, {
       request,

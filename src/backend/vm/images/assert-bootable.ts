@@ -11,6 +11,7 @@ import {
   assertDiskIsLargeEnough,
   readImageFacts,
 } from "./image-store.ts";
+import { identityOf } from "./image-verification.ts";
 
 /** As much of a file as shows what it is: an ISO image has its name in its seventeenth block. */
 const headBytes = 17 * 2048;
@@ -61,6 +62,12 @@ const kinds: readonly (Kind & { readonly at?: number; readonly bytes: string })[
   },
 ];
 
+/** An image from which nodes can be created, as long as nobody touches its file. */
+export interface CheckedImage extends ImageFacts {
+  /** The `identityOf` the file that was checked. */
+  readonly identity: string;
+}
+
 /**
  * Reads the facts about an image. Throws `image-not-found` or `bad-usage` if nodes with such a disk
  * can't be created from it.
@@ -69,14 +76,27 @@ export async function checkImage(
   qemu: Qemu,
   { path, diskMegabytes }: { readonly path: string; readonly diskMegabytes: number },
   signal: AbortSignal,
-): Promise<ImageFacts> {
+): Promise<CheckedImage> {
+  const identity = await identityOf(path);
   await assertIsDisk(path);
   const image = await readImageFacts(qemu, path, signal);
   const head = await diskHead(qemu, image, signal);
   assertBootable(qemu.architecture, image, head);
   await assertWhole(qemu, { ...image, head }, signal);
   assertDiskIsLargeEnough(image, diskMegabytes);
-  return image;
+  return { ...image, identity };
+}
+
+/**
+ * Throws `image-not-found` if a checked image has been replaced or changed since: QEMU opens it by
+ * its name, with every file that it refers to by now.
+ */
+export async function assertStillChecked({ path, identity }: CheckedImage): Promise<void> {
+  if ((await identityOf(path).catch(() => undefined)) === identity) return;
+  throw notBootable(path, {
+    what: "was replaced or changed after it had been checked",
+    hint: "Try again while nobody changes that file or its folder.",
+  });
 }
 
 /** Throws `image-not-found` for a file that is no disk, whatever its name says. Says what it is, and what to do. */

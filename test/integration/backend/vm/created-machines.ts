@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { architectureOf } from "../../../../src/backend/vm/qemu/architecture.ts";
+import { identityOf } from "../../../../src/backend/vm/images/image-verification.ts";
 import { openQemu } from "../../../../src/backend/vm/qemu/qemu.ts";
 import { vmPower } from "../../../../src/backend/vm/vm-power.ts";
 import { createVmBackend } from "../../../../src/backend/vm/vm-backend.ts";
@@ -139,7 +140,9 @@ export async function openCreation(
       isSandboxed: false,
       firmware: undefined,
       image: { name: "image", path },
-      ownImage: hasOwnImage ? { path, format: "raw" as const, sizeBytes: 1_048_576 } : undefined,
+      ownImage: hasOwnImage
+        ? { path, format: "raw" as const, sizeBytes: 1_048_576, identity: await identityOf(path) }
+        : undefined,
     },
   } as const;
   const creation = new VmCreation(plan, runtime);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readCluster } from "../../../../src/backend/vm/cluster-facts.ts";
 import {
@@ -8,6 +8,7 @@ import {
 } from "../../../../src/backend/vm/qemu/broken-accelerator.ts";
 import { ClusterError } from "../../../../src/errors.ts";
 import { unmarked } from "../../../../src/outside-text.ts";
+import { bootableDisk } from "../../../support/bootable-disk.ts";
 import { failureOf } from "../../../support/failure-of.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
@@ -171,6 +172,33 @@ test.each([
     expect(await opened.asked()).toEqual(asked);
   },
 );
+
+// Who may write to the image's folder could put a disk there that refers to any file of this user.
+test.each([true, false])(
+  "an image that is replaced after it was checked is refused: the user's own: %p",
+  async (hasOwnImage) => {
+    await using opened = await openCreation(system("none"), { hasOwnImage });
+    await opened.claim();
+    await writeFile(`${opened.image}.other`, bootableDisk());
+    await rename(`${opened.image}.other`, opened.image);
+    expect(await failureOf(opened.launch())).toMatchObject({
+      id: "image-not-found",
+      message: `Nodes cannot be created from ${opened.image}: it was replaced or changed after it had been checked.`,
+    });
+    expect(await opened.asked()).not.toContain("create");
+  },
+);
+
+test("an image that is replaced while QEMU starts is refused, and nothing is tried again", async () => {
+  const swap = `image=\${0%/*}/image.raw
+[ -e "$image.aside" ] || { mv "$image" "$image.aside" && cp "$image.aside" "$image"; }
+`;
+  await using opened = await openCreation(`${swap}${system("none")}`, { hasOwnImage: true });
+  await opened.claim();
+  const failure = await failureOf(opened.launch());
+  expect(failure).toMatchObject({ id: "image-not-found" });
+  expect(await opened.creation.recover(failure, neverAborted)).toBe(false);
+});
 
 test("before the id is claimed, nothing can be left; after that, the command that removes it is known", async () => {
   await using opened = await openCreation(system("none"));
