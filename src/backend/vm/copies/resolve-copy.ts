@@ -14,6 +14,7 @@ import type { CopyRequest } from "../../contract.ts";
 import { snapshotTitle } from "../../shared/describe-copy.ts";
 import { lockMachines } from "../../shared/lock-machines.ts";
 import type { MachineSettings, NodeFacts } from "../cluster-facts.ts";
+import { assertLayersUnchanged } from "../images/base-layers.ts";
 import { readOwnCluster } from "../machines/launch.ts";
 import { writeSeed } from "../machines/machine-arguments.ts";
 import { machineFiles } from "../machines/machine-process.ts";
@@ -72,6 +73,7 @@ export async function resolveCopy(
       const opened = { ...keys, directory: source.directory, folder, movesDisks: false, ...unlock };
       try {
         await assertUnchanged(cluster, snapshot, saved);
+        await assertLayersUnchanged(source.facts, inner);
         return opened;
       } catch (error) {
         await opened[Symbol.asyncDispose]();

@@ -74,7 +74,12 @@ async function openSource({
   const save = async (createdAt = "2026-01-01T00:00:00.000Z") =>
     writeFile(factsPath(folder), text(createdAt));
   await save();
+  const image = join(root.path, "image");
+  await writeFile(image, "image");
+  const hex = new Bun.CryptoHasher("sha256").update("image").digest("hex");
+  const sum = { algorithm: "sha256", hex } as const;
   await writeClusterFacts(directory, {
+    base: [{ path: image, sum, identity: await identityOf(image) }],
     clusterId: "source",
     creationId,
     variant: "oss",
@@ -103,6 +108,7 @@ async function openSource({
   const runtime = { clock: systemClock, environment: {}, progress };
   return {
     folder,
+    image,
     key,
     hostKey,
     save,
@@ -149,6 +155,15 @@ test("a snapshot that was deleted or made again since the plan is an error, and 
   expect(await failureOf(origin.open("", neverAborted))).toMatchObject(gone);
   await mkdir(source.folder);
   await source.save();
+  await (await origin.open("", neverAborted))[Symbol.asyncDispose]();
+});
+
+test("a snapshot whose image was replaced since the plan is an error, and stays unlocked", async () => {
+  await using source = await openSource();
+  const origin = await source.resolve();
+  await writeFile(source.image, "other");
+  expect(await failureOf(origin.open("", neverAborted))).toMatchObject({ id: "image-not-found" });
+  await writeFile(source.image, "image");
   await (await origin.open("", neverAborted))[Symbol.asyncDispose]();
 });
 
