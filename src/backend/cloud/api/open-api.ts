@@ -23,7 +23,13 @@ import { readProfile } from "../credentials/profile.ts";
 import { type Endpoint, readSettings } from "../credentials/settings.ts";
 import { callFailure, encodedMessage, failureCode } from "./api-errors.ts";
 import type { Action, Calls, CloudApi } from "./api.ts";
-import { boundedFetch, incompleteAnswer, judgeAnswers, judgeResponse } from "./request-handler.ts";
+import {
+  boundedFetch,
+  incompleteAnswer,
+  judgeAnswers,
+  judgeResponse,
+  readIssued,
+} from "./request-handler.ts";
 
 /** The number of attempts for one request, including the first. */
 const attempts = 8;
@@ -51,7 +57,7 @@ export async function openApi(work: Work, region: string): Promise<OpenRegion> {
   const handle = (each: typeof judge) =>
     new FetchHttpHandler({ customFetch: boundedFetch(settings.authorities, each, isDirect) });
   // The services that issue credentials answer in forms of their own.
-  const inner = handle(async (response) => response);
+  const inner = handle(readIssued);
   const request = { environment, profile, settings, region, requestHandler: inner };
   const source = await findCredentials(request, work.signal);
   const provide = cachedUntilExpiry(async () => {

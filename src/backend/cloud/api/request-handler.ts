@@ -69,6 +69,16 @@ export function boundedFetch(
   return Object.assign(bounded, { preconnect: fetch.preconnect });
 }
 
+/** Credentials, in any form that a service has for them, take a hundredth of it. */
+const mostIssuedBytes = 1024 * 1024;
+
+/** Reads the answer of a service that issues credentials, whose form the SDK knows. Throws `TooLong`. */
+export async function readIssued(response: Response): Promise<Response> {
+  const { status, headers } = response;
+  const text = await readBody(response, mostIssuedBytes);
+  return new Response(text === "" ? null : text, { status, headers });
+}
+
 /** A page of 1,000 instances has 5 MB. */
 const mostBytes = 32 * 1024 * 1024;
 

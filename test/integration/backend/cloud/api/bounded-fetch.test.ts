@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import {
   UnreadableAnswer,
   boundedFetch,
+  readIssued,
 } from "../../../../../src/backend/cloud/api/request-handler.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { freePort } from "../../../../support/free-port.ts";
@@ -45,6 +46,31 @@ test("an answer that isn't the API's is reported as it is", async () => {
   const unreadable = new UnreadableAnswer("a web page came instead");
   const judging = boundedFetch(undefined, async () => Promise.reject(unreadable));
   expect((await failureOf(judging(server.url.href))) as Error).toBe(unreadable);
+});
+
+// Whoever answers in place of a service that issues credentials could fill the memory.
+test("an answer with credentials that has no end is left, and one with none is read", async () => {
+  const seen = { megabytes: 0 };
+  const megabyte = Buffer.alloc(1024 * 1024, "x");
+  const endless = (): Response =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) => {
+          seen.megabytes += 1;
+          if (seen.megabytes < 200) controller.enqueue(megabyte);
+          else controller.close();
+        },
+      }),
+    );
+  using server = serveOnLoopback(({ url }) =>
+    url.endsWith("/none") ? new Response(null, { status: 204 }) : endless(),
+  );
+  const fetching = boundedFetch(undefined, readIssued);
+  expect(await failureOf(fetching(server.url.href))).toMatchObject({
+    message: "the answer is too long (EFBIG)",
+  });
+  expect(seen.megabytes).toBeLessThan(100);
+  expect((await fetching(`${server.url.href}none`)).status).toBe(204);
 });
 
 test("a server whose certificate another authority has signed is trusted only with that authority", async () => {
