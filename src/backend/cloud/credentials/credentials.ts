@@ -4,6 +4,7 @@ import { outsideLine, withoutFullStop } from "../../../system/printable.ts";
 import type { Environment } from "../../../system/runtime.ts";
 import { orAborted } from "../../../system/time-limit.ts";
 import { variable } from "../../../system/variable.ts";
+import { askContainerService, containerService } from "./container-role.ts";
 import { type Identity, findMachineRole } from "./machine-role.ts";
 import { type CredentialPlace, type CredentialSource, stsClient } from "./credential-source.ts";
 import { namesCredentials } from "./profile.ts";
@@ -133,26 +134,11 @@ function fromWebIdentity(place: CredentialPlace): CredentialSource | undefined {
   });
 }
 
-/** A service beside a container, whose address the container's platform sets. */
 function fromContainer({ environment }: CredentialPlace): CredentialSource | undefined {
-  const names = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
-  const name = names.find((each) => variable(environment, each) !== undefined);
-  if (name === undefined) return undefined;
-  // The provider reads this process's variables for a value that isn't given, and for two of a kind
-  // it warns on the console.
-  const given = (each: string): string => variable(environment, each) ?? "";
-  const tokenFile = given("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-  return fromService(name, async () => {
-    const { fromHttp } = await import("@aws-sdk/credential-provider-http");
-    const provide = fromHttp({
-      awsContainerCredentialsRelativeUri: name === names[0] ? given(name) : "",
-      awsContainerCredentialsFullUri: name === names[1] ? given(name) : "",
-      awsContainerAuthorizationToken:
-        tokenFile === "" ? given("AWS_CONTAINER_AUTHORIZATION_TOKEN") : "",
-      awsContainerAuthorizationTokenFile: tokenFile,
-    });
-    return await provide();
-  });
+  const name = containerService(environment);
+  return name === undefined
+    ? undefined
+    : fromService(name, async () => askContainerService(environment));
 }
 
 const fromService = (name: string, provide: () => Promise<Identity>): CredentialSource => ({

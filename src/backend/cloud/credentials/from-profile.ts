@@ -1,5 +1,6 @@
 import { OwnError } from "../../../errors.ts";
 import { type CredentialPlace, type CredentialSource, stsClient } from "./credential-source.ts";
+import { askContainerService, containerService } from "./container-role.ts";
 import { type Identity, findMachineRole } from "./machine-role.ts";
 import { runCredentialProcess } from "./process-credentials.ts";
 import { profileFault, profileHint } from "./profile-faults.ts";
@@ -75,6 +76,13 @@ function ownSource(place: CredentialPlace): (() => Promise<Identity>) | undefine
   if (isLeftToSdk) return undefined;
   const isOfMachine = base["credential_source"] === "Ec2InstanceMetadata";
   if (isOfMachine && all[0]?.["role_arn"] !== undefined) return async () => fromMachine(place);
+  const isOfContainer = base["credential_source"] === "EcsContainer";
+  if (
+    isOfContainer &&
+    base["role_arn"] !== undefined &&
+    containerService(environment) !== undefined
+  )
+    return async () => askContainerService(environment);
   const command = base["credential_process"];
   // These come first.
   const first = ["role_arn", "aws_access_key_id", "web_identity_token_file"];

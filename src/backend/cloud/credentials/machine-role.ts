@@ -150,7 +150,7 @@ async function get(
   );
 }
 
-const readIdentity: read.Reader<Identity> = (found) => {
+export const readIdentity: read.Reader<Identity> = (found) => {
   const keys = readKeys(found);
   if (keys === undefined) return undefined;
   const {
