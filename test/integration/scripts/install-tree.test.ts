@@ -1,5 +1,6 @@
 /** What scripts/install-clone has built, installed by install.sh; and what install.sh prints of a URL. */
 import { expect, test } from "bun:test";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 import { installed, newer, older, place, platform } from "./install-place.ts";
 
 test("a tree that a clone has built replaces a release, for everyone, whatever the umask, and a removal leaves nothing", async () => {
@@ -29,3 +30,29 @@ test("the password in a release's URL is not printed", async () => {
   expect(output).toContain("cannot download https://127.0.0.1:1/releases/SHA256SUMS");
   expect(output).not.toContain("geheim");
 });
+
+test.skipIf(process.platform !== "linux")(
+  "checksums without an end are not taken, from a server or a folder, and nobody waits for a pipe",
+  async () => {
+    await using here = await place();
+    const seen = { megabytes: 0 };
+    using server = serveOnLoopback(() => {
+      const pull = (controller: ReadableStreamDefaultController): void => {
+        seen.megabytes += 1;
+        if (seen.megabytes < 100) controller.enqueue(Buffer.alloc(1024 * 1024, "x"));
+        else controller.close();
+      };
+      return new Response(new ReadableStream({ pull }));
+    });
+    await here.sh("mkdir zeros pipe && mkfifo pipe/SHA256SUMS && ln -s /dev/zero zeros/SHA256SUMS");
+    for (const from of [server.url.href, "zeros", "pipe"]) {
+      const { status, output } = await here.sh(
+        `(ulimit -f 200000; exec timeout 60 ${installed(newer)} --from ${from})`,
+      );
+      expect([from, status]).toEqual([from, 1]);
+      expect(output).toMatch(/install.sh: cannot download .*SHA256SUMS\n$/);
+      expect([from, await here.census()]).toEqual([from, ""]);
+    }
+    expect(seen.megabytes).toBeLessThan(50);
+  },
+);
