@@ -17,11 +17,9 @@ read_secret() {
 }
 
 read_secrets() {
-  while read -r name path; do
+  printf '%s\n' "$FILES" | while read -r name path; do
     read_secret "$name" "$path"
-  done <<CLUSTER_E2E_END
-$FILES
-CLUSTER_E2E_END
+  done
   number=0
   # shellcheck disable=SC2086 # one word per list
   for list in $LISTS; do read_file "$list" cat; done | head -n "$MOST_LISTED" | while read -r path; do

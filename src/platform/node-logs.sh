@@ -25,13 +25,13 @@ listed() {
   for list in $1; do read_file "$list" cat; done | head -n "$MOST_LISTED"
 }
 listed_units() {
-  set --
-  while read -r unit; do
-    [ -z "$unit" ] || set -- "$@" --unit "$unit"
-  done <<CLUSTER_E2E_END
-$(listed "$UNIT_LISTS")
-CLUSTER_E2E_END
-  [ $# -eq 0 ] || journal -q "$@"
+  listed "$UNIT_LISTS" | {
+    set --
+    while read -r unit; do
+      [ -z "$unit" ] || set -- "$@" --unit "$unit"
+    done
+    [ $# -eq 0 ] || journal -q "$@"
+  }
 }
 listed_files() {
   count=$(listed "$FILE_LISTS" | wc -l)

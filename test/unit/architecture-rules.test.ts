@@ -68,6 +68,10 @@ test.each([
   ["src/ssh/pool.ts: imports node:process", 'import { env } from "node:process";'],
   ["src/ssh/a.ts: shell text belongs into a .sh file", "const a = `\nif true; then\n  id\nfi\n`;"],
   ["src/ssh/a.sh: no header that says who runs it", "#!/bin/sh\n# Prints a word.\n\necho a\n"],
+  [
+    "src/ssh/a.sh: a here-document, which needs space on the disk: use printf",
+    "#!/bin/sh\n# Prints a word. Runs as root.\n\ncat <<END\na\nEND\n",
+  ],
   ["src/ssh/a.py: no header that says who runs it", "# Runs as root.\nprint(1)\n"],
   ["src/attic/a.ts: no such layer: attic", ""],
   [

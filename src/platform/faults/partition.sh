@@ -24,8 +24,7 @@ one_of() { echo "{ $(echo "$1" | tr '\n ' ',,' | sed 's/,$//') }"; }
 
 # Before connections are tracked and addresses are translated, so forwarded packets are dropped as well.
 nft_table() {
-  nft -f - <<END
-table $1 $table {
+  printf '%s\n' "table $1 $table {
   chain arriving {
     type filter hook prerouting priority -300
     tcp sport $PORT accept
@@ -33,8 +32,7 @@ table $1 $table {
     $2
     ${hardware:+ether saddr $(one_of "$hardware") drop}
   }
-}
-END
+}" | nft -f -
 }
 
 ip_chain() {

@@ -9,15 +9,13 @@ main() {
   script=$FOLDER/$ID.sh
   log=$FOLDER/$ID.log
   printf '%s' "$SCRIPT_TEXT" >"$script"
-  cat >"$UNIT_FILE" <<END
-[Unit]
+  printf '%s\n' "[Unit]
 Description=Fault $ID for a test
 [Service]
 ExecStartPre=/bin/sh -c 'exec /bin/sh $script begin >$log 2>&1'
 ExecStart=/bin/sh $script last
 ExecStopPost=/bin/sh $script heal
-TimeoutStartSec=300
-END
+TimeoutStartSec=300" >"$UNIT_FILE"
   chmod 644 "$UNIT_FILE"
   systemctl start "$UNIT" 2>/dev/null && status=0 || status=$?
   reason=$(tail -n 1 "$log" 2>/dev/null || :)

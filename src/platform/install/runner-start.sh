@@ -19,9 +19,8 @@ END
 ask() {
   path=$1
   shift
-  curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@" <<END
-url = "$BOOTSTRAP_URL/$path"
-END
+  printf 'url = "%s"\n' "$BOOTSTRAP_URL/$path" |
+    curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@"
 }
 
 limit() { deadline=$(($(date +%s) + $1)); }

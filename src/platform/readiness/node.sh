@@ -53,11 +53,16 @@ run_check() {
 # The limit that a platform's facts name. A quotation mark inside of a text has a backslash there.
 own_limit() { sed -n 's/.*"checkTimeout": *"\([1-9][0-9]\{0,2\}\)s".*/\1/p' "$1" 2>/dev/null | head -n 1; }
 
+line_break='
+'
 # Runs the first check whose program exists, through the wrapper if the node has it.
 check_node() {
   [ -z "$facts_file" ] || limit=$(own_limit "$facts_file")
   limit=${limit:-$CHECK_SECONDS}
-  while read -r program arguments; do
+  rest=$checks$line_break
+  while [ -n "$rest" ]; do
+    arguments=${rest%%"$line_break"*} rest=${rest#*"$line_break"}
+    program=${arguments%% *} arguments=${arguments#"$program"}
     [ -x "$program" ] || continue
     [ "$limit" -le "$most_seconds" ] || { say check.limit "$limit" && has_more=yes && break; }
     seconds=$limit
@@ -65,9 +70,7 @@ check_node() {
     # shellcheck disable=SC2086 # one word each
     run_check "$program" $arguments
     break
-  done <<CLUSTER_E2E_END
-$checks
-CLUSTER_E2E_END
+  done
 }
 
 # Prints the whole answer. Succeeds if looking again would not change it soon: the node is ready, has failed,

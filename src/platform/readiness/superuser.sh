@@ -19,24 +19,13 @@ print_status() {
 }
 
 main() {
-  answer=$(
-    ask <<CLUSTER_E2E_END
-url = "http://127.0.0.1$LOGIN_PATH"
-header = "Content-Type: application/json"
-header = "Expect:"
-data-binary = "$LOGIN_BODY"
-CLUSTER_E2E_END
-  )
+  answer=$(printf '%s\n' "url = \"http://127.0.0.1$LOGIN_PATH\"" 'header = "Content-Type: application/json"' \
+    'header = "Expect:"' "data-binary = \"$LOGIN_BODY\"" | ask)
   print_status login "$answer"
   [ "$status" = 200 ] || return 0
   token=$(printf '%s' "$answer" | tr -d '\r\n' | sed -n 's,.*"token"[[:space:]]*:[[:space:]]*"\([A-Za-z0-9._~+/=-]*\)".*,\1,p')
   [ -n "$token" ] || return 0
-  answer=$(
-    ask <<CLUSTER_E2E_END
-url = "http://127.0.0.1$AGENTS_PATH"
-header = "Authorization: token=$token"
-CLUSTER_E2E_END
-  )
+  answer=$(printf '%s\n' "url = \"http://127.0.0.1$AGENTS_PATH\"" "header = \"Authorization: token=$token\"" | ask)
   print_status agents "$answer"
   printf '%s\n' "$answer" | sed '1,/^\r*$/d'
 }

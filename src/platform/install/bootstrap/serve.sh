@@ -41,9 +41,8 @@ find_python() {
 last_word() { journalctl -q -n 1 -o cat "_SYSTEMD_UNIT=$UNIT.service" || :; }
 
 answers() {
-  curl -fsS --noproxy '*' --max-time 30 -o /dev/null --config - 2>/dev/null <<CLUSTER_E2E_END
-url = "http://$ADDRESS:$PORT/$PROBE"
-CLUSTER_E2E_END
+  printf 'url = "%s"\n' "http://$ADDRESS:$PORT/$PROBE" |
+    curl -fsS --noproxy '*' --max-time 30 -o /dev/null --config - 2>/dev/null
 }
 
 # At boot, the server's address may come up after the unit, so the unit restarts without a limit. All options work with
