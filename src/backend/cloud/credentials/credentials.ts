@@ -163,28 +163,38 @@ async function fromMachineRole(
 
 /** Credentials are renewed when they have less than this left. */
 const renewalMs = 5 * 60_000;
-/** How long those serve that seem to have expired, because this computer's clock may be wrong. */
-const expiredPauseMs = 60_000;
+/**
+ * How long those serve that seem to have expired, because this computer's clock may be wrong, and
+ * those that could not be renewed.
+ */
+const nextTryMs = 60_000;
 
 /**
  * Calls the provider again only when its credentials are about to expire, and once for all requests
  * that need them, because a `credential_process` may prompt a person. Credentials that are issued
- * with little time left serve for half of it.
+ * with little time left serve for half of it. If they can't be renewed, those that have not expired
+ * serve on, because the source may fail for a moment only.
  */
 export function cachedUntilExpiry(
   provide: () => Promise<Identity>,
   now: () => number = Date.now,
 ): () => Promise<Identity> {
-  const latest: { renewAtMs: number; identity?: Promise<Identity> } = { renewAtMs: -Infinity };
+  const latest: { renewAtMs: number; identity?: Promise<Identity>; valid?: Identity } = {
+    renewAtMs: -Infinity,
+  };
   const renew = async (): Promise<Identity> => {
     try {
       const identity = checked(await provide());
       const leftMs = (identity.expiration?.getTime() ?? Infinity) - now();
-      const pauseMs = leftMs > 0 ? Math.max(leftMs - renewalMs, leftMs / 2) : expiredPauseMs;
+      const pauseMs = leftMs > 0 ? Math.max(leftMs - renewalMs, leftMs / 2) : nextTryMs;
       latest.renewAtMs = now() + pauseMs;
+      latest.valid = identity;
       return identity;
     } catch (error) {
-      latest.renewAtMs = -Infinity;
+      const { valid } = latest;
+      const endMs = valid?.expiration?.getTime() ?? -Infinity;
+      latest.renewAtMs = endMs > now() ? Math.min(endMs, now() + nextTryMs) : -Infinity;
+      if (valid !== undefined && endMs > now()) return valid;
       throw error;
     }
   };

@@ -96,3 +96,24 @@ test("after a failure, credentials are requested again", async () => {
   expect((await failureOf(get())).message).toBe("not yet");
   expect(await get()).toEqual(identity);
 });
+
+test("credentials that can't be renewed serve until they expire, and are requested again each minute", async () => {
+  const clock = { ms: 0 };
+  const first = { ...identity, expiration: new Date(60 * minuteMs) };
+  const provide = mock(async (): Promise<Identity> => {
+    throw new Error("the service is down");
+  }).mockResolvedValueOnce(first);
+  const get = cachedUntilExpiry(provide, () => clock.ms);
+  await get();
+  const timesAt = async (minutes: number): Promise<number> => {
+    clock.ms = minutes * minuteMs;
+    expect(await Promise.all([get(), get()])).toEqual([first, first]);
+    return provide.mock.calls.length;
+  };
+  expect(await timesAt(55)).toBe(2);
+  expect(await timesAt(55.9)).toBe(2);
+  expect(await timesAt(56)).toBe(3);
+  expect(await timesAt(59.5)).toBe(4);
+  clock.ms = 60 * minuteMs;
+  expect((await failureOf(get())).message).toBe("the service is down");
+});
