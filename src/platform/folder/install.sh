@@ -20,17 +20,25 @@ fail() {
   exit 1
 }
 
+# Seconds since the machine's boot, because its clock may be set at any time.
+uptime_now() {
+  local uptime
+  read -r uptime _ </proc/uptime
+  printf '%s\n' "${uptime%.*}"
+}
+
 # fetch NAME, from the bootstrap server. Its URL is a secret, so it appears in no argument list. The server may be down
 # for a while, because the first master restarts; but it never gets a file that it lacks.
 fetch() {
-  local status deadline=$((SECONDS + 600))
+  local status deadline
+  deadline=$(($(uptime_now) + 600))
   while :; do
     status=0
     curl -fsS --noproxy '*' --connect-timeout 10 --speed-limit 1 --speed-time 60 --config - -o "$1" <<END || status=$?
 url = "$BOOTSTRAP_URL/$1"
 END
     [ "$status" != 0 ] || return 0
-    if [ "$status" = 22 ] || [ "$SECONDS" -ge "$deadline" ]; then return 1; fi
+    if [ "$status" = 22 ] || [ "$(uptime_now)" -ge "$deadline" ]; then return 1; fi
     sleep 2
   done
 }

@@ -23,7 +23,13 @@ ask() {
     curl -fsS --noproxy '*' --connect-timeout 10 --max-time 300 --config - "$@"
 }
 
-limit() { deadline=$(($(date +%s) + $1)); }
+# Seconds since the machine's boot, because its clock may be set at any time.
+uptime_now() {
+  read -r uptime _ </proc/uptime
+  echo "${uptime%.*}"
+}
+
+limit() { deadline=$(($(uptime_now) + $1)); }
 
 # Fails once the limit has passed.
-pause() { [ "$(date +%s)" -lt "$deadline" ] && sleep 2; }
+pause() { [ "$(uptime_now)" -lt "$deadline" ] && sleep 2; }

@@ -9,6 +9,11 @@ LC_ALL=C
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
 now() { printf 'now: %s\n' "$*"; }
+# Seconds since the machine's boot, because its clock may be set at any time.
+uptime_now() {
+  read -r uptime _ </proc/uptime
+  echo "${uptime%.*}"
+}
 fail() {
   printf 'failed: %s\n' "$*" >&2
   exit 1

@@ -16,6 +16,7 @@ import {
   prepareScript,
   selinuxScript,
 } from "../../../src/platform/install/prepare/prepare-node.ts";
+import runnerStart from "../../../src/platform/install/runner-start.sh" with { type: "text" };
 import { installRunner, startInstallScript } from "../../../src/platform/install/start-install.ts";
 import { dcosLayout } from "../../../src/platform/layouts/dcos.ts";
 import { installWork } from "../../../src/platform/install-paths.ts";
@@ -27,6 +28,7 @@ import { logsScript } from "../../../src/platform/node-logs.ts";
 import { superuserScript } from "../../../src/platform/readiness/ask-web.ts";
 import { nodeScript } from "../../../src/platform/readiness/node-question.ts";
 import { resolversScript } from "../../../src/platform/resolvers.ts";
+import { shellText } from "../../../src/ssh/shell-text.ts";
 import { intoFolder } from "../../support/install-machine.ts";
 import { runShell } from "../../support/prepare-machine.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
@@ -150,15 +152,17 @@ test("a bootstrap server that answers after minutes counts as started", async ()
     await mkdir(join(folder.path, name), { recursive: true });
   const slept = join(folder.path, "slept");
   await Bun.write(slept, "");
+  const uptime = join(folder.path, "uptime");
+  await Bun.write(uptime, "0.00 0\n");
   // Each look takes 20 seconds.
   const machine = `systemctl() { :; }
 journalctl() { :; }
-sleep() { echo >>${slept}; }
+sleep() { echo >>${slept}; echo "$(($(looks) * 20)).00 0" >${uptime}; }
 looks() { wc -l <${slept}; }
-date() { echo $(($(looks) * 20)); }
 curl() { [ "$(looks)" -ge 10 ]; }
 `;
-  const script = machine + intoFolder(completeScript(serveScript(server)), folder.path);
+  const text = completeScript(serveScript(server)).replaceAll("/proc/uptime", uptime);
+  const script = machine + intoFolder(text, folder.path);
   expect(await runShell(["sh", "-s", "e2e-serve"], script, undefined)).toMatchObject({
     status: 0,
     stderr: "",
@@ -189,4 +193,18 @@ test("an old release's install script gets a Docker version without components, 
   expect(installRunner(dcosLayout, "master", { ...source, release: "1.13.9" })).toContain(
     "SHIMS=''\n",
   );
+});
+
+test("a clock that is set forward doesn't end a unit's patience with the bootstrap server", async () => {
+  await using folder = await scratchFolder();
+  const tries = join(folder.path, "tries");
+  const log = join(folder.path, "log");
+  const values = { FOLDER: folder.path, LOG_FILE: log, BOOTSTRAP_URL: "", LOGIN_ENVIRONMENT: "" };
+  const machine = `sleep() { :; }
+curl() { echo >>${tries}; [ "$(wc -l <${tries})" -ge 3 ]; }
+date() { if [ -e ${tries} ]; then echo 2000000000; else echo 1000000000; fi; }
+`;
+  const main = "limit 300; until ask a; do pause || exit 1; done";
+  const script = `${machine}${shellText(runnerStart, values)}${main}`;
+  expect(await runShell(["sh", "-c", script], "", undefined)).toMatchObject({ status: 0 });
 });

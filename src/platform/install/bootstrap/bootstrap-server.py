@@ -39,6 +39,11 @@ MOST_REQUEST_BYTES = 8192
 CHUNK_BYTES = 256 * 1024
 
 
+def uptime():
+    """Seconds since a fixed time. The node's clock may be set at any time."""
+    return os.times()[4]
+
+
 def files_below(root):
     found = {}
     for parent, _, names in os.walk(root):
@@ -103,7 +108,7 @@ class State(object):
 class Server(object):
     def __init__(self, settings):
         self.nodes = frozenset(settings["nodes"])
-        self.deadline = settings["deadline"]
+        self.end = uptime() + settings["deadline"] - time.time()
         self.root = os.path.realpath(settings["folder"].encode("utf-8"))
         # An upgrade that continues has fewer nodes to serve, but the first master asks whether the server answers.
         self.state = State(settings["state"], settings.get("expected", self.nodes))
@@ -116,7 +121,7 @@ class Server(object):
         return hmac.new(self.key, text, hashlib.sha256).digest()
 
     def is_over(self):
-        return not self.state.waiting or time.time() >= self.deadline
+        return not self.state.waiting or uptime() >= self.end
 
     def run(self, address, port):
         if not self.is_over():
@@ -165,8 +170,8 @@ class Server(object):
             self.counts[address] -= 1
 
     def drain(self):
-        end = time.time() + LAST_SECONDS
-        while time.time() < end and sum(self.counts.values()) > 0:
+        end = uptime() + LAST_SECONDS
+        while uptime() < end and sum(self.counts.values()) > 0:
             time.sleep(0.1)
 
     def serve(self, connection, address):
@@ -218,12 +223,12 @@ def bind(listener, address, port):
 
 
 def read_head(connection):
-    end = time.time() + REQUEST_SECONDS
+    end = uptime() + REQUEST_SECONDS
     head = b""
     while b"\r\n\r\n" not in head and len(head) < MOST_REQUEST_BYTES:
-        connection.settimeout(max(0.01, end - time.time()))
+        connection.settimeout(max(0.01, end - uptime()))
         more = connection.recv(MOST_REQUEST_BYTES - len(head))
-        if not more or time.time() >= end:
+        if not more or uptime() >= end:
             return b""
         head += more
     return head if b"\r\n\r\n" in head else b""

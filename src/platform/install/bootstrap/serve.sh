@@ -16,7 +16,7 @@ main() {
   systemctl --no-reload enable "$UNIT"
   reload_unless_read "$UNIT"
   systemctl restart "$UNIT"
-  deadline=$(($(date +%s) + ANSWER_SECONDS))
+  deadline=$(($(uptime_now) + ANSWER_SECONDS))
   # Python usually starts in a tenth of a second, and a look at the journal takes almost as long.
   tries=0
   until answers; do
@@ -24,7 +24,7 @@ main() {
     [ "$tries" -gt 6 ] || { sleep 0.04 && continue; }
     word=$(last_word)
     case $word in *' is taken by '*) fail "$word" ;; esac
-    [ "$(date +%s)" -lt "$deadline" ] || fail "it does not answer at $ADDRESS:$PORT${word:+: $word}"
+    [ "$(uptime_now)" -lt "$deadline" ] || fail "it does not answer at $ADDRESS:$PORT${word:+: $word}"
     sleep 0.2
   done
 }

@@ -151,7 +151,7 @@ add_docker_source() {
 
 # Retries for up to 15 minutes while another process holds the package manager's lock. After any other failure, makes three attempts.
 with_retries() {
-  deadline=$(($(date +%s) + 900))
+  deadline=$(($(uptime_now) + 900))
   tries=1
   until "$@" >"$log" 2>&1; do
     if grep -qiE 'could not get lock|unable to lock|unable to acquire|holding the yum lock' "$log"; then
@@ -159,7 +159,7 @@ with_retries() {
     else
       tries=$((tries + 1))
     fi
-    if [ "$tries" -gt 3 ] || [ "$(date +%s)" -gt "$deadline" ]; then
+    if [ "$tries" -gt 3 ] || [ "$(uptime_now)" -gt "$deadline" ]; then
       tail -n 20 "$log" >&2
       fail "installing $missing failed: $(grep . "$log" | tail -n 1)"
     fi

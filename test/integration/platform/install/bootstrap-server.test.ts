@@ -24,7 +24,11 @@ interface RunningServer extends AsyncDisposable {
   again(): Promise<RunningServer>;
 }
 
-async function startServer(python: string, secondsLeft = 600): Promise<RunningServer> {
+async function startServer(
+  python: string,
+  secondsLeft = 600,
+  text = bootstrapServer,
+): Promise<RunningServer> {
   const scratch = await scratchFolder();
   const folder = join(scratch.path, "genconf", "serve");
   await mkdir(join(folder, "packages", "a--1"), { recursive: true });
@@ -48,7 +52,7 @@ async function startServer(python: string, secondsLeft = 600): Promise<RunningSe
     deadline,
   };
   await writeFile(join(scratch.path, "settings.json"), JSON.stringify(settings));
-  await writeFile(join(scratch.path, "server.py"), bootstrapServer);
+  await writeFile(join(scratch.path, "server.py"), text);
   return runServer({
     python,
     folder: scratch.path,
@@ -219,5 +223,13 @@ describe.each(pythons)("under %s", (python) => {
     await using late = await startServer(python, -1);
     expect(await late.ended).toBe(0);
     expect(await late.state()).toBe("finished\n");
+  });
+
+  test("a clock that is set to a time after the deadline doesn't end it", async () => {
+    const jump = "import time\nreal = time.time\nbegan = real()\n";
+    const late = "time.time = lambda: real() + (9999 if real() > began + 0.5 else 0)\n";
+    await using server = await startServer(python, 600, jump + late + bootstrapServer);
+    await Bun.sleep(2_000);
+    expect(statusOf(await server.talk(agent, get(`/${secret}/install.sh`)))).toBe("200");
   });
 });
