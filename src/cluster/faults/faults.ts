@@ -148,14 +148,15 @@ async function healAfterFailure(
     try {
       await healFaults(await session.connect(node, signal), [id], signal);
     } catch (error) {
-      session.runtime.progress.warn(
-        `${nodeReference(node)} may have the fault until its time is over: ${messageOf(error)}`,
-      );
+      warnOfFault(session.runtime, nodeReference(node), error);
     }
   };
   // Past the limit, each node that is left gets its warning too.
   await mapConcurrently(planned, nodesAtOnce, heal, new AbortController().signal);
 }
+
+const warnOfFault = ({ progress }: Pick<Work, "progress">, nodes: string, error: unknown): void =>
+  progress.warn(`${nodes} may have the fault until its time is over: ${messageOf(error)}`);
 
 /** Returns the faults of all nodes that answer, and warns of the others. Throws their error if none does. */
 export async function listFaults(
@@ -213,7 +214,7 @@ interface Waiting {
   readonly begun: BegunFault;
 }
 
-/** Resolves when no node has this fault any more. If this is interrupted, heals it first. */
+/** Resolves when no node has this fault any more. If interrupted, heals it first, or warns that it can't. */
 export async function untilFaultEnds(
   work: Work,
   backend: Backend<unknown>,
@@ -222,10 +223,14 @@ export async function untilFaultEnds(
   try {
     await awaitEnd(work, backend, waiting);
   } catch (error) {
-    const ids = [waiting.begun.fault.id];
-    const healing = { clusterId: waiting.clusterId, ids, isInterrupted: true };
-    if (work.signal.aborted && !isAborted(waiting.abandon))
-      await endFaults({ ...work, signal: healingSignal(waiting.abandon) }, backend, healing);
+    const { id, nodes } = waiting.begun.fault;
+    const healing = { clusterId: waiting.clusterId, ids: [id], isInterrupted: true };
+    if (work.signal.aborted && !isAborted(waiting.abandon)) {
+      const limited = { ...work, signal: healingSignal(waiting.abandon) };
+      await endFaults(limited, backend, healing).catch((problem: unknown) => {
+        if (!isAborted(waiting.abandon)) warnOfFault(work, nodes.join(", "), problem);
+      });
+    }
     throw error;
   }
 }

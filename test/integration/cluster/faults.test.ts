@@ -293,4 +293,22 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect((await failing).message).toBe("Enough");
     expect(await list()).toEqual([]);
   });
+
+  test("an interrupted wait that can't heal the fault says so, and stays interrupted", async () => {
+    const { backend, named, runtime, begin, told, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const begun = await begin();
+    const interruption = new AbortController();
+    const find = async (id: string, inner: AbortSignal) => {
+      if (interruption.signal.aborted) throw new Error("The engine is gone");
+      return backend.find(id, inner);
+    };
+    const work = { ...runtime, signal: interruption.signal };
+    const failing = failureOf(untilFaultEnds(work, { ...backend, find }, { ...named, begun }));
+    interruption.abort(new Error("Enough"));
+    expect((await failing).message).toBe("Enough");
+    expect(told.join("\n")).toContain(
+      "master_0, master_1, agent_0 may have the fault until its time is over: The engine is gone",
+    );
+  });
 });
