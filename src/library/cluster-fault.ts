@@ -1,4 +1,5 @@
 import { faultProblems } from "../cluster/faults/plan-fault.ts";
+import { hasErrorId } from "../errors.ts";
 import { type Fault, beginFault, endFaults } from "../cluster/faults/faults.ts";
 import {
   type Shape,
@@ -42,12 +43,17 @@ export class ClusterFault implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** Heals the fault, if it is still there. */
+  /** Heals the fault, if it and its cluster are still there. */
   async heal(options: Cancellation = {}): Promise<void> {
     const cancelSignal = readCancellation(options);
     const { backend, record, runtime } = this.#open;
     const healing = { clusterId: record.id, ids: [this.id] };
-    await libraryCall(runtime, { cancelSignal }, async (work) => endFaults(work, backend, healing));
+    const heal = libraryCall(runtime, { cancelSignal }, async (work) =>
+      endFaults(work, backend, healing),
+    );
+    await heal.catch((error: unknown) => {
+      if (!hasErrorId(error, "cluster-not-found")) throw error;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

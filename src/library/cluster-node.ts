@@ -223,8 +223,8 @@ export interface NodeCommand {
   /** Whether a status other than 0 throws; default: true. */
   readonly reject?: boolean;
   /**
-   * Milliseconds after which the command and everything that it started are ended
-   * (`deadline-passed`); default: no limit.
+   * Milliseconds, from the login on, after which the command and everything that it started are
+   * ended (`deadline-passed`); default: no limit.
    */
   readonly timeoutMs?: number;
   /** When aborted, ends the command on the node and throws the signal's reason. */

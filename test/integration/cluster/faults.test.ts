@@ -102,6 +102,27 @@ describe.skipIf(machinesLack !== undefined)("faults", () => {
     expect(() => cluster.chaos({ ...given, kinds: ["process"] })).toThrow("unit");
   });
 
+  test("the end of a fault's scope is no failure if the cluster is gone", async () => {
+    const { backend, named, runtime, stack } = await openFaultyCluster();
+    await using _ = stack;
+    const state = { isGone: false };
+    const find: typeof backend.find = async (id, inner) =>
+      state.isGone ? undefined : backend.find(id, inner);
+    const clusters = {
+      distribution: "debian-12",
+      settings: () => ({ runtime, options: undefined }),
+      open: async () => ({ ...backend, find, nodes: exampleTraits }) as Backend<unknown>,
+    };
+    const cluster = await Cluster.find(clusters, named.clusterId);
+    await using _fault = await cluster.fault({
+      kind: "partition",
+      between: ["agent_0"],
+      and: ["master_0"],
+      durationMs: 60_000,
+    });
+    state.isGone = true;
+  });
+
   // Shows R124.
   test("what a node says of a fault is masked where it is listed", async () => {
     const { machines, backend, stack } = await openFaultyCluster();
