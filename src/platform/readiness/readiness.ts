@@ -1,6 +1,7 @@
 import { nodeReference } from "../../model/cluster-record.ts";
 import { mapConcurrently, withTasks } from "../../system/concurrency.ts";
 import { type Progress, passedMs } from "../../system/runtime.ts";
+import { slowNote } from "../../system/time-limit.ts";
 import { isMarked } from "../../outside-text.ts";
 import { type NodeAnswer, askNode, quotesNode } from "./ask-node.ts";
 import {
@@ -14,7 +15,7 @@ import {
 import { type MachineWatchRequest, createMachineWatch } from "./machine-watch.ts";
 import { type Wait, createMastersChecker } from "./masters-checker.ts";
 import { assertNotFailed, deadlinePassed } from "./not-ready.ts";
-import { createWaitReporter } from "./report-waits.ts";
+import { createWaitReporter, waitsText } from "./report-waits.ts";
 
 export interface ReadinessRequest extends MachineWatchRequest, Questions {
   /** Resolves when the cluster's secrets are masked, also those that the platform has created meanwhile. */
@@ -50,6 +51,7 @@ export async function waitUntilReady(
   const startedAtMs = passedMs(clock);
   const limitMs = Math.max(leastMs, deadlineMs - startedAtMs);
   const state = createWaitState(request.cluster);
+  using _slow = slowNote(() => showUnanswered(state, request));
   await withTasks({ signal }, async (tasks) => {
     tasks.start(async (inner) => {
       await clock.sleep(limitMs, inner.signal);
@@ -150,6 +152,28 @@ const waitsOf = (state: WaitState, answers: readonly NodeAnswer[]): readonly Wai
   ),
   ...(state.ofMasters ?? []),
 ];
+
+/**
+ * Until all nodes, and then the masters' web servers, have answered for the first time, which slow
+ * checks may delay for minutes, shows which ones have not. Nothing that a node has said: the secrets may not be masked yet.
+ */
+function showUnanswered(state: WaitState, request: ReadinessRequest): void {
+  const { cluster, answers, firstAnswers } = state;
+  const masters = state.ofMasters === undefined ? mastersCheck(state, request)?.masters : undefined;
+  const ofNodes = cluster.nodes.flatMap((node): readonly Wait[] => {
+    if (answers.has(node.id)) return [];
+    const first = firstAnswers.get(node.id);
+    const isShown = first?.verdict.kind === "waiting" && !quotesNode(first);
+    const reason = isShown ? first.verdict.reason : "it has not answered yet";
+    return [{ subject: nodeReference(node), reason }];
+  });
+  const ofMasters = (masters ?? []).map((node) => ({
+    subject: nodeReference(node),
+    reason: "its web server has not answered yet",
+  }));
+  const waits = ofNodes.length > 0 ? ofNodes : ofMasters;
+  if (waits.length > 0) request.progress.waiting(waitsText(waits, cluster.nodes.length));
+}
 
 const silence = { kind: "waiting", reason: "it does not answer" } as const;
 

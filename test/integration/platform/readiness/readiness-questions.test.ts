@@ -62,6 +62,8 @@ async function install(machine: FolderMachine, check: string): Promise<void> {
 }
 
 const untilReady = 'echo x >>"$MACHINE/calls"; echo no leader; [ -e "$MACHINE/is-ready" ]';
+/** A busy computer may be slow to answer for the first time. */
+const isAnswer = (text: string): boolean => !text.includes("it has not answered yet");
 const looks = async (machine: FolderMachine): Promise<number> =>
   (await machine.read("calls").catch(() => "")).length / 2;
 
@@ -76,11 +78,23 @@ describe.skipIf(machinesLack !== undefined)("a node that is waited for", () => {
     await machine.write("is-ready", "");
     await report;
     expect(questions(machine)).toBe(3);
-    expect(told).toEqual([
+    expect(told.filter(isAnswer)).toEqual([
       "masked",
       expect.stringContaining("no leader"),
       "all checks passed; confirming",
     ]);
+  });
+
+  test("is named within seconds if its first check takes long", async () => {
+    await using machines = await startMachines({ roles: ["master", "agent"] });
+    const [master, agent] = [machines.machines[0]!, machines.machines[1]!];
+    await install(master, "exit 0");
+    await install(agent, 'while [ ! -e "$MACHINE/is-ready" ]; do sleep 0.1; done');
+    const { told, report } = wait(machines);
+    await until("it is named", () => told.length > 0, { limitMs: 15_000 });
+    await agent.write("is-ready", "");
+    expect(told[0]).toContain("agent_0: it has not answered yet");
+    expect(await report).toMatchObject({ nodeCount: 2 });
   });
 
   test("that loses its connection meanwhile is asked over another one", async () => {
@@ -229,7 +243,7 @@ test.skipIf(machinesLack !== undefined)(
     );
     const failure = failureOf(report);
     await asked.promise;
-    expect(told).toEqual([]);
+    expect(told.filter(isAnswer)).toEqual([]);
     masked.resolve();
     await until("it is told", () => told.join("").includes("no leader"));
     stop.abort(new Error("enough"));

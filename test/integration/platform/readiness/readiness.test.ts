@@ -112,7 +112,8 @@ describe.skipIf(machinesLack !== undefined)("waiting for the platform", () => {
     expect(await machine!.read("calls")).toBe("x\n".repeat(6));
     // The second question looks twice, and the last one once.
     expect(machine!.commands.length).toBe(3);
-    expect(waiting).toEqual([
+    // A busy computer may be slow to answer for the first time.
+    expect(waiting.filter((text) => !text.includes("it has not answered yet"))).toEqual([
       `master_0: its check says: ${outside("disk slow")}`,
       "all checks passed; confirming",
     ]);
