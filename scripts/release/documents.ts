@@ -14,15 +14,13 @@ interface Edition {
 
 export function documents(program: Program, edition: Edition): readonly Entry[] {
   const { name } = program;
-  // Clusters in the cloud end by themselves.
-  const isInCloud = !program.commands.some((command) => command.name === "destroy");
   const entry = (path: string, text: string): Entry => ({
     name: `share/${path}`,
     from: { text },
     mode: 0o644,
   });
   return [
-    entry(`man/man1/${name}.1`, manualPage(program, edition, manualSections(isInCloud))),
+    entry(`man/man1/${name}.1`, manualPage(program, edition, manualSections(program))),
     entry(`bash-completion/completions/${name}`, completionScript(name, "bash")),
     entry(`zsh/site-functions/_${name}`, completionScript(name, "zsh")),
     entry(`fish/vendor_completions.d/${name}.fish`, completionScript(name, "fish")),

@@ -2,7 +2,7 @@ import type { BackendKind } from "../backend/contract.ts";
 import { namingFlags } from "../cli/options/problems.ts";
 import { byRule, parsePath } from "../cli/options/value-types.ts";
 import { flag, option, type Invocation, type Option, type Options } from "../cli/options/option.ts";
-import type { BackendOption } from "../model/option-schema.ts";
+import { type BackendOption, scopeVariable } from "../model/option-schema.ts";
 
 export const programName = ({ name }: BackendKind): string => `cluster-${name}`;
 
@@ -72,6 +72,7 @@ function commandLineOption(name: string, declared: BackendOption): Option {
     ...traits,
     flag: flagOf(name, declared),
     isRepeated: isScope,
+    ...(isScope && { environment: scopeVariable(name) }),
   });
 }
 

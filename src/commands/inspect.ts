@@ -55,8 +55,11 @@ export const inspectCommand = (kind: BackendKind) =>
       const facts = await inspectFacts(cluster, versions, nowMs);
       const textOf = async (format: string): Promise<string> => {
         if (format === "ssh-config") return sshConfig(cluster);
-        const program = context.programPath;
-        if (format === "env") return environmentLines(cluster, { program, json: factsJson(facts) });
+        if (format === "env") {
+          const { programPath: program } = context;
+          const { scope } = backend;
+          return environmentLines(cluster, { program, json: factsJson(facts), scope });
+        }
         const inventory = inventoryNames.find((each) => each === format);
         if (inventory !== undefined) return inventories[inventory](cluster);
         return format === "names"

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { assertKeyIsHere, sshConfig } from "../cluster/connections.ts";
-import { addressOf, localVariables } from "../cluster/run/run-local.ts";
+import { type LocalRun, addressOf, localVariables } from "../cluster/run/run-local.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -96,14 +96,14 @@ const yamlText = (text: string): string =>
 /** Lines for `eval`, which set what `run --local` sets. The files that they name stay beside the cluster's key. */
 export async function environmentLines(
   cluster: ClusterRecord,
-  { program, json }: { readonly program: string; readonly json: string },
+  { program, json, scope }: Pick<LocalRun, "program" | "json" | "scope">,
 ): Promise<string> {
   const configFile = creationFiles(cluster.directory).sshConfig;
   const jsonFile = join(cluster.directory, "cluster.json");
   await writePrivateFile(configFile, await sshConfig(cluster));
   await writePrivateFile(jsonFile, json);
   const variables = {
-    ...localVariables(cluster),
+    ...localVariables(cluster, scope),
     CLUSTER_PROGRAM: program,
     CLUSTER_SSH_CONFIG: configFile,
     CLUSTER_JSON: jsonFile,

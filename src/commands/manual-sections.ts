@@ -1,4 +1,5 @@
 /** What the programs' manual pages say at their end. */
+import type { Program } from "../cli/command.ts";
 import type { ManualSection } from "../cli/help/help.ts";
 
 const credentials: ManualSection["entries"] = [
@@ -10,7 +11,22 @@ const credentials: ManualSection["entries"] = [
   ["CLUSTER_CHECK_ADDRESS_URL", "The service that says from which address this computer is seen"],
 ];
 
-export const manualSections = (isInCloud: boolean): readonly ManualSection[] => [
+/** Clusters in the cloud end by themselves. */
+const isInCloud = ({ commands }: Program): boolean =>
+  !commands.some((command) => command.name === "destroy");
+
+/** The variables that say which cluster is meant, and where it is. */
+function placeOptions({ commands }: Program): ManualSection["entries"] {
+  const options = commands.flatMap((command) => Object.values(command.options));
+  const texts = options.flatMap(({ flag, isRepeated, environment }) =>
+    isRepeated === true && environment !== undefined
+      ? ([[environment, `The default of ${flag}; run --local sets it`]] as const)
+      : [],
+  );
+  return [...new Map(texts)];
+}
+
+export const manualSections = (program: Program): readonly ManualSection[] => [
   {
     title: "EXIT STATUS",
     entries: [
@@ -31,7 +47,7 @@ export const manualSections = (isInCloud: boolean): readonly ManualSection[] => 
   {
     title: "ENVIRONMENT",
     entries: [
-      ["CLUSTER_ID", "The default of --cluster-id; run --local sets it"],
+      ...placeOptions(program),
       ["CLUSTER_CHECKOUT_DIR", "The default of what sync sends"],
       ["CLUSTER_LICENSE_KEY_PATH", "The file with the license key of an enterprise platform"],
       [
@@ -42,7 +58,7 @@ export const manualSections = (isInCloud: boolean): readonly ManualSection[] => 
       ["NODE_EXTRA_CA_CERTS", "A file with further certificates to trust, in PEM"],
       ["TMPDIR", "The default of --workspace-dir"],
       ["XDG_STATE_HOME, XDG_CACHE_HOME", "What FILES calls ~/.local/state and ~/.cache"],
-      ...(isInCloud ? credentials : []),
+      ...(isInCloud(program) ? credentials : []),
     ],
   },
   {

@@ -37,6 +37,12 @@ export interface BackendOption<Value = unknown> extends Rule<Value> {
   readonly completes?: "file" | "directory";
 }
 
+/**
+ * The variable with the default of an option that selects the scope. Commands inside of `run
+ * --local` have it, so that they look where the cluster is.
+ */
+export const scopeVariable = (kind: string): string => `CLUSTER_${kind.toUpperCase()}`;
+
 /** Options by name. The library and its errors use these names. */
 export type OptionSchema = Readonly<Record<string, BackendOption>>;
 

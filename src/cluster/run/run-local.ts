@@ -1,10 +1,12 @@
 import { join } from "node:path";
+import type { Backend } from "../../backend/contract.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
   type Role,
   nodeReference,
 } from "../../model/cluster-record.ts";
+import { scopeVariable } from "../../model/option-schema.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { loginVariables } from "../../platform/test-environment.ts";
 import { isLoopback } from "../../ssh/openssh-files.ts";
@@ -24,6 +26,8 @@ export interface LocalRun
     Pick<ForegroundRun, "cwd" | "isTerminal" | "signalOf" | "onOutput"> {
   /** The path of this program. */
   readonly program: string;
+  /** Where the cluster is. */
+  readonly scope: Backend<unknown>["scope"];
   /** The cluster as JSON, for a file. */
   readonly json: string;
 }
@@ -49,7 +53,7 @@ export async function runLocal(
   await writePrivateFile(jsonFile, json);
   const environment = {
     ...work.environment,
-    ...localVariables(cluster),
+    ...localVariables(cluster, request.scope),
     CLUSTER_PROGRAM: request.program,
     CLUSTER_SSH_CONFIG: configuration.path,
     CLUSTER_JSON: jsonFile,
@@ -78,10 +82,13 @@ export const addressOf = ({ ssh: { host, port, through } }: NodeRecord): string 
   host === "" || port !== 22 || through !== undefined || isLoopback(host) ? undefined : host;
 
 /**
- * The variables that name a cluster and its nodes that aren't off: by addresses at which this computer reaches them,
+ * The variables that name a cluster, where it is, and its nodes that aren't off: by addresses at which this computer reaches them,
  * or by their names in the SSH configuration where there are none.
  */
-export function localVariables(cluster: ClusterRecord): Readonly<Record<string, string>> {
+export function localVariables(
+  cluster: ClusterRecord,
+  scope: LocalRun["scope"],
+): Readonly<Record<string, string>> {
   const nodesOf = (wanted: Role): string =>
     cluster.nodes
       .filter(({ role, state }) => role === wanted && state !== "ended")
@@ -89,6 +96,7 @@ export function localVariables(cluster: ClusterRecord): Readonly<Record<string, 
       .join(" ");
   return {
     CLUSTER_ID: cluster.id,
+    ...(scope && { [scopeVariable(scope.kind)]: scope.name }),
     CLUSTER_MASTERS: nodesOf("master"),
     CLUSTER_AGENTS: nodesOf("agent"),
     CLUSTER_PUBLIC_AGENTS: nodesOf("public_agent"),

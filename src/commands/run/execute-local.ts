@@ -8,7 +8,7 @@ import { factsJson, inspectFacts } from "../inspect-view.ts";
 
 interface LocalRequest extends Pick<
   LocalRun,
-  "words" | "fails" | "login" | "variables" | "checkout" | "keepsOutput"
+  "words" | "fails" | "login" | "variables" | "checkout" | "keepsOutput" | "scope"
 > {
   /** Its name begins each line of output; undefined: the command has this program's own streams. */
   readonly shard: Source | undefined;

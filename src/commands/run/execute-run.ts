@@ -93,7 +93,7 @@ async function execute(
   if (input.local) {
     const { executeLocal } = await import("./execute-local.ts");
     const cluster = await find(context.signal);
-    const run = executeLocal(cluster, { ...request, ...repetition }, context);
+    const run = executeLocal(cluster, { ...request, ...repetition, scope: backend.scope }, context);
     return sparingCommandStatus(context, run);
   }
   const isAlone = others.length === 0 && !Object.hasOwn(nodeGroups, node ?? "");

@@ -41,6 +41,8 @@ async function openNode(settings: readonly string[] = []) {
     HOME: scratch.path,
     XDG_STATE_HOME: scratch.path,
   };
+  const findElsewhere = async () => ({ scopes: [], unreachable: [] });
+  const scope = { kind: "engine", name: "podman", option: "engine", findElsewhere };
   const left = { nodes: 2, after: 0 };
   const find = async () => {
     const count = left.after > 0 ? cluster.nodes.length : left.nodes;
@@ -55,7 +57,7 @@ async function openNode(settings: readonly string[] = []) {
       runCommandLine(`${command} -c example ${words}`, {
         ...(clock !== undefined && { clock }),
         kind: containerKind,
-        backend: { name: "container", find },
+        backend: { name: "container", find, scope },
         nowMs: 0,
         cwd: scratch.path,
         environment,
@@ -119,7 +121,7 @@ describe.skipIf(opensshLack !== undefined)(`run (${opensshLack ?? "here"})`, () 
     const script = `#!/bin/sh
 cat >"$1" <<END
 $PWD
-$CLUSTER_ID $CLUSTER_PROGRAM $OWN $CLUSTER_LOGIN_UNAME
+$CLUSTER_ID $CLUSTER_ENGINE $CLUSTER_PROGRAM $OWN $CLUSTER_LOGIN_UNAME
 $CLUSTER_MASTERS|$CLUSTER_AGENTS|$CLUSTER_PUBLIC_AGENTS
 $(ssh -F "$CLUSTER_SSH_CONFIG" master_0 echo logged in)
 END
@@ -136,7 +138,7 @@ exit 7
     // The node is reached at a port of this computer, so it has no address of its own.
     expect([folder, facts, addresses, login]).toEqual([
       node.folder,
-      "example /usr/local/bin/cluster-container value me",
+      "example podman /usr/local/bin/cluster-container value me",
       "master_0|agent_0|",
       "logged in",
     ]);
@@ -341,9 +343,10 @@ exit 7
     };
     const ssh = `ssh -F none ${vars["ansible_ssh_common_args"]} -p ${port} root@127.0.0.1 echo in`;
     expect(await Bun.$`sh -c ${ssh}`.text()).toBe("in\n");
-    const line = 'ssh -F "$CLUSTER_SSH_CONFIG" "master-0.$CLUSTER_ID" echo in; cat "$CLUSTER_JSON"';
+    const line =
+      'ssh -F "$CLUSTER_SSH_CONFIG" "master-0.$CLUSTER_ID" echo "in $CLUSTER_ENGINE"; cat "$CLUSTER_JSON"';
     const shown = await Bun.$`sh -c ${`${await as("env")}\n${line}`}`.text();
-    expect(shown).toStartWith('in\n{\n  "schemaVersion": 1,');
+    expect(shown).toStartWith('in podman\n{\n  "schemaVersion": 1,');
   });
 });
 

@@ -14,9 +14,10 @@ const tag = "2020.01.01.0";
 const node = await findNode();
 /** Stands for the program: writes down its words, and says where the cluster is. */
 const notes = `printf '<%s>' "$@" >>"$RUNNER_TEMP/words"; echo >>"$RUNNER_TEMP/words"
+echo "$1 \${CLUSTER_ENGINE-}" >>"$RUNNER_TEMP/engines"
 case $1 in
   create) echo '::set-output name=id::evil'; [ ! -e fails ] || exit 4 ;;
-  inspect) for name in ID PROGRAM SSH_CONFIG JSON MASTERS AGENTS PUBLIC_AGENTS; do echo "export CLUSTER_$name='the $name'"; done ;;
+  inspect) for name in ID ENGINE PROGRAM SSH_CONFIG JSON MASTERS AGENTS PUBLIC_AGENTS; do echo "export CLUSTER_$name='the $name'"; done ;;
 esac`;
 
 async function startRunner(lines: string) {
@@ -32,14 +33,15 @@ async function startRunner(lines: string) {
   const at = (...names: readonly string[]): string => join(folder.path, ...names);
   const words = async (): Promise<readonly string[]> =>
     (await readFile(at("temp", "words"), "utf8")).trim().split("\n");
-  return { ...folder, at, inputs, words, start: startLocalStep(folder.path) };
+  const engines = async (): Promise<string> => readFile(at("temp", "engines"), "utf8");
+  return { ...folder, at, inputs, words, engines, start: startLocalStep(folder.path) };
 }
 
 test.skipIf(node === undefined)(
   "the action creates a cluster, names it to the following steps, and removes it after them",
   async () => {
     await using runner = await startRunner(notes);
-    const inputs = { ...runner.inputs, options: "--masters=3\n\n--env=A=b c\n" };
+    const inputs = { ...runner.inputs, options: "--masters=3\n\n--env=A=b c\n--engine=podman\n" };
     const lines = 'echo "$CLUSTER_ID, $CLUSTER_MASTERS"; cluster-container fault list; exit 3';
     const job = { folder: runner.path, start: runner.start, node: node!, lines };
     const { before, step, after, outputs } = await playClusterJob({ ...job, inputs });
@@ -53,10 +55,13 @@ test.skipIf(node === undefined)(
     const [created, inspected, used, removed] = await runner.words();
     const id = /<--cluster-id><(job-[0-9a-f]{8})>/.exec(created!)?.[1] ?? "";
     const fixed = `<--wait><--summary><--cluster-id><${id}><--lifetime><4h>`;
-    expect(created).toBe(`<create>${fixed}<--masters=3><--env=A=b c><./a b>`);
+    expect(created).toBe(`<create>${fixed}<--masters=3><--env=A=b c><--engine=podman><./a b>`);
     expect(inspected).toBe(`<inspect><--cluster-id><${id}><--output><env>`);
     expect(used).toBe("<fault><list>");
     expect(removed).toBe(`<destroy><--if-exists><--yes><--cluster-id><${id}>`);
+    expect(await runner.engines()).toBe(
+      "create podman\ninspect podman\nfault the ENGINE\ndestroy podman\n",
+    );
   },
 );
 
@@ -139,7 +144,7 @@ test.each(["container", "cloud"])(
           CLUSTER_E2E_DOWNLOAD: `${runner.inputs.download}/${tag}`,
           CLUSTER_E2E_SHA256: runner.inputs["install-sha256"],
           BACKEND: backend,
-          OPTIONS: "--masters=3 --agents=0",
+          OPTIONS: "--masters=3 --engine=podman",
           PLATFORM: "./a b",
           LIFETIME: "4h",
         },
@@ -155,9 +160,10 @@ test.each(["container", "cloud"])(
     }
     expect(output).toEndWith("the ID, the MASTERS\n");
     expect(await runner.words()).toEqual([
-      "<create><--wait><--cluster-id><job-17><--lifetime><4h><--masters=3><--agents=0><./a b>",
+      "<create><--wait><--cluster-id><job-17><--lifetime><4h><--masters=3><--engine=podman><./a b>",
       "<inspect><--cluster-id><job-17><--output><env>",
       "<destroy><--if-exists><--yes><--cluster-id><job-17>",
     ]);
+    expect(await runner.engines()).toBe("create podman\ninspect podman\ndestroy podman\n");
   },
 );

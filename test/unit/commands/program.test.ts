@@ -44,7 +44,7 @@ test("every example in the help fits a terminal of 80 columns", () => {
 test.each([cloudKind, containerKind, vmKind])(
   "the manual page names every variable: %#",
   (kind) => {
-    const named = manualSections(kind === cloudKind).flatMap(({ entries }) =>
+    const named = manualSections(programFor(kind)).flatMap(({ entries }) =>
       entries.flatMap(([names]) => names.split(", ")),
     );
     const declared: readonly { readonly environment?: string }[] = programFor(
