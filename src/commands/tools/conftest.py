@@ -57,4 +57,4 @@ def pytest_runtest_makereport(item):
     outcome = yield
     used = getattr(item, "funcargs", {}).get("cluster")
     if used is not None and outcome.get_result().failed:
-        used.command("logs", "--output-dir", "logs/" + re.sub(r"\W+", "-", item.name))
+        subprocess.call((PROGRAM, "logs", "--output-dir", "logs/" + re.sub(r"\W+", "-", item.name)), env=used.env)

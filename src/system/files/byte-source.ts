@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { BigIntStats } from "node:fs";
 import { constants, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { notRegular } from "./read-text.ts";
@@ -95,16 +96,23 @@ export const sha256OfFile = async (path: string, signal: AbortSignal): Promise<s
   hashOfFile(path, "sha256", signal);
 
 /** Likewise, by another algorithm. Throws the system's error, also for anything but a regular file. */
-export async function hashOfFile(
+export const hashOfFile = async (
   path: string,
   algorithm: "sha256" | "sha512",
   signal: AbortSignal,
-): Promise<string> {
+): Promise<string> => (await readHash(path, algorithm, signal)).hex;
+
+/** Likewise, with what the system says of the very file that was read, whatever has its name by now. */
+export async function readHash(
+  path: string,
+  algorithm: "sha256" | "sha512",
+  signal: AbortSignal,
+): Promise<{ readonly hex: string; readonly information: BigIntStats }> {
   // Opening a pipe would wait until somebody writes to it, and nothing ends that wait.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const information = await file.stat();
+  const information = await file.stat({ bigint: true });
   if (!information.isFile()) throw notRegular(path, information.isDirectory());
   const hash = createHash(algorithm);
   await pipeline(file.createReadStream({ autoClose: false }), hash, { signal });
-  return hash.digest("hex");
+  return { hex: hash.digest("hex"), information };
 }

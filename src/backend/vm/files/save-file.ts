@@ -13,6 +13,7 @@ import { bytesOf } from "../../shared/cluster-file.ts";
 import { assertWritable, knownParts, writeClusterFile } from "../../shared/write-cluster-file.ts";
 import type { StoredCluster } from "../cluster-facts.ts";
 import { readInstanceId, readKeys } from "../copies/resolve-copy.ts";
+import { readUnchanged } from "../images/base-layers.ts";
 import { machineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import {
@@ -55,7 +56,7 @@ export async function saveFile(
   using step = source.progress.start("Save the cluster as a file");
   const keys = await keysOf(source);
   const disks = await disksOf(source, signal);
-  const layers = await readLayers(qemu, disks, signal);
+  const layers = await readLayers(qemu, { disks, facts: source.stored.facts }, signal);
   const files = disks.map(({ name, path: from, facts }): Part => ({
     name,
     ...facts,
@@ -143,10 +144,10 @@ interface Layers {
   readonly below: Readonly<Record<string, number>>;
 }
 
-/** Follows the disks to the images that they are layered on. These files are our own, so QEMU may open them. */
+/** Follows the disks to the images that they are layered on, which must be those of the creation. */
 async function readLayers(
   qemu: Qemu,
-  disks: readonly SavedDisk[],
+  { disks, facts }: { readonly disks: readonly SavedDisk[] } & Pick<StoredCluster, "facts">,
   signal: AbortSignal,
 ): Promise<Layers> {
   const list: (LayerFacts & { readonly path: string })[] = [];
@@ -155,8 +156,11 @@ async function readLayers(
     if (under === undefined) return undefined;
     const known = list.findIndex((layer) => layer.path === under.path);
     if (known !== -1) return known;
-    const below = under.format === "raw" ? undefined : await numberOf(under.path);
-    return list.push({ ...under, ...(await describe(under.path, signal)), below }) - 1;
+    const numberBelow = async () =>
+      under.format === "raw" ? undefined : await numberOf(under.path);
+    return (
+      list.push({ ...under, ...(await readUnchanged(under.path, facts, numberBelow, signal)) }) - 1
+    );
   };
   const below: Record<string, number> = {};
   for (const { name, path } of disks) {

@@ -4,7 +4,7 @@ import { ClusterError } from "../../../errors.ts";
 import * as read from "../../../model/reader.ts";
 import { outside } from "../../../outside-text.ts";
 import { cacheFolder } from "../../../store/state-folder.ts";
-import { hashOfFile } from "../../../system/files/byte-source.ts";
+import { hashOfFile, readHash } from "../../../system/files/byte-source.ts";
 import { isAccessible, makePrivateFolder } from "../../../system/files/private-file.ts";
 import { parseJson } from "../../../system/files/read-text.ts";
 import type { Environment } from "../../../system/runtime.ts";
@@ -12,6 +12,7 @@ import type { MachineFiles } from "../machines/machine-process.ts";
 import { type Qemu, qemuFailure } from "../qemu/qemu.ts";
 import {
   type Sum,
+  identityIn,
   identityOf,
   parseSum,
   readVerification,
@@ -91,26 +92,61 @@ export async function layersBelow(
  * versions, which recorded no layers.
  */
 export async function assertLayersUnchanged(
-  {
-    clusterId,
-    base = [],
-  }: { readonly clusterId: string; readonly base?: readonly BaseLayer[] | undefined },
+  { clusterId, base = [] }: LayeredCluster,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { path, sum, identity } of base) {
+  for (const layer of base) {
+    const { path, sum, identity } = layer;
     const found = await identityOf(path).catch(() => undefined);
     if (found === identity) continue;
     if (found !== undefined && (await hasSum(path, sum, signal))) continue;
-    const what = found === undefined ? "is gone" : "was replaced or changed";
-    throw new ClusterError(
-      "image-not-found",
-      `${outside(path)}, which the disks of cluster "${clusterId}" are layered on, ${what} since the machines were created.`,
-      {
-        hint: `Nothing was stopped or started. Put the former file back (${sum.algorithm} checksum ${sum.hex}), or destroy the cluster and create it again.`,
-        facts: { cluster: clusterId, image: path, expected: sum.hex },
-      },
-    );
+    throw changedLayer(clusterId, layer, found === undefined ? "is gone" : changed);
   }
+}
+
+/** The facts about a cluster that say what its disks are layered on. */
+interface LayeredCluster {
+  readonly clusterId: string;
+  readonly base?: readonly BaseLayer[] | undefined;
+}
+
+const changed = "was replaced or changed";
+
+const changedLayer = (
+  clusterId: string,
+  { path, sum }: Pick<BaseLayer, "path" | "sum">,
+  what: string,
+): ClusterError =>
+  new ClusterError(
+    "image-not-found",
+    `${outside(path)}, which the disks of cluster "${clusterId}" are layered on, ${what} since the machines were created.`,
+    {
+      hint: `Nothing was stopped or started. Put the former file back (${sum.algorithm} checksum ${sum.hex}), or destroy the cluster and create it again.`,
+      facts: { cluster: clusterId, image: path, expected: sum.hex },
+    },
+  );
+
+/**
+ * Reads a whole layer, and then asks what it is layered on itself. Throws `image-not-found` if it
+ * isn't what the machines were created on, or somebody touches it meanwhile: what has its name by
+ * then may be anybody's file.
+ */
+export async function readUnchanged<Below>(
+  path: string,
+  { clusterId, base = [] }: LayeredCluster,
+  readBelow: () => Promise<Below>,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: number; readonly sha256: string; readonly below: Below }> {
+  const { hex: sha256, information } = await readHash(path, "sha256", signal);
+  const identity = identityIn(information);
+  const recorded = base.find((layer) => layer.path === path);
+  const sum = recorded?.sum ?? { algorithm: "sha256", hex: sha256 };
+  const isKnown =
+    recorded === undefined || recorded.identity === identity || (await hasSum(path, sum, signal));
+  const below = await readBelow();
+  const isSame = (await identityOf(path).catch(() => undefined)) === identity;
+  if (isKnown && isSame) return { bytes: Number(information.size), sha256, below };
+  throw changedLayer(clusterId, { path, sum }, changed);
 }
 
 /** What can't be read as a file, such as a pipe in its place, has another sum. */

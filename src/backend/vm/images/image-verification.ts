@@ -1,3 +1,4 @@
+import type { BigIntStats } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
 import * as read from "../../../model/reader.ts";
 import { writePrivateFile } from "../../../system/files/private-file.ts";
@@ -27,10 +28,11 @@ const recordPath = (path: string): string => `${path}.verified`;
  * a file's last change. The number of its disk doesn't count: it may be another one after each
  * start of this computer, as on btrfs and LVM.
  */
-export async function identityOf(path: string): Promise<string> {
-  const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-  return [ino, size, mtimeNs, ctimeNs].join(":");
-}
+export const identityOf = async (path: string): Promise<string> =>
+  identityIn(await stat(path, { bigint: true }));
+
+export const identityIn = ({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [ino, size, mtimeNs, ctimeNs].join(":");
 
 export async function recordVerification(
   path: string,
