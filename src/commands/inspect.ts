@@ -55,11 +55,8 @@ export const inspectCommand = (kind: BackendKind) =>
       const facts = await inspectFacts(cluster, versions, nowMs);
       const textOf = async (format: string): Promise<string> => {
         if (format === "ssh-config") return sshConfig(cluster);
-        if (format === "env") {
-          const { programPath: program } = context;
-          const { scope } = backend;
-          return environmentLines(cluster, { program, json: factsJson(facts), scope });
-        }
+        const own = { program: context.programPath, scope: backend.scope };
+        if (format === "env") return environmentLines(cluster, { ...own, json: factsJson(facts) });
         const inventory = inventoryNames.find((each) => each === format);
         if (inventory !== undefined) return inventories[inventory](cluster);
         return format === "names"
