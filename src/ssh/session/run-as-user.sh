@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a user's command as another user of the node; a session's script starts it as root. Prints a line on stderr if
-# there is no such user, and exits with 255 then, or if the user has no home directory.
+# there is no such user, and exits with 255 then, or if the user has no home directory or may not run commands.
 # Arguments: the user's name; `home` to run in the home directory, otherwise an empty text; the words of the command, of
 # which a single one is a shell line.
 
@@ -29,5 +29,7 @@ if [ "$#" -eq 1 ]; then
   ! command -v bash >/dev/null || shell='bash'
   set -- "$shell" -c "$1"
 fi
+# Its own status for a refusal, such as that of an expired account, could be the command's.
+runuser --user "$name" -- true </dev/null || exit 255
 # Otherwise runuser sets HOME to the directory that is missing.
 exec runuser --preserve-environment --user "$name" -- "$@"
