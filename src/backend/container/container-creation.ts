@@ -24,7 +24,7 @@ import {
 import { obtainNodeImage, type NodeImage, findNodeImage } from "./launch/node-image.ts";
 import { rememberedRights, systemFlags } from "./launch/system-flags.ts";
 import { limitsText } from "./limits.ts";
-import { assertVolumesExist } from "./launch/find-missing-sources.ts";
+import { assertVolumesExist, warnOfMissingSources } from "./launch/find-missing-sources.ts";
 import type { ContainerOptions } from "./options.ts";
 import { networkName } from "./records/labels.ts";
 import { nodesText } from "../../system/amounts.ts";
@@ -82,6 +82,8 @@ export class ContainerCreation extends ContainerMachines implements Creation {
     await this.assertLeftoversAreGone(signal);
     this.#noteDefaultDistribution();
     const { progress } = this.runtime;
+    if (!resolved.image.isPresent && this.reach === "direct")
+      warnOfMissingSources(options.customVolumes, engine.kind, progress);
     await obtainNodeImage(
       engine,
       resolved.image,

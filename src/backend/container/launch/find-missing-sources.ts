@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { ClusterError } from "../../../errors.ts";
 import { outside } from "../../../outside-text.ts";
 import { optionName } from "../../../references.ts";
 import { badUsage } from "../../../model/checked.ts";
 import { lacksSource } from "../engine/engine-errors.ts";
 import { mapConcurrently } from "../../../system/concurrency.ts";
+import type { Progress } from "../../../system/runtime.ts";
 import type { Engine } from "../engine/engine.ts";
 import { lookBriefly } from "../engine/run-briefly.ts";
 
@@ -26,6 +28,21 @@ export async function assertVolumesExist(
   throw badUsage(
     missing.map((source) => `${optionName("customVolumes")}: ${outside(source)} ${why}`),
   );
+}
+
+/**
+ * Warns of what this computer lacks, where the engine seems to run on it and can't look before its
+ * image is there, which takes minutes.
+ */
+export function warnOfMissingSources(
+  customVolumes: Look["customVolumes"],
+  { title }: Pick<Engine["kind"], "title">,
+  progress: Progress,
+): void {
+  for (const source of customVolumes.map(sourceOf).filter((path) => !existsSync(path)))
+    progress.warn(
+      `${optionName("customVolumes")}: this computer has no ${outside(source)}; if ${title} finds none either, the creation fails when its image is there`,
+    );
 }
 
 /**

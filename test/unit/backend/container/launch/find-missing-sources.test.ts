@@ -8,8 +8,10 @@ import { type Engine, openEngine } from "../../../../../src/backend/container/en
 import {
   assertVolumesExist,
   findMissingSources,
+  warnOfMissingSources,
 } from "../../../../../src/backend/container/launch/find-missing-sources.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
+import { recordingProgress } from "../../../../support/recording-progress.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
 import { silentProgress } from "../../../../support/silent-progress.ts";
@@ -79,4 +81,12 @@ test("an interrupt lets the engine remove the container with which it looks", as
   interrupt.abort(new Error("Ctrl-C"));
   expect((await failureOf(missing)).message).toBe("Ctrl-C");
   expect(existsSync(removed)).toBe(true);
+});
+
+test("before an image is built, what this computer lacks is named", () => {
+  const { progress, told } = recordingProgress();
+  warnOfMissingSources(["/:/host:ro", "/no/such/folder:/data"], engineKinds.docker, progress);
+  expect(told).toEqual([
+    "`customVolumes`: this computer has no /no/such/folder; if Docker finds none either, the creation fails when its image is there",
+  ]);
 });
