@@ -74,8 +74,13 @@ export async function rawServer(
   const requests: string[] = [];
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    socket.once("data", (data) => {
-      const request = data.toString("latin1");
+    let request = "";
+    const isWhole = (): boolean => request.includes("\r\n\r\n");
+    socket.on("data", (data) => {
+      if (isWhole()) return;
+      // A busy client may send its head in parts.
+      request += data.toString("latin1");
+      if (!isWhole()) return;
       socket.write(answer(request, requests.push(request)));
       setTimeout(() => socket.end(), 30);
     });
