@@ -233,13 +233,17 @@ async function openBook({
     if (found === undefined) throw new RangeError(`There is no machine with the number ${place}`);
     return found;
   };
+  const save = async (): Promise<void> => writeClusterFacts(directory, { ...facts, nodes });
+  let saved = Promise.resolve();
   return {
     node,
     changePorts: async (place, ports) => {
       nodes[place] = { ...node(place), ports };
       const hostKey = hostKeys[place];
       if (hostKey !== undefined) await knownHosts.pin(nodeHost, ports.ssh, hostKey);
-      await writeClusterFacts(directory, { ...facts, nodes });
+      // Of two writes at once, the one that knows fewer new ports may end last.
+      saved = saved.catch(() => {}).then(save);
+      await saved;
     },
   };
 }

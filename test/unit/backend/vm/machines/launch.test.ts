@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { type NodeFacts, readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { startMachines, type StartPlan } from "../../../../../src/backend/vm/machines/launch.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
@@ -15,6 +15,33 @@ import { neverAborted } from "../../../../support/never-aborted.ts";
 
 const creationId = "0123456789abcdef";
 const node = machineNode();
+
+const known = {
+  variant: "oss",
+  distribution: "debian-12",
+  createdAt: undefined,
+  createdBy: "test",
+} as const;
+
+/** How machines of a cluster in this folder are started. */
+const planOf = (directory: string, nodes: readonly NodeFacts[]): StartPlan => ({
+  directory,
+  facts: {
+    clusterId: "one",
+    creationId,
+    ...known,
+    counts: { master: nodes.length, agent: 0, public_agent: 0 },
+    nodes,
+  },
+  options: { memoryMegabytes: 256, cpus: 1 },
+  accelerator: "tcg",
+  isSandboxed: false,
+  sockets: { folder: directory, count: nodes.length },
+  isOfTemplate: false,
+  clock: systemClock,
+});
+
+const sshPort = /hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/;
 
 interface Given {
   /** What QEMU writes to its log. */
@@ -34,7 +61,7 @@ async function start(said: readonly string[], { log = "", memoryOf }: Given = {}
   const run = async ({ words }: { readonly words: readonly string[] }) => {
     lines.push(words.join(" "));
     const message = said[ports.length];
-    ports.push(/hostfwd=tcp:127\.0\.0\.1:(\d+)-:22\b/.exec(words.join(" "))?.[1]);
+    ports.push(sshPort.exec(words.join(" "))?.[1]);
     return Promise.resolve({
       status: message === undefined ? 0 : 1,
       stdout: "",
@@ -46,22 +73,8 @@ async function start(said: readonly string[], { log = "", memoryOf }: Given = {}
     systemName: "qemu-system-x86_64",
     run,
   } as unknown as Qemu;
-  const known = {
-    variant: "oss",
-    distribution: "debian-12",
-    createdAt: undefined,
-    createdBy: "test",
-  } as const;
-  const counts = { master: 1, agent: 0, public_agent: 0 };
-  const plan: StartPlan = {
-    directory,
-    facts: { clusterId: "one", creationId, ...known, counts, nodes: [node] },
-    options: { memoryMegabytes: 256, cpus: 1 },
-    accelerator: "tcg",
-    isSandboxed: false,
-    sockets: { folder: folder.path, count: 1 },
-    isOfTemplate: false,
-    clock: systemClock,
+  const plan = {
+    ...planOf(directory, [node]),
     ...(memoryOf !== undefined && { memoryOf }),
   };
   const failure = await rejectionOf(startMachines(qemu, plan, {}, neverAborted));
@@ -82,6 +95,39 @@ test("a machine whose ports are taken gets others, which are recorded before it 
   const { failure, ports, recorded } = await start([taken, taken]);
   expect([failure, ports.length, new Set(ports).size]).toEqual([undefined, 3, 3]);
   expect(String(recorded)).toBe(ports[2]!);
+});
+
+test("the new ports of machines that change them at the same moment are all recorded", async () => {
+  await using folder = await scratchFolder();
+  const directory = join(folder.path, `one-${creationId}`);
+  const nodes = Array.from({ length: 12 }, (_, index) =>
+    machineNode({
+      id: `vm-01234567-${index}`,
+      index,
+      ports: { ssh: 4000 + 3 * index, http: 4001 + 3 * index, https: 4002 + 3 * index },
+    }),
+  );
+  for (const each of nodes) await mkdir(machineFiles(directory, each).folder, { recursive: true });
+  const starts = new Map<string, number>();
+  const unrecorded: string[] = [];
+  const run = async ({ words }: { readonly words: readonly string[] }) => {
+    const name = words[words.indexOf("-name") + 1]!;
+    const tries = (starts.get(name) ?? 0) + 1;
+    starts.set(name, tries);
+    const port = Number(sshPort.exec(words.join(" "))![1]);
+    const facts = (await readCluster(directory))?.facts;
+    const isRecorded = facts?.nodes.some(({ id, ports }) => id === name && ports.ssh === port);
+    if (tries > 1 && isRecorded !== true) unrecorded.push(name);
+    return { status: tries < 5 ? 1 : 0, stdout: "", stderr: tries < 5 ? taken : "" };
+  };
+  const qemu = {
+    architecture: architectureOf("x64"),
+    systemName: "qemu-system-x86_64",
+    run,
+  } as unknown as Qemu;
+  const again = { places: nodes.map((_, place) => place), hasNetwork: true };
+  await startMachines(qemu, { ...planOf(directory, nodes), again }, {}, neverAborted);
+  expect(unrecorded).toEqual([]);
 });
 
 test("a machine whose ports are always taken is given up at the fifth start", async () => {
