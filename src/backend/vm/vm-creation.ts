@@ -1,6 +1,6 @@
 import { hardwareOf } from "./hardware.ts";
 import { assertFreeSpace } from "../../system/files/private-file.ts";
-import { hasErrorId } from "../../errors.ts";
+import { ClusterError, type ErrorId } from "../../errors.ts";
 import {
   type ClusterRecord,
   type NodeRecord,
@@ -74,6 +74,17 @@ interface ClaimedCreation extends ClaimedMachines {
   /** Whether a template has failed these machines already, or would. */
   areBooting: boolean;
 }
+
+/** Errors of this computer or of what the user gave it. Machines that boot would meet them too. */
+const notOfTemplate: readonly ErrorId[] = [
+  "capacity-lacking",
+  "image-not-found",
+  "machine-not-set-up",
+];
+
+/** The system's own errors, such as of a full disk, say nothing against the template either. */
+const mayBeOfTemplate = (error: unknown): boolean =>
+  error instanceof ClusterError && !notOfTemplate.includes(error.id);
 
 export class VmCreation extends VmMachines<ClaimedCreation> implements Creation {
   readonly summary: CreationSummary;
@@ -266,7 +277,7 @@ export class VmCreation extends VmMachines<ClaimedCreation> implements Creation 
     const { template } = claimed;
     const request = this.#templateRequest(claimed);
     if (template === undefined || request === undefined || this.#booted.size > 0) return false;
-    if (hasErrorId(error, "capacity-lacking") || hasErrorId(error, "image-not-found")) return false;
+    if (!mayBeOfTemplate(error)) return false;
     claimed.facts = await this.#prepareRelaunch(claimed, signal);
     await rejectTemplate({ ...this.runtime, signal }, this.#plan.qemu, {
       request,

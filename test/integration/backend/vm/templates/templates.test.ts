@@ -1,6 +1,6 @@
 /** Creations from templates, with a stand-in for QEMU. */
 import { expect, test } from "bun:test";
-import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Connection } from "../../../../../src/ssh/connection/connection.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
@@ -245,6 +245,25 @@ test("a full disk is no fault of the template, and neither is what happens after
   ).toBe(false);
   expect(await bench.templates.list(neverAborted)).toMatchObject([
     { clusters: ["one"], problem: undefined },
+  ]);
+});
+
+test("a creation that cannot write its files, as on a full disk, does not blame the template", async () => {
+  await using bench = await openBench();
+  const first = await bench.create("one");
+  await first.stop(neverAborted);
+  await first.remove(neverAborted);
+  const second = await bench.claim("two");
+  const directory = bench.at("vm", "two-0123456789abcde1");
+  await mkdir(join(directory, "machines"), { recursive: true });
+  await writeFile(join(directory, "machines", "master_0"), "");
+  const failure = await failureOf(second.launch(key, neverAborted));
+  expect(failure.message).toContain("EEXIST");
+  expect(await second.recover(failure, neverAborted)).toBe(false);
+  const broken = new ClusterError("machine-not-set-up", "Cannot create a pipe.");
+  expect(await second.recover(broken, neverAborted)).toBe(false);
+  expect(await bench.templates.list(neverAborted)).toMatchObject([
+    { clusters: ["two"], problem: undefined },
   ]);
 });
 
