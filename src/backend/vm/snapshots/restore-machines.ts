@@ -65,12 +65,13 @@ async function removeDrafts(directory: string, node: NodeFacts): Promise<void> {
 }
 
 async function swapDisks(directory: string, node: NodeFacts): Promise<void> {
-  const { disk, flash, started, pid } = machineFiles(directory, node);
+  const { disk, flash, pid } = machineFiles(directory, node);
   await rename(draft(disk), disk);
   await rename(draft(flash.variables), flash.variables).catch((error: unknown) => {
     if (errorCode(error) !== "ENOENT") throw error;
   });
-  for (const path of [started, pid]) await rm(path, { force: true });
+  // It stays marked as started once: if the restore ends early, `start` boots it from this disk.
+  await rm(pid, { force: true });
 }
 
 interface ContinuePlan {

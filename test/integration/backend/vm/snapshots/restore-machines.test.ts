@@ -4,6 +4,7 @@ import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { expect, test } from "bun:test";
 import { type ClusterFacts, readCluster } from "../../../../../src/backend/vm/cluster-facts.ts";
+import { machineLife } from "../../../../../src/backend/vm/machines/machine-life.ts";
 import { machineFiles } from "../../../../../src/backend/vm/machines/machine-process.ts";
 import { removeSockets } from "../../../../../src/backend/vm/machines/private-network.ts";
 import { architectureOf } from "../../../../../src/backend/vm/qemu/architecture.ts";
@@ -37,10 +38,12 @@ interface Given {
   /** What it writes to its log. */
   readonly said?: string;
   readonly hasVariables?: boolean;
+  /** Why it doesn't start. */
+  readonly refuses?: string;
 }
 
 /** Restores a cluster of one machine. The clock only moves in pauses: a minute in each. */
-async function restore({ states, said = "", hasVariables = false }: Given) {
+async function restore({ states, said = "", hasVariables = false, refuses }: Given) {
   const scratch = await scratchFolder();
   const [directory, folder] = [
     join(scratch.path, `one-${facts.creationId}`),
@@ -69,6 +72,7 @@ async function restore({ states, said = "", hasVariables = false }: Given) {
   const run = async () => {
     atStart.push(...(await readdir(files.folder)));
     await writeFile(files.qemuLog, said);
+    if (refuses !== undefined) return { status: 1, stdout: "", stderr: refuses };
     if (states !== undefined) {
       const answer = async (execute: string): Promise<object> => {
         asked.push(execute);
@@ -112,8 +116,8 @@ test("a machine gets its saved disk and variables, and continues once its memory
     hasVariables: true,
   });
   expect(restored.failure).toBeUndefined();
-  const { disk, flash, started, pid } = restored.files;
-  for (const path of [started, pid]) expect(restored.atStart).not.toContain(basename(path));
+  const { disk, flash, pid } = restored.files;
+  expect(restored.atStart).not.toContain(basename(pid));
   expect([await readFile(disk, "utf8"), await readFile(flash.variables, "utf8")]).toEqual([
     "the saved disk",
     "the saved variables",
@@ -151,6 +155,12 @@ test.each([
     });
   },
 );
+
+test("machines that cannot be restored count as stopped, so that they can be started", async () => {
+  await using restored = await restore({ refuses: "qemu: cannot set up guest memory 'memory'" });
+  expect(restored.failure).toMatchObject({ id: "capacity-lacking" });
+  expect(await machineLife(restored.files)).toBe("ended");
+});
 
 test("a QEMU that loads the memory for ten minutes is not waited for any longer", async () => {
   await using restored = await restore({ states: ["inmigrate"] });
