@@ -89,10 +89,13 @@ export async function readProcessSpace(): Promise<ProcessSpace> {
 
 /**
  * `ended`: its computer has been restarted since, which ended all its processes. `elsewhere`:
- * nothing here shows whether they run.
+ * nothing here shows whether they run. A computer may get another name while it runs, such as from
+ * DHCP, but not another id of its start.
  */
 export function fateOf(space: ProcessSpace, here: ProcessSpace): "here" | "ended" | "elsewhere" {
-  if (space.host !== here.host || space.computer !== here.computer) return "elsewhere";
+  const isSameStart = (space.boot ?? "") !== "" && space.boot === here.boot;
+  const isNamedSo = space.host === here.host && space.computer === here.computer;
+  if (!isSameStart && !isNamedSo) return "elsewhere";
   if (space.boot !== here.boot) return space.computer === undefined ? "elsewhere" : "ended";
   return space.namespace === here.namespace ? "here" : "elsewhere";
 }
@@ -331,8 +334,15 @@ const parseHolder =
 async function fateOfHolder(text: string): Promise<ReturnType<typeof fateOf>> {
   const { computer = "", boot, namespace } = parseHolder.exec(text)?.groups ?? {};
   const here = shortSpace(await readProcessSpace());
-  return fateOf({ host: computer, computer, boot, namespace }, { ...here, host: here.computer });
+  return fateOf(
+    { host: computer, computer, boot: knownBoot(boot), namespace },
+    { ...here, host: here.computer, boot: knownBoot(here.boot) },
+  );
 }
+
+/** Systems that report no start write the same word for each. */
+const knownBoot = (word: string | undefined): string | undefined =>
+  word === digest("").slice(0, 8) ? undefined : word;
 
 /** Like `isProcessAlive`; it tells why nothing shows whether the process runs. */
 async function isHeld(text: string): Promise<boolean | "elsewhere" | "hidden"> {

@@ -62,7 +62,7 @@ test.each([
   ["another process has its number now", (owner: Owner) => ({ ...owner, startedAt: "boot:1" }), 1],
   [
     "it runs on another host, perhaps",
-    (owner: Owner) => ({ ...owner, host: "elsewhere", pid: 2 ** 22 + 1 }),
+    (owner: Owner) => ({ ...owner, host: "elsewhere", boot: "another", pid: 2 ** 22 + 1 }),
     0,
   ],
   ["nobody knows whose it is", () => undefined, 0],

@@ -42,15 +42,16 @@ test("this process is alive, another with its id is not, and one of another host
   const own = (await identifyThisProcess())!;
   expect(await isProcessAlive(own)).toBe(true);
   expect(await isProcessAlive({ ...own, startedAt: `${own.startedAt}1` })).toBe(false);
-  expect(await isProcessAlive({ ...own, startedAt: "x", host: "another" })).toBe(true);
+  const other = { host: "another", boot: "another" };
+  expect(await isProcessAlive({ ...own, startedAt: "x", ...other })).toBe(true);
 });
 
 test("a process of another container or computer may be alive, and one of an earlier start of this computer is not", async () => {
   const here = { host: "h", computer: "c", boot: "b", namespace: "n" };
   expect(fateOf(here, here)).toBe("here");
   expect(fateOf({ ...here, namespace: "m" }, here)).toBe("elsewhere");
-  expect(fateOf({ ...here, computer: "d" }, here)).toBe("elsewhere");
-  expect(fateOf({ ...here, host: "i" }, here)).toBe("elsewhere");
+  expect(fateOf({ ...here, computer: "d", boot: "a" }, here)).toBe("elsewhere");
+  expect(fateOf({ ...here, host: "i", boot: "a" }, here)).toBe("elsewhere");
   expect(fateOf({ ...here, boot: "a" }, here)).toBe("ended");
   const { computer: _, ...unknown } = here;
   expect(fateOf({ ...unknown, boot: "a" }, unknown)).toBe("elsewhere");
@@ -58,6 +59,19 @@ test("a process of another container or computer may be alive, and one of an ear
   expect(fateOf({ host: "h" }, here)).toBe("elsewhere");
   // Other systems than Linux.
   expect(fateOf({ host: "h" }, { host: "h" })).toBe("here");
+});
+
+test("a computer that gets another name stays the same until it restarts", async () => {
+  const here = { host: "h", computer: "c", boot: "b", namespace: "n" };
+  expect(fateOf({ ...here, host: "i" }, here)).toBe("here");
+  expect(fateOf({ ...here, host: "i", namespace: "m" }, here)).toBe("elsewhere");
+  // Such as two computers with another system that share a folder.
+  expect(fateOf({ host: "i" }, { host: "h" })).toBe("elsewhere");
+  expect(fateOf({ ...here, host: "i", boot: "" }, { ...here, boot: "" })).toBe("elsewhere");
+  const own = (await identifyThisProcess())!;
+  // Elsewhere, nobody could tell that it has ended.
+  const isLinux = process.platform === "linux";
+  expect(await isProcessAlive({ ...own, host: "another", startedAt: "x" })).toBe(!isLinux);
 });
 
 test("a process holds the files that it has locked, by any path, until it is ended", async () => {

@@ -49,7 +49,11 @@ test("who waits can be told to stop", async () => {
 
 test.each([
   ["here", (own: string) => own, ""],
-  ["elsewhere", (own: string) => own.replace(/^[0-9a-f]{8}/, "00000000"), "another computer"],
+  [
+    "elsewhere",
+    (own: string) => own.replace(/^[0-9a-f]{8}:[0-9a-f]{8}/, "00000000:00000000"),
+    "another computer",
+  ],
   [
     "in another container",
     (own: string) => own.replace(/:[0-9a-f]{8}:([0-9]+):/, ":00000000:$1:"),
@@ -81,6 +85,10 @@ test.each([
 
 test.each([
   ["of a process that is gone", (own: string) => own.replace(/:[0-9]+:/, ":999999999:")],
+  [
+    "of a process that is gone, from before this computer got another name,",
+    (own: string) => own.replace(/^[0-9a-f]{8}/, "00000000").replace(/:[0-9]+:/, ":999999999:"),
+  ],
   [
     "of an earlier process with the same number",
     (own: string) => own.replace(/:[0-9a-f]{8}:([0-9a-f]{8})$/, ":01234567:$1"),

@@ -112,6 +112,9 @@ test("a machine that was started in another container may run: it is not reporte
   expect(await isRunning(files)).toBe(true);
   await writeFile(files.space, JSON.stringify({ ...here, boot: "an earlier one" }));
   expect(await isRunning(files)).toBe(here.computer === undefined);
+  // This computer got another name while the machine ran, such as from DHCP.
+  await writeFile(files.space, JSON.stringify({ ...here, host: "an earlier name" }));
+  expect(await isRunning(files)).toBe(here.boot === undefined);
 });
 
 test("ends all given machines, and no others", async () => {
