@@ -98,15 +98,17 @@ async function findPublished(
  */
 export async function obtainImage(work: Work, image: MachineImage): Promise<string> {
   const { source, path = "", sum } = image;
-  const own = {
-    path,
-    shown: path,
-    hint: `This is not the intended image, or ${optionName("imageSha256")} belongs to another one.`,
-  };
   if (source !== undefined) return obtainFromWeb(work, source);
   if (image.isStored === true) await verifyStored(work, { path, sum });
-  else if (sum !== undefined) await assertSum(own, sum, work.signal);
+  else if (sum !== undefined) await verifyOwn(work, path, sum);
   return path;
+}
+
+async function verifyOwn({ progress, signal }: Work, path: string, sum: Sum): Promise<void> {
+  using step = progress.start("Verify the image", basename(path));
+  const hint = `This is not the intended image, or ${optionName("imageSha256")} belongs to another one.`;
+  await assertSum({ path, shown: path, hint }, sum, signal);
+  step.done();
 }
 
 async function obtainFromWeb(work: Work, source: ImageSource): Promise<string> {

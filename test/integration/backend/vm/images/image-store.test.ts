@@ -322,6 +322,11 @@ test("the user's own file is used in place, if it exists and has the given check
   expect(
     await obtainImage({ ...obtaining(cache.path), signal: neverAborted }, await find({ source })),
   ).toBe(source);
+  const { progress, steps } = recordingProgress();
+  const right = await find({ source, sha256: sumOf("sha256") });
+  await obtainImage({ ...obtaining(cache.path), progress, signal: neverAborted }, right);
+  // Reading gigabytes takes a while.
+  expect(steps).toEqual(["Verify the image own.qcow2: done"]);
   const wrong = await find({ source, sha256: "0".repeat(64) });
   const failure = await failureOf(
     obtainImage({ ...obtaining(cache.path), signal: neverAborted }, wrong),
