@@ -52,7 +52,9 @@ async function ansibleInventory(cluster: ClusterRecord): Promise<string> {
     "GlobalKnownHostsFile=/dev/null",
     "UpdateHostKeys=no",
   ];
-  const args = options.flatMap((each) => ["-o", each]);
+  // Ansible reads the user's configuration of ssh, whose ProxyJump for all hosts would lead elsewhere.
+  const argsVia = (proxy: string): string =>
+    yamlText(quote([...options, `ProxyCommand=${proxy}`].flatMap((each) => ["-o", each])));
   const hostLines = (node: NodeRecord): readonly string[] => [
     `        ${yamlText(nodeReference(node))}:`,
     ...Object.entries({
@@ -61,9 +63,7 @@ async function ansibleInventory(cluster: ClusterRecord): Promise<string> {
       ansible_user: yamlText(node.ssh.user),
       ...(node.ssh.user !== "root" && { ansible_become: "true" }),
       ...(node.ssh.through !== undefined && {
-        ansible_ssh_common_args: yamlText(
-          quote([...args, "-o", `ProxyCommand=${proxyCommand(node.ssh.through)}`]),
-        ),
+        ansible_ssh_common_args: argsVia(proxyCommand(node.ssh.through)),
       }),
       private_address: yamlText(node.privateAddress ?? ""),
     }).map(([name, value]) => `          ${name}: ${value}`),
@@ -83,7 +83,7 @@ async function ansibleInventory(cluster: ClusterRecord): Promise<string> {
     "all:",
     "  vars:",
     `    cluster_id: ${yamlText(cluster.id)}`,
-    `    ansible_ssh_common_args: ${yamlText(quote(args))}`,
+    `    ansible_ssh_common_args: ${argsVia("none")}`,
     "  children:",
     ...groupLines,
   ].join("\n");

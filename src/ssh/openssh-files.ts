@@ -149,7 +149,8 @@ function hostBlock(
     ["HostName", wordOf("address", host)],
     ["Port", wordOf("port", String(port))],
     ["User", wordOf("user", user)],
-    ...(through === undefined ? [] : [["ProxyCommand", proxyCommand(through)]]),
+    // Where a user's own configuration includes this one, a ProxyJump or ProxyCommand for all hosts would lead elsewhere.
+    ["ProxyCommand", through === undefined ? "none" : proxyCommand(through)],
     ["IdentityFile", quotedPath(identityFile)],
     ["IdentitiesOnly", "yes"],
     // An agent is of no use here, and one that hangs would block ssh.

@@ -341,7 +341,10 @@ exit 7
     const { ansible_port: port } = children["masters"]!.hosts!["master_0"] as {
       ansible_port: number;
     };
-    const ssh = `ssh -F none ${vars["ansible_ssh_common_args"]} -p ${port} root@127.0.0.1 echo in`;
+    // A user's own configuration may have a jump host for all others.
+    const config = join(node.folder, "own_config");
+    await writeFile(config, "Host *\n  ProxyJump bastion.invalid\n");
+    const ssh = `ssh -F ${config} ${vars["ansible_ssh_common_args"]} -p ${port} root@127.0.0.1 echo in`;
     expect(await Bun.$`sh -c ${ssh}`.text()).toBe("in\n");
     const line =
       'ssh -F "$CLUSTER_SSH_CONFIG" "master-0.$CLUSTER_ID" echo "in $CLUSTER_ENGINE"; cat "$CLUSTER_JSON"';

@@ -133,3 +133,17 @@ test("OpenSSH interprets the configuration as intended", async () => {
   ])
     expect(output).toMatch(limit);
 });
+
+test("a jump host that a user's configuration has for all hosts is none for a node", async () => {
+  await using folder = await scratchFolder();
+  const config = join(folder.path, "config");
+  const files = { identityFile: "/key", knownHostsFile: "/hosts" };
+  const ssh = { host: "127.0.0.1", port: 4022, user: "core" };
+  const block = renderSshConfig([{ id: "i", role: "master", index: 0, ssh }], files);
+  for (const own of ["ProxyJump bastion", "ProxyCommand nc bastion %h %p"]) {
+    await writeFile(config, `${block}\nHost *\n  ${own}\n`);
+    const settings = await Bun.$`ssh -G -F ${config} master_0`.text();
+    expect(settings).toContain("hostname 127.0.0.1\n");
+    expect(settings).not.toContain("bastion");
+  }
+});
