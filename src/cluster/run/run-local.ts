@@ -72,7 +72,12 @@ export async function runLocal(
       kept.add(Buffer.from(chunk));
       return onOutput(stream, chunk);
     });
-  const status = await runForeground({ ...request, onOutput: see, argv, environment }, work.signal);
+  const onHeld = (status: number): void =>
+    work.progress.note(
+      `The command has ended with status ${status}. A process that it started still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
+    );
+  const run = { ...request, onOutput: see, onHeld, argv, environment };
+  const status = await runForeground(run, work.signal);
   recorder.end([status]);
   return status;
 }

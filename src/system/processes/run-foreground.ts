@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { Environment } from "../runtime.ts";
-import { afterAbort, onAbort } from "../time-limit.ts";
+import { afterAbort, onAbort, slowNote } from "../time-limit.ts";
 import { ifKilled } from "./if-killed.ts";
 
 export interface ForegroundRun {
@@ -20,6 +20,8 @@ export interface ForegroundRun {
   readonly onOutput?:
     | ((stream: "stdout" | "stderr", chunk: string) => void | Promise<void>)
     | undefined;
+  /** Called if the program has ended for some seconds, but what it has started still holds its output open. */
+  readonly onHeld?: ((status: number) => void) | undefined;
 }
 
 /** How long an interrupted program may take to clean up. */
@@ -42,9 +44,9 @@ export async function runForeground(run: ForegroundRun, signal: AbortSignal): Pr
     stdio: onOutput === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
   });
   const ended = Promise.withResolvers<number>();
-  child.once("error", ended.reject).once("close", (status, name) => {
-    ended.resolve(name === null ? (status ?? 1) : 128 + constants.signals[name]);
-  });
+  child
+    .once("error", ended.reject)
+    .once("close", (status, name) => ended.resolve(statusOf(status, name)));
   const { pid, stdout, stderr } = child;
   if (pid === undefined) return await ended.promise;
   const target = isTerminal ? pid : -pid;
@@ -59,10 +61,17 @@ export async function runForeground(run: ForegroundRun, signal: AbortSignal): Pr
   };
   using _asked = onAbort(signal, () => end(run.signalOf(signal.reason)));
   using _killed = afterAbort(signal, graceMs, () => end("SIGKILL"));
+  using held = new DisposableStack();
+  child.once("exit", (status, name) => {
+    held.use(slowNote(() => run.onHeld?.(statusOf(status, name))));
+  });
   const status = await ended.promise;
   signal.throwIfAborted();
   return status;
 }
+
+const statusOf = (status: number | null, name: NodeJS.Signals | null): number =>
+  name === null ? (status ?? 1) : 128 + constants.signals[name];
 
 /** A group of processes gets it from a shell, because only the edges of this program may use `process`. */
 function send(target: number, name: NodeJS.Signals): void {

@@ -1,16 +1,28 @@
 import { expect, test } from "bun:test";
 import { realpath } from "node:fs/promises";
-import { runForeground } from "../../../../src/system/processes/run-foreground.ts";
+import { join } from "node:path";
+import {
+  type ForegroundRun,
+  runForeground,
+} from "../../../../src/system/processes/run-foreground.ts";
 import { neverAborted } from "../../../support/never-aborted.ts";
 import { scratchFolder } from "../../../support/scratch-folder.ts";
 import { until } from "../../../support/until.ts";
 
-const start = (line: string, { signal = neverAborted, cwd = "/" } = {}) => {
+const start = (
+  line: string,
+  {
+    signal = neverAborted,
+    cwd = "/",
+    onHeld,
+  }: Partial<ForegroundRun & { signal: AbortSignal }> = {},
+) => {
   const written = { stdout: "", stderr: "" };
   const run = {
     argv: ["/bin/sh", "-c", line],
     environment: { PATH: "/usr/bin:/bin", OWN: "value" },
     cwd,
+    onHeld,
     isTerminal: false,
     signalOf: () => "SIGTERM" as const,
     onOutput: (stream: "stdout" | "stderr", chunk: string) => void (written[stream] += chunk),
@@ -39,6 +51,20 @@ test("an abort passes the signal on, also to what the program has started, and w
   interrupted.abort(reason);
   expect(await status.catch((error: unknown) => error)).toBe(reason);
   expect(written.stdout).toBe("ready\nthe child too\ncleaned up\n");
+});
+
+test("whoever waits learns that a program has ended whose output something else holds open", async () => {
+  await using folder = await scratchFolder();
+  const statuses: number[] = [];
+  const line = "(while ! [ -e go ]; do sleep 0.1; done) & exit 3";
+  const { status } = start(line, {
+    cwd: folder.path,
+    onHeld: (ended: number) => void statuses.push(ended),
+  });
+  await until("it is told", () => statuses.length > 0);
+  await Bun.write(join(folder.path, "go"), "");
+  expect(await status).toBe(3);
+  expect(statuses).toEqual([3]);
 });
 
 test("a program that isn't there is the system's error", async () => {
