@@ -124,8 +124,9 @@ async function askForSums(
 ): Promise<RemoteSums> {
   const argv = sumsCommand(files, layout);
   const stdin = sumsInput(files);
+  const task = "comparing files";
   const result = await connection.run(
-    { argv, sudo: true, stdin, limitMs, task: "comparing files" },
+    { argv, sudo: true, stdin, limitMs, task, keptCharacters: mostStateCharacters },
     signal,
   );
   if (result.status === 0) return parseSums(result.stdout);
