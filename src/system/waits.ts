@@ -71,6 +71,8 @@ export const waits = {
    * that is off is progress.
    */
   shutDown: { pauseMs: every(200), limitMs: 4 * 60_000 },
+  /** A machine that is still booting doesn't notice its power button, so it is pressed again. */
+  powerButton: { pauseMs: every(15_000) },
   /** QEMU ends at once, except for data that it still has to write. */
   machineTerm: { pauseMs: every(50), limitMs: 60_000 },
   machineKill: { pauseMs: every(50), limitMs: 60_000 },

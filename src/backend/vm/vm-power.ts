@@ -9,7 +9,7 @@ import {
 } from "../../model/cluster-record.ts";
 import { poll } from "../../system/retry.ts";
 import { readBootId } from "../../system/processes/process-identity.ts";
-import type { Runtime } from "../../system/runtime.ts";
+import { type Clock, type Runtime, passedMs } from "../../system/runtime.ts";
 import { ruleOf, waits } from "../../system/waits.ts";
 import type { Power } from "../power.ts";
 import { lockMachines } from "../shared/lock-machines.ts";
@@ -56,26 +56,10 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
     pause: async (cluster, nodes, signal) => tell(cluster, nodes, "stop", signal),
     resume: async (cluster, nodes, signal) => tell(cluster, nodes, "cont", signal),
     shutDown: async (cluster, nodes, signal) => {
-      const { directory } = cluster;
-      await tell(cluster, nodes, "system_powerdown", signal);
-      const running = async (): Promise<readonly NodeRecord[]> => {
-        const found = await Promise.all(
-          nodes.map(async (node) => isRunning(machineFiles(directory, node))),
-        );
-        return nodes.filter((_, index) => found[index]);
-      };
-      const seen = { running: nodes.length };
-      const look = async (): Promise<true | undefined> => {
-        seen.running = (await running()).length;
-        return seen.running === 0 ? true : undefined;
-      };
-      const rule = { ...ruleOf(waits.shutDown, clock), seen: () => seen.running };
-      if ((await poll(look, rule, signal)) === true) return;
-      const left = (await running()).map(nodeReference);
-      throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
-        hint: `Stop them with ${optionName("force")}, or see the logs for what they wait for.`,
-        facts: { cluster: cluster.id, nodes: left },
-      });
+      const press = async (pressed: readonly NodeRecord[]): Promise<void> =>
+        tell(cluster, pressed, "system_powerdown", signal);
+      await press(nodes);
+      await untilOff({ cluster, nodes, press }, clock, signal);
     },
     cutPower: async ({ directory }, nodes, signal) => {
       await using _ = await lockMachines({ ...runtime, signal }, directory);
@@ -90,6 +74,42 @@ export function vmPower(qemu: Qemu, runtime: Runtime): Power {
       await startAgain(qemu, { directory, nodes, runtime }, signal);
     },
   };
+}
+
+interface ShutDown {
+  readonly cluster: ClusterRecord;
+  readonly nodes: readonly NodeRecord[];
+  /** Presses the power buttons of these nodes. */
+  readonly press: (nodes: readonly NodeRecord[]) => Promise<void>;
+}
+
+/** Throws `deadline-passed` if a node doesn't shut down. */
+async function untilOff(
+  { cluster, nodes, press }: ShutDown,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const pauseMs = waits.powerButton.pauseMs();
+  const seen = { running: nodes, pressAtMs: passedMs(clock) + pauseMs };
+  const look = async (): Promise<true | undefined> => {
+    const found = await Promise.all(
+      nodes.map(async (node) => isRunning(machineFiles(cluster.directory, node))),
+    );
+    seen.running = nodes.filter((_, index) => found[index]);
+    if (seen.running.length === 0) return true;
+    if (passedMs(clock) < seen.pressAtMs) return undefined;
+    seen.pressAtMs = passedMs(clock) + pauseMs;
+    // One that has ended meanwhile has no monitor.
+    await press(seen.running).catch(() => signal.throwIfAborted());
+    return undefined;
+  };
+  const rule = { ...ruleOf(waits.shutDown, clock), seen: () => seen.running.length };
+  if ((await poll(look, rule, signal)) === true) return;
+  const left = seen.running.map(nodeReference);
+  throw new ClusterError("deadline-passed", `${left.join(", ")} did not shut down in time.`, {
+    hint: `Stop them with ${optionName("force")}, or see the logs for what they wait for.`,
+    facts: { cluster: cluster.id, nodes: left },
+  });
 }
 
 interface Start {

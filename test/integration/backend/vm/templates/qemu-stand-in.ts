@@ -17,6 +17,8 @@ export interface Behaviour {
   readonly copy: string;
   /** Whether a template can be saved. */
   readonly saves: boolean;
+  /** How often a machine doesn't notice its power button. */
+  readonly ignores?: number;
 }
 
 const [folder = "", ...words] = process.argv.slice(2);
@@ -35,10 +37,14 @@ else if (line.includes("-machine none")) {
 async function runMachine(): Promise<void> {
   const machine = new TemplateMachine(line, { canSave: behaviour.saves });
   await machine.writeMemory();
+  const presses: string[] = [];
   await listenForLines("monitor.sock", (socket, text) => {
     const { execute, arguments: given, id } = JSON.parse(text) as MonitorCommand;
     socket.write(`${JSON.stringify({ return: machine.execute(execute, given?.uri), id })}\n`);
-    if (execute === "system_powerdown") socket.once("close", powerOff);
+    if (execute !== "system_powerdown") return;
+    presses.push(execute);
+    appendFileSync(join(folder, "presses"), `${execute}\n`);
+    if (presses.length > (behaviour.ignores ?? 0)) socket.once("close", powerOff);
   });
   await listenForLines(
     "identity.sock",

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Connection } from "../../../../../src/ssh/connection/connection.ts";
 import { ClusterError } from "../../../../../src/errors.ts";
+import { systemClock } from "../../../../../src/system/runtime.ts";
 import { isAccessible } from "../../../../../src/system/files/private-file.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { neverAborted } from "../../../../support/never-aborted.ts";
@@ -94,6 +95,26 @@ test("machines pause, continue and shut down when they are told to, and no other
   expect(await states()).toEqual(["running", "running"]);
   await bench.power.shutDown(cluster, [master!], neverAborted);
   expect(await states()).toEqual(["stopped", "running"]);
+});
+
+test("the power button of a machine that did not notice it, because it boots, is pressed again", async () => {
+  const late = { ms: 0 };
+  await using bench = await openBench({
+    ...systemClock,
+    passed: () => Math.round(performance.now()) + late.ms,
+  });
+  await bench.behave({ ignores: 1 });
+  const creation = await bench.create("one");
+  const cluster = await creation.look();
+  const [master] = cluster.nodes;
+  const down = bench.power.shutDown(cluster, [master!], neverAborted);
+  await until("it was pressed", async () => Bun.file(bench.at("presses")).exists());
+  late.ms = 15_000;
+  await down;
+  expect((await creation.describe()).nodes.map(({ state }) => state)).toEqual([
+    "stopped",
+    "running",
+  ]);
 });
 
 test("two creations at the same time make one template", async () => {
