@@ -118,9 +118,11 @@ with_apt() {
 with_rpm() {
   manager=yum
   ! command -v dnf >/dev/null || manager=dnf
-  # On RHEL 7, Docker's dependencies are in a repository that is disabled by default.
+  # Unlike dnf, yum installs the other packages, and succeeds, if one of several names is unknown.
   set --
-  [ "$system$major" != rhel7 ] || set -- '--enablerepo=*extras*'
+  [ "$manager" = dnf ] || set -- --setopt=skip_missing_names_on_install=0
+  # On RHEL 7, Docker's dependencies are in a repository that is disabled by default.
+  [ "$system$major" != rhel7 ] || set -- "$@" '--enablerepo=*extras*'
   # shellcheck disable=SC2086
   timeout 900 "$manager" -q -y "$@" install $missing
 }

@@ -38,7 +38,7 @@ const families: readonly Family[] = [
     present: ["curl"],
     expected: [
       "curl -fsSL --retry 3 --connect-timeout 20 https://download.docker.com/linux/centos/docker-ce.repo -o /etc/yum.repos.d/docker-ce.repo",
-      "yum -q -y install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
+      "yum -q -y --setopt=skip_missing_names_on_install=0 install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
     ],
   },
   {
@@ -48,7 +48,7 @@ const families: readonly Family[] = [
     present: ["curl"],
     expected: [
       "curl -fsSL --retry 3 --connect-timeout 20 https://download.docker.com/linux/centos/docker-ce.repo -o /etc/yum.repos.d/docker-ce.repo",
-      "yum -q -y --enablerepo=*extras* install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
+      "yum -q -y --setopt=skip_missing_names_on_install=0 --enablerepo=*extras* install bash tar xz docker-ce unzip ipset iputils net-tools bind-utils chrony",
     ],
   },
   {
@@ -68,7 +68,7 @@ const families: readonly Family[] = [
     present: ["curl"],
     expected: [
       "amazon-linux-extras enable docker",
-      "yum -q -y install bash tar xz docker unzip ipset iputils net-tools bind-utils chrony",
+      "yum -q -y --setopt=skip_missing_names_on_install=0 install bash tar xz docker unzip ipset iputils net-tools bind-utils chrony",
     ],
   },
 ];
@@ -111,6 +111,21 @@ gpgcheck=1
     expect(status).toBe(1);
     expect(stderr).toMatch(/bash.*: E: the mirror is down\n$/);
     expect(calls.length).toBe(3);
+  });
+
+  /** As yum of CentOS 7 does by default; see its manual page yum.conf(5). */
+  const forgivingYum = `case $* in *skip_missing_names_on_install=0*) echo 'Error: No package etdc available.' >&2 && exit 1 ;; esac
+echo 'No package etdc available.'`;
+  test("CentOS 7: a package that doesn't exist is an error, although others do", async () => {
+    const dnf = ["chrony", "etdc"];
+    const { status, stderr } = await prepare(familyOf("CentOS 7"), [], {
+      layout: { ...dcosLayout, packages: { apt: [], dnf } },
+      programs: { rpm: "exit 1", yum: forgivingYum },
+    });
+    expect({ status, stderr: stderr.split("\n").at(-2) }).toEqual({
+      status: 1,
+      stderr: "failed: installing chrony etdc failed: Error: No package etdc available.",
+    });
   });
 
   test("a program that is missing after the installation of its package is named", async () => {
