@@ -154,12 +154,33 @@ const plainer: Readonly<Record<string, string>> = {
 function mapping(read: () => unknown, path: string): Checked<Configuration> {
   try {
     const value = read() ?? {};
+    if (isTooDeep(value)) return problem(`${path}: ${tooDeep}`);
     if (isMapping(value)) return { value };
     return problem(`${path}: the top level must be a mapping (key: value).`);
-  } catch {
-    return problem(`${path}: cannot resolve its anchors and aliases.`);
+  } catch (error) {
+    if (error instanceof RangeError) return problem(`${path}: ${tooDeep}`);
+    return problem(`${path}: cannot resolve its anchors and aliases: ${aliasLimits}`);
   }
 }
+
+/** YAML's indentation makes what is rendered grow with the square of the depth. PyYAML reads some hundreds of levels. */
+const mostLevels = 100;
+const tooDeep = `it is nested too deeply; ${mostLevels} levels are allowed.`;
+/** The parser's own limit. */
+const aliasLimits = "an alias stands for too much, or for what it is in.";
+
+function isTooDeep(value: unknown): boolean {
+  let level = collectionsOf([value]);
+  for (let depth = 1; level.size > 0; depth += 1) {
+    if (depth > mostLevels) return true;
+    level = collectionsOf([...level].flatMap((each) => Object.values(each) as unknown[]));
+  }
+  return false;
+}
+
+/** Each once, however many aliases lead to it. */
+const collectionsOf = (values: readonly unknown[]): ReadonlySet<object> =>
+  new Set(values.filter((each) => typeof each === "object" && each !== null));
 
 /** Integers of any length stay exact; those that a number can hold become numbers. */
 const plain = (value: unknown): unknown =>

@@ -6,7 +6,7 @@ export interface Fault {
   readonly message: string;
 }
 
-type Module = Pick<typeof Yaml, "isMap" | "isPair" | "isScalar" | "isSeq">;
+type Module = Pick<typeof Yaml, "isAlias" | "isMap" | "isPair" | "isScalar" | "isSeq">;
 
 /**
  * Returns what a document of YAML 1.2 contains that would change on its way to a node: JSON can't
@@ -18,17 +18,44 @@ export function yamlFaults(yaml: Module, document: Yaml.Document.Parsed): readon
   if (version.explicit === true && version.version !== "1.2")
     return [{ at: 0, message: problems.version }];
   const faults: Fault[] = [];
+  const anchors = new Map<string, Yaml.Node>();
+  // In the order of the text, because an anchor must stand before its aliases.
   const pending: unknown[] = [document.contents];
-  for (const node of pending) {
-    if (yaml.isPair(node)) pending.push(node.key, node.value);
-    else if (yaml.isSeq(node) || yaml.isMap(node))
-      for (const item of node.items) pending.push(item);
-    if (yaml.isMap(node)) faults.push(...keyFaults(yaml, node));
+  while (pending.length > 0) {
+    const node = pending.pop();
+    if (yaml.isPair(node)) {
+      faults.push(...mergeFaults(yaml, node, anchors));
+      pending.push(node.value, node.key);
+    } else if (yaml.isSeq(node) || yaml.isMap(node)) {
+      if (yaml.isMap(node)) faults.push(...keyFaults(yaml, node));
+      for (const item of node.items.toReversed()) pending.push(item);
+    } else if (yaml.isAlias(node) && !anchors.has(node.source))
+      faults.push({ at: placeOf(node), message: problems.alias });
     const message = yaml.isScalar(node) ? scalarProblem(node) : undefined;
-    if (yaml.isScalar(node) && message !== undefined)
-      faults.push({ at: node.range?.[0] ?? 0, message });
+    if (yaml.isScalar(node) && message !== undefined) faults.push({ at: placeOf(node), message });
+    const isAnchored = yaml.isScalar(node) || yaml.isSeq(node) || yaml.isMap(node);
+    if (isAnchored && node.anchor !== undefined) anchors.set(node.anchor, node);
   }
   return faults;
+}
+
+const placeOf = (node: Yaml.Node): number => node.range?.[0] ?? 0;
+
+/** `<<` takes a mapping, or a list of mappings. An alias without an anchor is reported by itself. */
+function mergeFaults(
+  yaml: Module,
+  { key, value }: Yaml.Pair,
+  anchors: ReadonlyMap<string, Yaml.Node>,
+): readonly Fault[] {
+  if (!yaml.isScalar(key) || typeof key.value !== "symbol" || key.tag !== undefined) return [];
+  const meant = (node: unknown): unknown =>
+    yaml.isAlias(node) ? (anchors.get(node.source) ?? node) : node;
+  const source = meant(value);
+  const parts: readonly unknown[] = yaml.isSeq(source) ? source.items : [source];
+  const isMergeable = (part: unknown): boolean => yaml.isMap(part) || yaml.isAlias(part);
+  return parts.every((part) => isMergeable(meant(part)))
+    ? []
+    : [{ at: placeOf(key), message: problems.merge }];
 }
 
 /** The parser's own search for repeated keys compares each key with all others. */
@@ -68,6 +95,9 @@ const oldNumber =
 export const problems = {
   tag: "JSON has no values with this tag",
   version: "this must be YAML 1.2",
+  alias:
+    "no anchor (&) of this name stands before this alias (*); put quotes around text that begins with *",
+  merge: "<< must be followed by a mapping, or by a list of mappings",
   key: "a key must be text: put quotes around it",
   repeated: "Map keys must be unique",
   number: "JSON has no such number",

@@ -141,6 +141,13 @@ test.each([
   ['a: "\\ud83d"', 4, /this text has half of a character/],
   ["%YAML 1.1\n---\na: n", 1, /this must be YAML 1\.2/],
   ["a: {b: &c {d: 1}, <<: *c, <<: *c}", 27, /Map keys must be unique/],
+  ["a: {b: *c, d: &c 1}", 8, /no anchor/],
+  ["a: [1, *c]", 8, /no anchor/],
+  ["a: {<<: *c}", 9, /no anchor/],
+  ["a: {<<: [*c]}", 10, /no anchor/],
+  ["a: {<<: text}", 5, /followed by a mapping/],
+  ["a: {b: &c [1], <<: *c}", 16, /followed by a mapping/],
+  ["a: {b: &c 1, <<: [{}, *c]}", 14, /followed by a mapping/],
 ] as const)(
   "%j is refused, because it would not arrive as it is written",
   async (text, column, reason) => {
@@ -175,8 +182,26 @@ test("a bomb of aliases is refused", async () => {
     (_, level) => `a${level + 1}: &a${level + 1} [${Array(9).fill(`*a${level}`).join(", ")}]`,
   );
   expect(await parse(`a0: &a0 [x]\n${lines.join("\n")}\n`)).toEqual({
-    problems: ["extra.yaml: cannot resolve its anchors and aliases."],
+    problems: [
+      "extra.yaml: cannot resolve its anchors and aliases: an alias stands for too much, or for what it is in.",
+    ],
   });
+});
+
+const nestedFlow = (levels: number): string => `a: ${"[".repeat(levels)}${"]".repeat(levels)}\n`;
+const chain = (links: number): string =>
+  Array.from(
+    { length: links },
+    (_, index) => `a${index + 1}: &a${index + 1} {b: *a${index}}\n`,
+  ).join("");
+
+test("a text is refused if its levels, or those of what its aliases stand for, are too many", async () => {
+  const tooDeep = { problems: ["extra.yaml: it is nested too deeply; 100 levels are allowed."] };
+  expect(await parse(nestedFlow(100))).toEqual(tooDeep);
+  expect(await parse(nestedFlow(3_000))).toEqual(tooDeep);
+  expect(await parse(`a0: &a0 ${nestedFlow(94).slice(3)}${chain(6)}`)).toEqual(tooDeep);
+  expect((await parse(nestedFlow(99))).problems).toBeUndefined();
+  expect((await parse(`a0: &a0 ${nestedFlow(94).slice(3)}${chain(5)}`)).problems).toBeUndefined();
 });
 
 test.each([
