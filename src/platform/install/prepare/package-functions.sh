@@ -163,7 +163,9 @@ with_retries() {
     fi
     if [ "$tries" -gt 3 ] || [ "$(uptime_now)" -gt "$deadline" ]; then
       tail -n 20 "$log" >&2
-      fail "installing $missing failed: $(grep . "$log" | tail -n 1)"
+      # apt-get update succeeds without any mirror, and apt-get install then knows no package.
+      cause=$(grep -m 1 '^W: Failed to fetch' "$log" || :)
+      fail "installing $missing failed: $(grep . "$log" | tail -n 1)${cause:+ ($cause)}"
     fi
     sleep 3
   done

@@ -113,6 +113,16 @@ gpgcheck=1
     expect(calls.length).toBe(3);
   });
 
+  test("a mirror that apt-get doesn't reach is named, although only the package is unknown then", async () => {
+    const lack = "W: Failed to fetch http://mirror/InRelease  Temporary failure resolving 'mirror'";
+    const update = `echo "${lack}"; echo 'W: Some index files failed to download.'`;
+    const apt = `case $* in *update*) ${update} ;; *) echo 'E: Unable to locate package bash' && exit 100 ;; esac`;
+    const { stderr } = await prepare(familyOf("Debian 12"), ["bash"], {
+      programs: { "apt-get": apt },
+    });
+    expect(stderr).toEndWith(`failed: E: Unable to locate package bash (${lack})\n`);
+  });
+
   /** As yum of CentOS 7 does by default; see its manual page yum.conf(5). */
   const forgivingYum = `case $* in *skip_missing_names_on_install=0*) echo 'Error: No package etdc available.' >&2 && exit 1 ;; esac
 echo 'No package etdc available.'`;
