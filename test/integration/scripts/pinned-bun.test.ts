@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile } from "node:fs/promises";
 import { arch, machine, platform, type } from "node:os";
 import { join } from "node:path";
+import { checkoutFiles } from "../../../scripts/checkout-files.ts";
 import { serveOnLoopback } from "../../support/loopback-server.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -95,6 +96,28 @@ test("a Bun that doesn't run here, can't be unpacked or stalls on its way is ref
   expect(stalled.stderr).toContain("--connect-timeout 30 --speed-limit 1000 --speed-time 60");
   for (const { status, target } of [strange, full, stalled])
     expect([status, await readdir(target)]).toEqual([1, []]);
+});
+
+test.each(["HUP", "INT", "TERM"])("%s leaves nothing of what was downloaded", async (signal) => {
+  await using ran = await run(checksumOf(state.package!), `curl() { kill -${signal} $$; }`);
+  expect(ran.status).toBeGreaterThan(128);
+  expect(await readdir(ran.target)).toEqual([]);
+});
+
+test("what builds something for the tests ends as orderly with its terminal as by a signal", async () => {
+  const root = join(import.meta.dir, "..", "..", "..");
+  const scripts = (await checkoutFiles(root)).filter((path) =>
+    /^(?:scripts|test)\/[^.]+$/.test(path),
+  );
+  const texts = await Promise.all(
+    scripts.map(async (path) => [path, await Bun.file(join(root, path)).text()] as const),
+  );
+  const orderly = texts.filter(
+    ([, text]) => text.startsWith("#!/bin/sh\n") && /^trap .* TERM\b/m.test(text),
+  );
+  expect(orderly.length).toBeGreaterThan(10);
+  const others = orderly.filter(([, text]) => !/^trap '.*exit .* HUP$/m.test(text));
+  expect(others.map(([path]) => path)).toEqual([]);
 });
 
 test("a lock file without a checksum is rejected", async () => {
