@@ -38,6 +38,7 @@ fetch() {
 url = "$BOOTSTRAP_URL/$1"
 END
     [ "$status" != 0 ] || return 0
+    [ "$status" != 23 ] || fail "$1 cannot be written to $fetched"
     if [ "$status" = 22 ] || [ "$(uptime_now)" -ge "$deadline" ]; then return 1; fi
     sleep 2
   done

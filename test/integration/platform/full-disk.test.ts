@@ -3,14 +3,16 @@
  * each here-document to a file.
  */
 import { expect, test } from "bun:test";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { secretsScript } from "../../../src/platform/cluster-secrets.ts";
 import { installPaths } from "../../../src/platform/install-paths.ts";
 import { layouts } from "../../../src/platform/layouts/find-layout.ts";
 import { logsScript, parseFrames } from "../../../src/platform/node-logs.ts";
 import { nodeScript, parseNodeReport } from "../../../src/platform/readiness/node-question.ts";
+import installFile from "../../../src/platform/folder/install.sh" with { type: "text" };
 import { intoFolder } from "../../support/install-machine.ts";
+import { serveOnLoopback } from "../../support/loopback-server.ts";
 import { runShell } from "../../support/prepare-machine.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 
@@ -62,3 +64,25 @@ test("the logs of the platform's units are sent", async () => {
   const found = parseFrames(await node.ask(script), ["platform-units.txt"]);
   expect(found.get("platform-units.txt")).toBe("a line of app\n");
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a platform's files that don't fit are an error at once, not the server's",
+  async () => {
+    await using folder = await scratchFolder();
+    await symlink("/dev/full", join(folder.path, "platform.tar.gz"));
+    const requests: string[] = [];
+    using server = serveOnLoopback(({ url }) => {
+      requests.push(url);
+      return new Response("x".repeat(100_000));
+    });
+    const [functions = ""] = installFile.split("\n# detect DETECTOR");
+    const lines = `cd "$1"; fetched=/fetched BOOTSTRAP_URL=http://127.0.0.1:${server.port}; sleep() { exit 7; }
+fetch platform.tar.gz || fail 'not provided'`;
+    const argv = ["bash", "-c", `${functions}\n${lines}`, "bash", folder.path];
+    const { status, stderr } = await runShell(argv, "", undefined);
+    expect([status, requests.length]).toEqual([1, 1]);
+    expect(stderr).toEndWith(
+      "Cannot install the platform: platform.tar.gz cannot be written to /fetched.\n",
+    );
+  },
+);
