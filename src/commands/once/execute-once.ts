@@ -178,7 +178,7 @@ async function useCluster(kind: BackendKind, input: Use, context: Context): Prom
 
 /**
  * Returns what writes the report, if the user wants one: of the cluster while it exists, or else of
- * what it has left. Only its first call writes.
+ * what it has left. Only its first call writes, and another one if that was interrupted.
  */
 function reporter(
   backend: PreparedCreate["backend"],
@@ -195,6 +195,7 @@ function reporter(
     // Another attempt follows, and has a report of its own.
     if (failure !== undefined && attempt?.isReady === false && !context.signal.aborted) return;
     state.isReported = true;
+    const wasRunning = !context.signal.aborted;
     const { tryToReport } = await import("../report/write-cluster-report.ts");
     const isGood = failure === undefined;
     const given = {
@@ -209,6 +210,8 @@ function reporter(
       result: { isGood, text: isGood ? "" : messageOf(failure) },
     };
     await tryToReport(backend, given, context);
+    // What an interrupt has ended is written once the machines have ended.
+    if (wasRunning && context.signal.aborted) state.isReported = false;
   };
 }
 

@@ -70,17 +70,24 @@ function factsOf(cluster: ClusterRecord): readonly (readonly [string, string])[]
   ];
 }
 
-/** Like `writeClusterReport`, for a command that has another result of its own: it only warns. */
+/**
+ * Like `writeClusterReport`, for a command that has another result of its own: it only warns. One
+ * that was interrupted before, as by a time limit of a CI system, has its report as well. An
+ * interrupt meanwhile ends this without a report.
+ */
 export async function tryToReport(
   backend: Backend<unknown>,
   given: ClusterReport,
   context: Context,
 ): Promise<void> {
+  const limit = AbortSignal.timeout(limitMs);
+  const wasInterrupted = context.signal.aborted;
+  const signal = wasInterrupted ? limit : AbortSignal.any([context.signal, limit]);
   try {
-    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(limitMs)]);
     await writeClusterReport(backend, given, context, signal);
     context.progress.note(`The report is in ${given.file}`);
   } catch (error) {
+    if (context.signal.aborted && !wasInterrupted) return;
     context.progress.warn(`The report could not be written: ${messageOf(error)}`);
   }
 }
