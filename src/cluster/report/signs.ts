@@ -25,7 +25,8 @@ export const signs: readonly Sign[] = [
   {
     id: "kernel-error",
     what: "kernel error",
-    shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault|Kernel panic/,
+    // A program's own has no comma or colon: "traps: app[7] general protection fault ip:…".
+    shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault[,:]|Kernel panic/,
     by: new Set(["kernel"]),
     words: "BUG at|BUG: |Oops: |general protection fault|kernel panic",
   },

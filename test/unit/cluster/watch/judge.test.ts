@@ -14,6 +14,12 @@ test.each([
   ["systemd", "app.service: Failed with result 'oom-kill'.", "oom"],
   ["kernel", "kernel BUG at mm/slub.c:1", "kernel-error"],
   ["kernel", "Oops: 0002 [#1] SMP", "kernel-error"],
+  ["kernel", "general protection fault: 0000 [#1] SMP", "kernel-error"],
+  [
+    "kernel",
+    "general protection fault, probably for non-canonical address 0x1: 0000 [#1]",
+    "kernel-error",
+  ],
   ["systemd-coredump", "Process 9 (app) of user 0 dumped core.", "core-dump"],
   ["systemd", "app.service: Main process exited, code=dumped, status=6/ABRT", "core-dump"],
   ["systemd", "app.service: Main process exited, code=killed, status=9/KILL", "failed-unit"],
@@ -30,6 +36,7 @@ test.each([
 
 test.each([
   ["app", "Out of memory: Killed process 812 (java)"],
+  ["kernel", "traps: app[7] general protection fault ip:7f3a sp:7ffe error:0 in libc.so.6[7f3a+1]"],
   ["sudo", "root : COMMAND=/bin/sh -c echo oops"],
   ["cluster-e2e", "fault oops begins"],
   ["sshd", "oops: Connection from 10.0.0.1 port 49878: Broken pipe [preauth]"],
