@@ -51,8 +51,8 @@ const kindCounter =
 /** The lines of one log that `notice` would look at. */
 export function telling(lines: readonly LogLine[]): readonly LogLine[] {
   const isOneOfFew = kindCounter(mostOfKind);
-  return lines.filter(({ text }) => {
-    const sign = signOf(text);
+  return lines.filter((line) => {
+    const sign = signOf(line);
     return sign !== undefined && isOneOfFew(sign.id);
   });
 }
@@ -75,7 +75,7 @@ export async function notice(
   const last = windows.slice(-mostWindows);
   const isOneOfFew = kindCounter(mostComparisons / Math.max(1, last.length));
   const judge = (line: LogLine): void => {
-    const sign = signOf(line.text);
+    const sign = signOf(line);
     const own = `${line.node} ${sign?.id}`;
     if (sign === undefined || !isOneOfFew(own)) return;
     const explanation = explanationOf(sign.id, line, last);

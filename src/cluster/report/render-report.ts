@@ -214,11 +214,7 @@ function renderLog(
   const take = (index: number, most: number): number => {
     const line = lines[index];
     if (line === undefined || used.bytes >= most || rendered[index] !== undefined) return 0;
-    const text = renderLine(
-      line,
-      span.startMs,
-      errors.has(line) || signOf(line.text) !== undefined,
-    );
+    const text = renderLine(line, span.startMs, errors.has(line) || signOf(line) !== undefined);
     const bytes = Buffer.byteLength(text) + 1;
     // The rest is hardly ever enough for another line, and a million may follow.
     if (used.bytes + bytes > most) {

@@ -29,7 +29,7 @@ export function thinner(
     const used = { errors: 0, near: 0 };
     const kept = sorted.filter((line, index) => {
       if (index === 0 || index >= sorted.length - newest) return true;
-      if (isError(line.text) || signOf(line.text)) return (used.errors += 1) <= mostOthers;
+      if (isError(line.text) || signOf(line)) return (used.errors += 1) <= mostOthers;
       return isNear(line.ms) && (used.near += 1) <= mostOthers;
     });
     onDropped(lines.length - kept.length);

@@ -1,5 +1,6 @@
 /** What lines of logs mean, by their words. */
 import type { Noticeable } from "../../platform/faults/fault-kind.ts";
+import type { LogLine } from "../logs/log-lines.ts";
 
 interface Sign {
   readonly id: Noticeable;
@@ -8,6 +9,8 @@ interface Sign {
   readonly shape: RegExp;
   /** The programs whose lines in a journal say so while a command runs. Absent: none. */
   readonly by?: ReadonlySet<string>;
+  /** Other logs that may say so. Absent: all logs, also by other programs, which quote such lines. */
+  readonly alsoIn?: RegExp;
   /** Selects such lines on a node: a POSIX extended regular expression that ignores case. `shape` decides. */
   readonly words?: string;
 }
@@ -28,6 +31,7 @@ export const signs: readonly Sign[] = [
     // A program's own has no comma or colon: "traps: app[7] general protection fault ip:…".
     shape: /kernel BUG at|\bBUG: |\bOops: |general protection fault[,:]|Kernel panic/,
     by: new Set(["kernel"]),
+    alsoIn: /^console/,
     words: "BUG at|BUG: |Oops: |general protection fault|kernel panic",
   },
   {
@@ -58,8 +62,11 @@ export const signs: readonly Sign[] = [
   },
 ];
 
-export const signOf = (text: string): Sign | undefined =>
-  signs.find(({ shape }) => shape.test(text));
+export const signOf = ({ unit, text }: Pick<LogLine, "unit" | "text">): Sign | undefined =>
+  signs.find(
+    ({ shape, by, alsoIn }) =>
+      (alsoIn === undefined || by?.has(unit) === true || alsoIn.test(unit)) && shape.test(text),
+  );
 
 const errorShape =
   /\b(?:error|errors|fatal|panic|failed|failure|critical|traceback|exception|segfault|refused|denied|unreachable|split.?brain)\b|\b(?:lost|no|without|loses) (?:the |a )?(?:leader|quorum|majority)\b/i;

@@ -56,3 +56,13 @@ test("what nothing explains is noticed behind thousands of lines that a fault ex
     [10_000, "disk"],
   ]);
 });
+
+test("only the kernel's own words are an error of the kernel", async () => {
+  const text = "Oops: 0002 [#1] SMP";
+  const line = (unit: string) => ({ ms: 0, node: `${unit}_0`, unit, text });
+  const found = await notice(["app", "kernel", "console"].map(line), [], neverAborted);
+  expect(found.map(({ line: { unit }, what }) => [unit, what])).toEqual([
+    ["kernel", "kernel error"],
+    ["console", "kernel error"],
+  ]);
+});

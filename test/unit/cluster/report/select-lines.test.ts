@@ -11,7 +11,7 @@ const line = (second: number, text = "fine") => ({
 test("of a long log there remain errors, signs, what is near a moment, and the newest lines", () => {
   const log = Array.from({ length: 30_000 }, (_, second) => line(second));
   log[100] = line(100, "connection refused");
-  log[200] = line(200, "Oops: 0002 [#1] SMP");
+  log[200] = { ...line(200, "Oops: 0002 [#1] SMP"), unit: "kernel" };
   const dropped: number[] = [];
   const kept = thinner([300_000], 10, (count) => void dropped.push(count))(log);
   const seconds = kept.map(({ ms = 0 }) => ms / 1000);
