@@ -14,7 +14,9 @@ export interface TestCase {
 /** Of one file. The timeline has a place for fewer, and says so. */
 export const mostCases = 20_000;
 const longestTag = 20_000;
-const tag = /^<(testsuite|\/?testcase|failure|error|skipped)\b((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/;
+/** A message may be longer than a tag may be here, and `$` is where it is cut. */
+const tag =
+  /^<(testsuite|\/?testcase|failure|error|skipped)\b((?:[^<>"']|"[^"<]*(?:"|$)|'[^'<]*(?:'|$))*)(?:>|$)/;
 const hidden = [
   ["<!--", "-->"],
   ["<![CDATA[", "]]>"],
@@ -93,18 +95,20 @@ function* tagsOf(xml: string): Generator<{ readonly name: string; readonly given
 
 const attributesOf = (text: string): ReadonlyMap<string, string> =>
   new Map(
-    [...text.matchAll(/([a-z]{1,20})=("[^"]*"|'[^']*')/g)].map(([, name = "", value = ""]) => [
-      name,
-      value
-        .slice(1, -1)
-        .replaceAll(
-          /&(?:(lt|gt|quot|apos|amp)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g,
-          (whole, entity: string | undefined, decimal: string, hex: string) =>
-            entity === undefined
-              ? characterOf(decimal === undefined ? parseInt(hex, 16) : Number(decimal), whole)
-              : (entities[entity] ?? ""),
-        ),
-    ]),
+    [...text.matchAll(/([a-z]{1,20})=("[^"]*(?:"|$)|'[^']*(?:'|$))/g)].map(
+      ([, name = "", value = ""]) => [
+        name,
+        value
+          .slice(1, -1)
+          .replaceAll(
+            /&(?:(lt|gt|quot|apos|amp)|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g,
+            (whole, entity: string | undefined, decimal: string, hex: string) =>
+              entity === undefined
+                ? characterOf(decimal === undefined ? parseInt(hex, 16) : Number(decimal), whole)
+                : (entities[entity] ?? ""),
+          ),
+      ],
+    ),
   );
 
 const characterOf = (code: number, otherwise: string): string =>

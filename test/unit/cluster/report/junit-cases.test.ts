@@ -80,3 +80,16 @@ test("a JUnit file with too many cases is cut, and the report says so", async ()
   expect(cases).toHaveLength(20_000);
   expect(gaps).toEqual(["a.xml: the test cases after the first 20000"]);
 });
+
+test("a failure whose message is long has failed its case", () => {
+  const long = "x ".repeat(20_000);
+  const xml = `<testsuite name="etcd"><testcase name="a"><failure message="no leader &gt; ${long}" type="E">b</failure></testcase>
+    <testcase name="b" file="${long}"><skipped/></testcase><testcase name="c"/></testsuite>`;
+  const cases = readCases(xml, { startMs: 0, endMs: 1 });
+  expect(cases.map(({ name, hasFailed, isSkipped }) => [name, hasFailed, isSkipped])).toEqual([
+    ["a", true, false],
+    ["b", false, true],
+    ["c", false, false],
+  ]);
+  expect(cases[0]?.failure).toStartWith("no leader > x x");
+});
