@@ -24,7 +24,8 @@ main() {
   wait
 }
 
+# iputils says "rtt min/avg/max/mdev", inetutils "round-trip min/avg/max/stddev", and busybox "round-trip min/avg/max".
 try_link() {
-  took=$(ping -q -c "$TRIES" -i 0.2 -W "$LIMIT" "$1" 2>/dev/null | sed -n 's|^rtt min/avg/max/mdev = \([0-9.]*\)/.*|\1|p' || :)
+  took=$(ping -q -c "$TRIES" -i 0.2 -W "$LIMIT" "$1" 2>/dev/null | sed -n 's|^r[a-z-]* min/avg/max[a-z/]* = \([0-9.]*\)/.*|\1|p' || :)
   printf 'link=%s %s\n' "$1" "${took:-lost}"
 }

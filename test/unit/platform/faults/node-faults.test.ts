@@ -45,6 +45,21 @@ test("what a node observed is read, and whatever has another form is skipped", (
   });
 });
 
+test.each([
+  ["iputils", "rtt min/avg/max/mdev = 0.123/0.130/0.140/0.007 ms", 0.123],
+  ["old iputils", "rtt min/avg/max/mdev = 0.123/0.130/0.140/0.007 ms, pipe 2", 0.123],
+  ["inetutils", "round-trip min/avg/max/stddev = 0.123/0.130/0.140/0.007 ms", 0.123],
+  ["busybox", "round-trip min/avg/max = 0.123/0.130/0.140 ms", 0.123],
+  ["any, without an answer", "3 packets transmitted, 0 packets received", undefined],
+])("a round trip is read from the ping of %s", async (_name, summary, ms) => {
+  const script = `ping() { echo '${summary}'; }
+${await observeScript({ links: ["10.0.0.2"], limitSeconds: 1, tries: 1 })}
+main 10.0.0.2`;
+  const child = Bun.spawn(["sh", "-e", "-c", script], { stdout: "pipe", stderr: "inherit" });
+  const { linksMs } = parseObservation(await new Response(child.stdout).text());
+  expect([...linksMs]).toEqual([["10.0.0.2", ms]]);
+});
+
 test.each(faultKinds)("the scripts of %s are ones that a shell reads", async (kind) => {
   const measure = { NAME: "it's" };
   const scripts = [
