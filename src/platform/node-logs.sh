@@ -5,6 +5,9 @@
 # log, PLATFORM_BYTES of all that the lists name and of an upgrade's logs, STATUS_BYTES, UNITS_BYTES, DUMPS_BYTES and
 # JOURNAL_LINES; AGO, not empty to get only the journals' lines of the last AGO seconds. Journals hold all boots.
 
+# The lines of systemctl's status have no time zone.
+TZ=UTC
+export TZ
 # Before version 234, systemd has no microseconds in this form.
 form=short-iso-precise
 journalctl -q -n 0 -o "$form" >/dev/null 2>&1 || form=short-iso
