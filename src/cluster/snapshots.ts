@@ -1,7 +1,7 @@
 import type { Backend, Snapshots } from "../backend/contract.ts";
 import type { SnapshotFile, SnapshotRecord } from "../model/snapshot.ts";
 import { ClusterError } from "../errors.ts";
-import type { ClusterRecord } from "../model/cluster-record.ts";
+import { type ClusterRecord, nodeReference } from "../model/cluster-record.ts";
 import { closeMasterConnections } from "../ssh/session/master-connection.ts";
 import type { Work } from "../system/runtime.ts";
 import type { Course, NewEvent } from "../model/event.ts";
@@ -32,8 +32,14 @@ export async function createSnapshot(
 }
 
 const eventsOf =
-  (action: string, name: string) =>
-  (course: Course): NewEvent => ({ kind: "snapshot", action, name, course });
+  (action: string, name: string, nodes?: readonly string[]) =>
+  (course: Course): NewEvent => ({
+    kind: "snapshot",
+    action,
+    name,
+    ...(nodes !== undefined && { nodes }),
+    course,
+  });
 
 /**
  * Writes a snapshot to a file. Throws `snapshot-not-found`, `snapshot-unusable`, `bad-usage`,
@@ -88,7 +94,8 @@ export async function restoreSnapshot(
 ): Promise<ClusterRecord> {
   const snapshots = snapshotsOf(backend);
   const restore = async (before: ClusterRecord): Promise<ClusterRecord> => {
-    await recording(before.directory, eventsOf("restore", name), work, async () =>
+    const events = eventsOf("restore", name, before.nodes.map(nodeReference));
+    await recording(before.directory, events, work, async () =>
       snapshots.restore(before, name, work.signal),
     );
     // The nodes know nothing of connections that were opened after the snapshot.

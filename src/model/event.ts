@@ -51,7 +51,8 @@ const kinds = {
   /** The command line that made the cluster, secrets masked. */
   command: { line: text },
   upgrade: { version: text, course },
-  snapshot: { action: text, name: text, course },
+  /** `nodes`: those that are put back. */
+  snapshot: { action: text, name: text, nodes: read.optional(nodes), course },
   clock: { node, offsetMs: read.number },
   /** `explanation`: why it doesn't count, a fault's description or the option that ignores it. */
   noticed: {

@@ -116,7 +116,8 @@ export const explanationOf = (
 export function windowsOf(events: readonly ClusterEvent[], untilMs: number): readonly Window[] {
   const windows: { -readonly [Key in keyof Window]: Window[Key] }[] = [];
   const open = new Map<string, (typeof windows)[number]>();
-  for (const event of events) {
+  for (const each of events) {
+    const event = restoreAsPower(each);
     if (event.kind !== "fault" && event.kind !== "power") continue;
     const ms = Date.parse(event.at);
     const isFault = event.kind === "fault";
@@ -143,6 +144,19 @@ export function windowsOf(events: readonly ClusterEvent[], untilMs: number): rea
   return windows;
 }
 
-const bootingActions = /^(?:Start|Restart|Resume)$/;
+const bootingActions = /^(?:Start|Restart|Resume|Restore)\b/;
+
+/** A snapshot that is restored sets clocks as Resume does, or boots the nodes as Restart does. */
+const restoreAsPower = (event: ClusterEvent): ClusterEvent =>
+  event.kind === "snapshot" && event.action === "restore"
+    ? {
+        at: event.at,
+        kind: "power",
+        action: `Restore ${event.name}`,
+        nodes: event.nodes ?? [],
+        course: event.course,
+      }
+    : event;
+
 /** How long a power change takes at most, with a translated processor, and how long nodes boot once it is done. */
 const [powerMs, bootMs] = [20 * 60_000, 45_000];

@@ -5,6 +5,7 @@ import { generateKeyPair } from "../../../src/ssh/keys.ts";
 import { createKnownHosts } from "../../../src/ssh/openssh-files.ts";
 import type { ClusterRecord, NodeRecord } from "../../../src/model/cluster-record.ts";
 import { creationFiles } from "../../../src/store/creation-folder.ts";
+import { readEvents } from "../../../src/store/events.ts";
 import { scratchFolder } from "../../support/scratch-folder.ts";
 import { wireKey } from "../../support/ssh-options.ts";
 import {
@@ -40,6 +41,24 @@ test("without the cluster's key, a restore ends when the nodes run, and says so"
   expect([restored, steps]).toEqual([["installed"], []]);
   expect(told).toEqual([
     "This computer doesn't have the cluster's key, so it does not wait for logins to the nodes.",
+  ]);
+});
+
+test("a restore names the nodes that it puts back, for those who watch them", async () => {
+  await using folder = await scratchFolder();
+  const node = { id: "0", role: "agent", index: 0, state: "running" } as NodeRecord;
+  const own = { ...exampleCluster([node], "oss"), directory: folder.path };
+  const backend = {
+    name: "container",
+    find: async () => own,
+    local: { snapshots: { restore: async () => {} } },
+  } as unknown as Backend<unknown>;
+  const work = { environment: {}, clock: systemClock, progress: silentProgress, signal };
+  await restoreSnapshot(work, backend, snapshot);
+  const event = { kind: "snapshot", action: "restore", name: "installed", nodes: ["agent_0"] };
+  expect(await readEvents(folder.path)).toMatchObject([
+    { ...event, course: "begun" },
+    { ...event, course: "done" },
   ]);
 });
 

@@ -66,3 +66,22 @@ test("only the kernel's own words are an error of the kernel", async () => {
     ["console", "kernel error"],
   ]);
 });
+
+test("a snapshot that is restored explains that nodes boot, that clocks jump, and what fails then", () => {
+  const restore = (seconds: number, course: "begun" | "done") =>
+    ({
+      at: at(seconds),
+      kind: "snapshot",
+      action: "restore",
+      name: "ready",
+      nodes: ["master_0"],
+      course,
+    }) satisfies ClusterEvent;
+  const events = [restore(0, "begun"), restore(20, "done")];
+  const explanations = (["reboot", "clock-jump", "failed-unit", "oom"] as const).map((sign) =>
+    explanationOf(sign, { node: "master_0", ms: 30_000 }, windowsOf(events, 30_000)),
+  );
+  expect(explanations).toEqual(["Restore ready", "Restore ready", "Restore ready", undefined]);
+  const create = events.map((event) => ({ ...event, action: "create" }));
+  expect(windowsOf(create, 30_000)).toEqual([]);
+});
