@@ -179,12 +179,13 @@ function nodesLooker(
     const found = await find(signal).catch(() => undefined);
     const events = await readEvents(directory);
     for (const { status } of watched) {
-      const node = found?.nodes.find(({ id }) => id === status.node.id);
+      const [name, ms] = [nodeReference(status.node), clock.now()];
+      // The machine may be another one, as after the restore of a container's snapshot.
+      const node = found?.nodes.find((each) => nodeReference(each) === name);
       if (node === undefined) continue;
       const wasOff = isOff(status);
       status.node = node;
       if (wasOff || !isOff(status)) continue;
-      const [name, ms] = [nodeReference(node), clock.now()];
       const known = events.findLast((event) => event.kind === "node" && event.node === name);
       if (known?.kind === "node" && known.state === node.state) continue;
       const text = `the node is ${node.state}`;

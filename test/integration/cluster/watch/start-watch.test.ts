@@ -49,6 +49,8 @@ interface Given {
   readonly hasMeter?: boolean;
   /** Whether the backend never answers the first question. */
   readonly isSlow?: boolean;
+  /** Whether the backend has other machines now, as after a restore. */
+  readonly hasOtherIds?: boolean;
 }
 
 async function openCluster({
@@ -56,6 +58,7 @@ async function openCluster({
   clock = systemClock,
   hasMeter,
   isSlow,
+  hasOtherIds,
   ...given
 }: Given = {}) {
   const scratch = await scratchFolder();
@@ -86,6 +89,7 @@ async function openCluster({
     ...cluster,
     nodes: cluster.nodes.map((node, index) => ({
       ...node,
+      id: hasOtherIds === true ? `${node.id}-again` : node.id,
       state: states.get(index) ?? node.state,
     })),
   });
@@ -251,6 +255,16 @@ test.skipIf(machinesLack !== undefined)(
     await stop(1);
     expect(shown(await watch.end())).toEqual(["master_0 reboot the node is stopped"]);
     expect(opened.notes.join("\n")).not.toContain("was not watched");
+  },
+);
+
+test.skipIf(machinesLack !== undefined)(
+  `a node is found again whose machine is another one (${machinesLack ?? "here"})`,
+  async () => {
+    await using opened = await openCluster({ hasOtherIds: true });
+    await opened.stop(1);
+    await opened.untilTold("the node is stopped");
+    expect(shown(await opened.watch.end())).toEqual(["agent_0 reboot the node is stopped"]);
   },
 );
 
