@@ -21,9 +21,10 @@ export const signs: readonly Sign[] = [
     id: "oom",
     what: "out of memory",
     shape:
-      /out of memory: kill|oom-kill:|invoked oom-killer|killed by the OOM killer|result 'oom-kill'/i,
+      /out of memory(?: \(oom_kill_allocating_task\))?: kill|oom-kill:|invoked oom-killer|killed by the OOM killer|result 'oom-kill'/i,
     by: new Set(["kernel", "systemd", "systemd-oomd"]),
-    words: "out of memory: kill|by the oom killer|result 'oom-kill'",
+    words:
+      "out of memory( [(]oom_kill_allocating_task[)])?: kill|by the oom killer|result 'oom-kill'",
   },
   {
     id: "kernel-error",

@@ -10,6 +10,7 @@ const patterns = {
 test.each([
   ["kernel", "Out of memory: Killed process 812 (java) total-vm:4kB", "oom"],
   ["kernel", "Memory cgroup out of memory: Kill process 7 (x) score 9", "oom"],
+  ["kernel", "Out of memory (oom_kill_allocating_task): Killed process 7 (x)", "oom"],
   ["systemd", "app.service: A process of this unit has been killed by the OOM killer.", "oom"],
   ["systemd", "app.service: Failed with result 'oom-kill'.", "oom"],
   ["kernel", "kernel BUG at mm/slub.c:1", "kernel-error"],
