@@ -126,7 +126,7 @@ checks(
       { path, withoutBase: false, ...how },
       neverAborted,
     );
-    expect(told).toContain("The file does not hold the volumes of this computer: /:/host:ro");
+    expect(told).toContain("The file does not hold what nodes mount from outside: /:/host:ro");
   },
 );
 
