@@ -198,8 +198,8 @@ test("what a node or a container lacks is an error that says so, and nothing is 
   const lacking = await fault("partition --between agent_0");
   await onNode("agent_0", "mv /root/nft /usr/sbin/nft");
   expect(lacking).toMatchObject({
-    status: 1,
-    stderr: expect.stringMatching(/agent_0: .*nftables/),
+    status: 5,
+    stderr: expect.stringMatching(/agent_0.*: nft and iptables are missing.*nftables/),
   });
   expect(await isReachable()).toBe(true);
   const clock = await fault("clock master_0 --offset +1h");

@@ -19,14 +19,23 @@ export const unlessAway = async (request: FaultRequest, started: Promise<void>):
 
 /**
  * Throws `machine-not-set-up` if a node's kernel can't have the fault, and `remote-command-failed` if nothing could tell
- * the nodes with the fault from what they were like before.
+ * the nodes with the fault from what they were like before. The nodes' names are in the order of `before`.
  */
-export function assertCanShow({ kind }: FaultRequest, before: readonly Observed[]): void {
-  const [lack] = before.flatMap(({ measured }) => measured.get("lack") ?? []);
-  if (lack !== undefined)
-    throw new ClusterError("machine-not-set-up", `Cannot begin: ${outsideLine(lack, 400)}.`, {
-      facts: { fault: kind },
-    });
+export function assertCanShow(
+  { kind }: FaultRequest,
+  before: readonly Observed[],
+  names: readonly string[],
+): void {
+  const lacks = before.map(({ measured }) => measured.get("lack"));
+  const lack = lacks.find((each) => each !== undefined);
+  if (lack !== undefined) {
+    const nodes = names.filter((_, place) => lacks[place] === lack);
+    throw new ClusterError(
+      "machine-not-set-up",
+      `Cannot begin on ${nodes.join(", ")}: ${outsideLine(lack, 400)}.`,
+      { facts: { fault: kind, nodes } },
+    );
+  }
   const { canShow, state } = faultRows[kind];
   if (canShow?.(before) ?? true) return;
   throw new ClusterError(

@@ -98,7 +98,7 @@ export async function beginFault(
   using step = progress.start("Begin fault", description);
   const effect = await planEffect(request, session, signal);
   const before = await onEach(observe);
-  assertCanShow(request, before);
+  assertCanShow(request, before, nodes);
   recordCourse("begun");
   let endMs = 0;
   try {

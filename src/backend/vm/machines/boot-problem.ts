@@ -1,4 +1,4 @@
-import { open, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { runCommand } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
@@ -216,9 +216,10 @@ export const neverBoots = (error: unknown): boolean =>
 async function readEnd(
   path: string,
 ): Promise<{ readonly text: string; readonly writtenMs: number } | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) return undefined;
-  await using file = await open(path, "r");
+  // Somebody may destroy the cluster at any moment.
+  await using file = await open(path, "r").catch(() => undefined);
+  if (file === undefined) return undefined;
+  const found = await file.stat();
   const buffer = Buffer.alloc(Math.min(found.size, readBytes));
   const { bytesRead } = await file.read(buffer, 0, buffer.length, found.size - buffer.length);
   return { text: buffer.toString("utf8", 0, bytesRead), writtenMs: found.mtimeMs };

@@ -227,12 +227,14 @@ test("a fault that does not show at once is looked for again, for a limited time
 });
 
 test("a node that cannot have the fault is a fault of the computer", async () => {
-  assertCanShow(slow, [observed()]);
+  assertCanShow(slow, [observed()], ["agent_0"]);
   const lacking = observed({ measured: new Map([["lack", "no sch_netem"]]) });
-  expect(await failureOf((async () => assertCanShow(slow, [observed(), lacking]))())).toMatchObject(
-    {
-      id: "machine-not-set-up",
-      message: "Cannot begin: no sch_netem.",
-    },
-  );
+  expect(
+    await failureOf(
+      (async () => assertCanShow(slow, [observed(), lacking], ["agent_0", "agent_1"]))(),
+    ),
+  ).toMatchObject({
+    id: "machine-not-set-up",
+    message: "Cannot begin on agent_1: no sch_netem.",
+  });
 });
