@@ -98,7 +98,8 @@ async function runBunTest(
   const started = performance.now();
   await Promise.all([child.stdout, child.stderr].map(async (stream) => follow(stream, output)));
   const status = await child.exited;
-  running.delete(child);
+  // What an interrupt ends is told of by `endBy`, which ends this process too.
+  if (!running.delete(child)) return await new Promise(() => {});
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   process.stderr.write(
     `\n${tidied(output.text)}${name}: ended with ${status} after ${seconds} s\n`,
@@ -178,6 +179,7 @@ async function runAgain(ran: readonly Ran[], tier: Tier, reports: string): Promi
 /** Ends the tests as well, which a signal to this process alone doesn't reach, prints how far they were, and keeps what has failed. */
 async function endBy(signal: NodeJS.Signals): Promise<void> {
   const all = [...running];
+  running.clear();
   for (const [child] of all) child.kill(signal);
   for (const [, run] of all) {
     const failed = failedIn(run.text);
