@@ -98,7 +98,7 @@ async function runBunTest(
   const started = performance.now();
   await Promise.all([child.stdout, child.stderr].map(async (stream) => follow(stream, output)));
   const status = await child.exited;
-  // What an interrupt ends is told of by `endBy`, which ends this process too.
+  // `endBy` reports the files that an interrupt ends, and then ends this process.
   if (!running.delete(child)) return await new Promise(() => {});
   const seconds = ((performance.now() - started) / 1_000).toFixed(1);
   process.stderr.write(

@@ -9,6 +9,7 @@ import {
 import { scopeVariable } from "../../model/option-schema.ts";
 import { layouts } from "../../platform/layouts/find-layout.ts";
 import { loginVariables } from "../../platform/test-environment.ts";
+import { heldText } from "../../ssh/session/held-output.ts";
 import { isLoopback } from "../../ssh/openssh-files.ts";
 import { ownedTemporaryFolder } from "../../system/files/owned-folder.ts";
 import { writePrivateFile } from "../../system/files/private-file.ts";
@@ -73,9 +74,7 @@ export async function runLocal(
       return onOutput(stream, chunk);
     });
   const onHeld = (status: number): void =>
-    work.progress.note(
-      `The command has ended with status ${status}. A process that it started still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
-    );
+    work.progress.note(`The command ${heldText(status, "A process that it started")}`);
   const run = { ...request, onOutput: see, onHeld, argv, environment };
   const status = await runForeground(run, work.signal);
   recorder.end([status]);

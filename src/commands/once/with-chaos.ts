@@ -14,8 +14,8 @@ export const chaosTitle = (chaos: ChaosOptions | undefined): string =>
 
 /**
  * Runs a command while faults begin and heal. When it has ended, heals the present fault, unless that is to be
- * abandoned. Warns at once if the faults fail, and at the end of a success that no fault preceded. Resolves with the command's status. Throws why the
- * faults failed, or the cluster did not recover, unless the command failed as well.
+ * abandoned. Warns at once if the faults fail, and at the end if the command succeeded before a fault showed. Resolves
+ * with the command's status. Throws why the faults failed, or the cluster did not recover, unless the command failed as well.
  */
 export async function withChaos(
   backend: Backend<unknown>,

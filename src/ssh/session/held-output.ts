@@ -34,9 +34,7 @@ export function noteHeldOutput({ name, ended, run, clock, progress }: Watched): 
     const names = outsideLines(stdout, mostHolders).join(", ");
     const holders =
       names === "" ? "A process that it started" : `A process that it started (${names})`;
-    progress.note(
-      `${name}: the command has ended with status ${status}. ${holders} still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`,
-    );
+    progress.note(`${name}: the command ${heldText(status, holders)}`);
   };
   const watch = async (): Promise<void> => {
     const end = await orAborted(ended, over.signal);
@@ -46,6 +44,10 @@ export function noteHeldOutput({ name, ended, run, clock, progress }: Watched): 
   watch().catch(() => {});
   return { [Symbol.dispose]: () => over.abort(new Error("the command is over")) };
 }
+
+/** What a command did whose output another process keeps open, after its name. */
+export const heldText = (status: number, holder: string): string =>
+  `has ended with status ${status}. ${holder} still holds its output open; waiting until that ends too. Redirect such a process's output to avoid this.`;
 
 const mostHolders = 5;
 const heldOutputMs = 5_000;

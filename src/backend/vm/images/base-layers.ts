@@ -140,9 +140,11 @@ export async function readUnchanged<Below>(
   const { hex: sha256, information } = await readHash(path, "sha256", signal);
   const identity = identityIn(information);
   const recorded = base.find((layer) => layer.path === path);
-  const sum = recorded?.sum ?? { algorithm: "sha256", hex: sha256 };
+  const sum: Sum = recorded?.sum ?? { algorithm: "sha256", hex: sha256 };
   const isKnown =
-    recorded === undefined || recorded.identity === identity || (await hasSum(path, sum, signal));
+    recorded === undefined ||
+    recorded.identity === identity ||
+    (sum.algorithm === "sha256" ? sum.hex === sha256 : await hasSum(path, sum, signal));
   const below = await readBelow();
   const isSame = (await identityOf(path).catch(() => undefined)) === identity;
   if (isKnown && isSame) return { bytes: Number(information.size), sha256, below };

@@ -6,19 +6,7 @@ import { findSource } from "../../../../support/find-source.ts";
 import { failureOf } from "../../../../support/failure-of.ts";
 import { serveOnLoopback } from "../../../../support/loopback-server.ts";
 import { scratchFolder } from "../../../../support/scratch-folder.ts";
-
-const keys = {
-  AccessKeyId: "AKROLE",
-  SecretAccessKey: "s",
-  Token: "t",
-  Expiration: "2099-01-01T00:00:00Z",
-};
-const identity = {
-  accessKeyId: "AKROLE",
-  secretAccessKey: "s",
-  sessionToken: "t",
-  expiration: new Date(keys.Expiration),
-};
+import { identity, keys } from "./role-credentials.ts";
 
 const ask = async (url: string, more: Readonly<Record<string, string>> = {}) =>
   (await findSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: url, ...more })).provide();
