@@ -1,7 +1,8 @@
-import { open } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { ClusterError } from "../../../errors.ts";
 import { runCommand } from "../../../references.ts";
 import { outside } from "../../../outside-text.ts";
+import { readTail } from "../../../system/files/read-text.ts";
 import { plainLine, withoutFullStop } from "../../../system/printable.ts";
 import type { Clock } from "../../../system/runtime.ts";
 import type { Architecture } from "../qemu/architecture.ts";
@@ -203,24 +204,13 @@ async function findBootProblem(
   boots: Boots,
   clock: Pick<Clock, "now">,
 ): Promise<BootProblem | undefined> {
-  const found = await readEnd(files.console);
-  return (
-    found && bootProblemIn(found.text, { hostname, quietMs: clock.now() - found.writtenMs, boots })
-  );
+  const text = await readTail(files.console, readBytes);
+  // Somebody may destroy the cluster at any moment.
+  const found = await stat(files.console).catch(() => undefined);
+  if (text === "" || found === undefined) return undefined;
+  return bootProblemIn(text, { hostname, quietMs: clock.now() - found.mtimeMs, boots });
 }
 
 /** Whether the error is that of `assertBoots`. A machine that boots again would end in the same way. */
 export const neverBoots = (error: unknown): boolean =>
   error instanceof ClusterError && error.facts["boots"] === false;
-
-async function readEnd(
-  path: string,
-): Promise<{ readonly text: string; readonly writtenMs: number } | undefined> {
-  // Somebody may destroy the cluster at any moment.
-  await using file = await open(path, "r").catch(() => undefined);
-  if (file === undefined) return undefined;
-  const found = await file.stat();
-  const buffer = Buffer.alloc(Math.min(found.size, readBytes));
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, found.size - buffer.length);
-  return { text: buffer.toString("utf8", 0, bytesRead), writtenMs: found.mtimeMs };
-}

@@ -4,6 +4,7 @@ import { open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClusterError } from "../../../errors.ts";
 import { shellText } from "../../../ssh/shell-text.ts";
+import { readTail } from "../../../system/files/read-text.ts";
 import { runProgram, systemEnvironment } from "../../../system/processes/run-program.ts";
 import consoleSinkFile from "./console-sink.sh" with { type: "text" };
 import { startLine } from "./boot-problem.ts";
@@ -104,18 +105,10 @@ export async function clusterConsoleOutput(
 }
 
 async function qemuLog(directory: string, node: NodeRecord): Promise<NamedText> {
-  const text = await endOf(machineFiles(directory, node).qemuLog).catch(() => "");
+  // A QEMU may write a lot.
+  const text = await readTail(machineFiles(directory, node).qemuLog, mostBytes);
   return { name: `${nodeReference(node)}.qemu.txt`, text };
 }
 
 export const consoleOutput = async (directory: string, node: NodeRecord): Promise<string> =>
   readConsole(machineFiles(directory, node).folder, mostBytes);
-
-/** A QEMU may write a lot, so this reads only the end. */
-async function endOf(path: string): Promise<string> {
-  await using file = await open(path, "r");
-  const { size } = await file.stat();
-  const buffer = Buffer.alloc(Math.min(size, mostBytes));
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
-  return buffer.toString("utf8", 0, bytesRead);
-}
