@@ -71,7 +71,7 @@ test("a first master that names 20,000 secrets stops nothing, and uncovers nothi
   );
   try {
     for (const words of [
-      ["wait", "--timeout", "30s"],
+      ["wait", "--timeout", "10m"],
       ["logs", "--output-dir", join(containers().folder, "flooded")],
     ]) {
       const ran = await containers().run([...words, "-vvv", "-c", id()]);

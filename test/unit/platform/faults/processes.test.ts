@@ -20,6 +20,7 @@ running=$!
 sleep 1000 &
 paused=$!
 kill -s STOP "$paused"
+until grep -q "^State:.T" "/proc/$paused/status"; do sleep 0.01; done
 signal() { [ "$1" != CONT ] || echo continued; }
 (begin)
 heal
